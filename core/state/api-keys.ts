@@ -1,0 +1,402 @@
+import { hash, randomInt, timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import { entriesOf, type ReportError, type Stores } from './stores.ts';
+
+/** How much may be spent with a key in a period. Days and months are those of UTC. */
+export interface Budget {
+  readonly unit: 'micro-dollar' | 'token';
+  readonly period: 'day' | 'month' | 'total';
+  readonly amount: number;
+}
+
+/** A key as it is stored. An absent limit means that there is none. Times are in milliseconds since 1970. */
+export interface ApiKey {
+  /** `key_` and 16 characters; never changes and is safe to log. */
+  readonly id: string;
+  /** For people; need not be unique. */
+  readonly name: string;
+  readonly note?: string;
+  /** SHA-256 of the secret, in hexadecimal digits. The secret itself is stored nowhere. */
+  readonly hash: string;
+  /** The first 7 and last 4 characters of the secret, by which its owner knows it; fewer for a short secret. */
+  readonly prefix: string;
+  readonly suffix: string;
+  /** Exact names and patterns with `*`, for `matchesModel`. */
+  readonly models?: readonly string[];
+  readonly budgets?: readonly Budget[];
+  readonly requestsPerMinute?: number;
+  readonly tokensPerMinute?: number;
+  readonly concurrency?: number;
+  /** IP addresses and CIDR ranges from which the key may be used. */
+  readonly addresses?: readonly string[];
+  readonly expiresAt?: number;
+  readonly enabled: boolean;
+  readonly createdAt: number;
+  /** To within about a minute, and filled in by `list` alone. */
+  readonly lastUsedAt?: number;
+}
+
+type Editable = Omit<ApiKey, 'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt'>;
+
+/** The fields to change. `undefined` takes away what may be absent. */
+export type ApiKeyChanges = { readonly [Field in keyof Editable]?: Editable[Field] | undefined };
+
+/** What a new key is made of. A key is enabled, and `value` is random, unless said otherwise. */
+export interface NewApiKey extends ApiKeyChanges {
+  readonly name: string;
+  /** A secret chosen by the operator: 16 to 256 visible ASCII characters. */
+  readonly value?: string | undefined;
+}
+
+/** A known key, and whether it may be used now. */
+export interface FoundApiKey {
+  readonly key: ApiKey;
+  readonly state: 'valid' | 'expired' | 'disabled';
+}
+
+/**
+ * The API keys of a gateway. Methods that name a key take its id, its name, its first characters (`sk-AbCd` or
+ * `sk-AbCd…wxyz`) or the whole secret, and throw an Error that can be shown to the operator when no key, or more than
+ * one, answers to it. What they are given is checked, with an Error that names the field.
+ */
+export interface ApiKeys {
+  /** Reads all keys into memory. Before the first time, `find` knows only the keys made by this process. */
+  load(): Promise<void>;
+  /** The key with this secret, from memory; undefined when there is none. A valid key counts as used now. */
+  find(secret: string): FoundApiKey | undefined;
+  /** All keys as the database has them now, oldest first. */
+  list(): Promise<ApiKey[]>;
+  /** Makes a key. `value` is the secret, which nobody can ask for again. */
+  create(options: NewApiKey): Promise<{ record: ApiKey; value: string }>;
+  /** Changes a key and returns it as it is now. */
+  update(which: string, changes: ApiKeyChanges): Promise<ApiKey>;
+  /** Deletes a key for good and returns it as it was. */
+  revoke(which: string): Promise<ApiKey>;
+  /** From now on a key that another process made, changed or revoked takes effect here within about a second. */
+  startRefreshing(): void;
+  /** Ends the refreshing and writes down when keys were last used. Call it before the stores are closed. */
+  stop(): Promise<void>;
+}
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const NAMESPACE = 'api-keys';
+const SECRET = { shortest: 16, longest: 256 };
+const REFRESH_EVERY = 1_000;
+const REFRESHES_PER_SAVE = 60;
+
+const whole = z.int('must be a whole number').min(1, 'must be at least 1').exactOptional();
+const names = (what: string) =>
+  z
+    .array(z.string().min(1, 'must not contain an empty text'))
+    .min(1, `must not be empty: leave it out to allow every ${what}`)
+    .exactOptional();
+
+const recordSchema: z.ZodType<ApiKey> = z.object({
+  id: z.string(),
+  name: z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
+  note: z.string().exactOptional(),
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  prefix: z.string(),
+  suffix: z.string(),
+  models: names('model'),
+  budgets: z
+    .array(
+      z.object({
+        unit: z.enum(['micro-dollar', 'token']),
+        period: z.enum(['day', 'month', 'total']),
+        amount: z.int('must be a whole number').min(0, 'must not be negative'),
+      }),
+    )
+    .exactOptional(),
+  requestsPerMinute: whole,
+  tokensPerMinute: whole,
+  concurrency: whole,
+  addresses: names('address'),
+  expiresAt: z.int('must be milliseconds since 1970').exactOptional(),
+  enabled: z.boolean(),
+  createdAt: z.int(),
+});
+
+interface Loaded {
+  readonly key: ApiKey;
+  readonly digest: Buffer;
+}
+
+/**
+ * The API keys kept in these stores. `report` is told about records that cannot be read (their keys do not work) and
+ * about a database that fails while the keys in memory go on working.
+ */
+export function createApiKeys(stores: Stores, report: ReportError = () => {}): ApiKeys {
+  // A row's name is the secret's hash, so that no two keys can have the same secret, whoever makes them.
+  const records = stores.namespace<unknown>(NAMESPACE);
+  // Apart from the records: a gateway that notes a use must never bring back a key that was revoked meanwhile.
+  const lastUses = stores.namespace<number>(`${NAMESPACE}-used`);
+  const unsavedUses = new Map<string, number>();
+
+  let loaded = new Map<string, Loaded>();
+  let loadedRevision: number | undefined;
+  let loading: Promise<void> | undefined;
+  /** What this process wrote while it was reading, and may have read as it was before. */
+  let writtenMeanwhile: Map<string, ApiKey | undefined> | undefined;
+
+  let timer: NodeJS.Timeout | undefined;
+  let refreshes = 0;
+  let failing = false;
+
+  function load(): Promise<void> {
+    loading ??= read().finally(() => {
+      loading = undefined;
+      writtenMeanwhile = undefined;
+    });
+    return loading;
+  }
+
+  async function read(): Promise<void> {
+    const fresh = new Map<string, Loaded>();
+    const written = (writtenMeanwhile = new Map<string, ApiKey | undefined>());
+    const revision = await stores.revision(NAMESPACE);
+    for await (const [row, value] of entriesOf(records)) {
+      const key = decode(row, value);
+      if (key !== undefined) put(fresh, row, key);
+    }
+    for (const [row, key] of written) put(fresh, row, key);
+    loaded = fresh;
+    loadedRevision = revision;
+  }
+
+  function decode(row: string, value: unknown): ApiKey | undefined {
+    const result = recordSchema.safeParse(value);
+    if (result.success && result.data.hash === row) return result.data;
+    const problem = result.error === undefined ? 'it is the record of another key' : sentenceOf(result.error);
+    report(new Error(`The API key stored as ${row.slice(0, 12)}… does not work: ${problem}.`));
+    return undefined;
+  }
+
+  function remember(row: string, key: ApiKey | undefined): void {
+    put(loaded, row, key);
+    writtenMeanwhile?.set(row, key);
+  }
+
+  function find(secret: string): FoundApiKey | undefined {
+    if (secret.length > SECRET.longest) return undefined;
+    const row = hash('sha256', secret);
+    const entry = loaded.get(row);
+    if (entry === undefined || !timingSafeEqual(entry.digest, Buffer.from(row, 'hex'))) return undefined;
+    const { key } = entry;
+    if (!key.enabled) return { key, state: 'disabled' };
+    const now = Date.now();
+    if (key.expiresAt !== undefined && key.expiresAt <= now) return { key, state: 'expired' };
+    unsavedUses.set(row, now);
+    return { key, state: 'valid' };
+  }
+
+  function inOrder(): ApiKey[] {
+    return [...loaded.values()].map(({ key }) => key).toSorted((a, b) => a.createdAt - b.createdAt);
+  }
+
+  async function list(): Promise<ApiKey[]> {
+    await load();
+    const keys = inOrder();
+    const saved = await lastUses.getMany(keys.map(({ id }) => id));
+    return keys.map((key, index) => {
+      const lastUsedAt = unsavedUses.get(key.hash) ?? saved[index];
+      return lastUsedAt === undefined ? key : Object.assign({}, key, { lastUsedAt });
+    });
+  }
+
+  async function create({ value: given, ...options }: NewApiKey): Promise<{ record: ApiKey; value: string }> {
+    const value = given === undefined ? `sk-${randomBase62(48)}` : checkSecret(given);
+    const createdAt = Date.now();
+    const record = checkRecord({
+      enabled: true,
+      ...present(options),
+      id: `key_${randomBase62(16)}`,
+      hash: hash('sha256', value),
+      ...recognition(value),
+      createdAt,
+    });
+    if (record.expiresAt !== undefined && record.expiresAt <= createdAt) {
+      throw new Error(
+        'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',
+      );
+    }
+    if (await records.has(record.hash)) throw new Error('There is a key with this value already.');
+    await save(record);
+    return { record, value };
+  }
+
+  async function update(which: string, changes: ApiKeyChanges): Promise<ApiKey> {
+    const row = await resolve(which);
+    // Read again: memory may be behind, and writing back what it has could enable a key that was just disabled.
+    const current = decode(row, await records.get(row));
+    if (current === undefined) throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
+    const { id, hash: digest, prefix, suffix, createdAt } = current;
+    const record = checkRecord(
+      present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt }),
+    );
+    await save(record);
+    return record;
+  }
+
+  async function revoke(which: string): Promise<ApiKey> {
+    const row = await resolve(which);
+    const key = loaded.get(row)?.key;
+    const existed = await records.delete(row);
+    remember(row, undefined);
+    if (key === undefined || !existed)
+      throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
+    unsavedUses.delete(row);
+    await lastUses.delete(key.id);
+    return key;
+  }
+
+  async function save(record: ApiKey): Promise<void> {
+    await records.set(record.hash, record);
+    remember(record.hash, record);
+  }
+
+  /** The row of the one key that somebody means. */
+  async function resolve(which: string): Promise<string> {
+    await load();
+    const row = hash('sha256', which);
+    if (loaded.has(row)) return row;
+    const keys = inOrder();
+    const byId = keys.find(({ id }) => id === which);
+    if (byId !== undefined) return byId.hash;
+    const typed = which.replace('...', '…');
+    const [first, ...others] = keys.filter(
+      ({ name, prefix, suffix }) => name === which || prefix === typed || `${prefix}…${suffix}` === typed,
+    );
+    if (first === undefined) throw new Error(`There is no key "${shown(which)}".`);
+    if (others.length === 0) return first.hash;
+    const ids = [first, ...others].map(({ id, name }) => `${id} (${name})`).join(', ');
+    throw new Error(`"${shown(which)}" means ${others.length + 1} keys. Name one by its id: ${ids}.`);
+  }
+
+  async function refresh(): Promise<void> {
+    try {
+      if ((await stores.revision(NAMESPACE)) !== loadedRevision) await load();
+      refreshes += 1;
+      if (refreshes % REFRESHES_PER_SAVE === 0) await saveUses();
+      failing = false;
+    } catch (error) {
+      // Once per failure of the database, not once a second.
+      if (!failing) {
+        report(
+          new Error('API keys could not be refreshed; those in memory go on working.', { cause: error }),
+        );
+      }
+      failing = true;
+    }
+  }
+
+  async function saveUses(): Promise<void> {
+    if (unsavedUses.size === 0) return;
+    const entries = [...unsavedUses].flatMap(([row, value]) => {
+      const key = loaded.get(row)?.key.id;
+      return key === undefined ? [] : [{ key, value }];
+    });
+    unsavedUses.clear();
+    await lastUses.setMany(entries);
+  }
+
+  function startRefreshing(): void {
+    timer ??= setInterval(() => void refresh(), REFRESH_EVERY).unref();
+  }
+
+  async function stop(): Promise<void> {
+    clearInterval(timer);
+    timer = undefined;
+    // A reading under way would otherwise meet closed stores; whether it succeeds no longer matters.
+    await loading?.catch(() => {});
+    await saveUses();
+  }
+
+  return { load, find, list, create, update, revoke, startRefreshing, stop };
+}
+
+type Matcher = (model: string) => boolean;
+const matchers = new WeakMap<readonly string[], Matcher>();
+
+/**
+ * Whether a model is among those that a key allows. `*` in a pattern stands for any text, also none; everything else
+ * is compared exactly. No list allows every model, an empty one none.
+ */
+export function matchesModel(patterns: readonly string[] | undefined, model: string): boolean {
+  if (patterns === undefined) return true;
+  let matcher = matchers.get(patterns);
+  if (matcher === undefined) matchers.set(patterns, (matcher = compile(patterns)));
+  return matcher(model);
+}
+
+function compile(patterns: readonly string[]): Matcher {
+  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
+  const wild = patterns.filter((pattern) => pattern.includes('*')).map(compilePattern);
+  return (model) => exact.has(model) || wild.some((matches) => matches(model));
+}
+
+/**
+ * Taking the leftmost place for each part between two stars is enough: a later place never leaves more room for the
+ * parts that follow. So nothing is tried twice, as a regular expression would.
+ */
+function compilePattern(pattern: string): Matcher {
+  const parts = pattern.split('*');
+  const start = parts.shift() ?? '';
+  const end = parts.pop() ?? '';
+  return (model) => {
+    const limit = model.length - end.length;
+    if (limit < start.length || !model.startsWith(start) || !model.endsWith(end)) return false;
+    let position = start.length;
+    for (const part of parts) {
+      const found = model.indexOf(part, position);
+      if (found === -1) return false;
+      position = found + part.length;
+    }
+    return position <= limit;
+  };
+}
+
+function put(map: Map<string, Loaded>, row: string, key: ApiKey | undefined): void {
+  if (key === undefined) map.delete(row);
+  else map.set(row, { key, digest: Buffer.from(key.hash, 'hex') });
+}
+
+function randomBase62(length: number): string {
+  return Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
+}
+
+/** A short secret of the operator's must not be half told by what is shown of it. */
+function recognition(value: string): Pick<ApiKey, 'prefix' | 'suffix'> {
+  return {
+    prefix: value.slice(0, Math.min(7, Math.floor(value.length / 4))),
+    suffix: value.slice(-Math.min(4, Math.floor(value.length / 8))),
+  };
+}
+
+function checkSecret(value: string): string {
+  const { shortest, longest } = SECRET;
+  if (value.length >= shortest && value.length <= longest && /^[!-~]+$/.test(value)) return value;
+  throw new Error(
+    `The value of a key must be ${shortest} to ${longest} visible ASCII characters without spaces.`,
+  );
+}
+
+function checkRecord(record: unknown): ApiKey {
+  const result = recordSchema.safeParse(record);
+  if (result.success) return result.data;
+  throw new Error(`The API key cannot be saved: ${sentenceOf(result.error)}.`);
+}
+
+function sentenceOf(error: z.ZodError): string {
+  return error.issues.map(({ path, message }) => [path.join('.') || 'record', message].join(': ')).join('; ');
+}
+
+/** Without the fields that are undefined. */
+function present(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+/** A mistyped secret must not end up in a log. */
+function shown(which: string): string {
+  return which.length > 32 && which.startsWith('sk-') ? `${which.slice(0, 7)}…` : which;
+}

@@ -1,0 +1,107 @@
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+
+/** An open database, shared by everything in the process that keeps state. Whoever opened it closes it. */
+export interface Database {
+  /** The URL it was opened with. */
+  readonly url: string;
+  /** Node's own synchronous connection; a statement blocks the event loop for as long as it runs. */
+  readonly connection: DatabaseSync;
+  /**
+   * Costs a few microseconds. The number changes when anybody else, in this process or another, has written
+   * through a connection of their own; our own writes leave it as it is.
+   */
+  version(): number;
+  /** Closing twice is allowed. Anything asked of the database afterwards fails. */
+  close(): void;
+}
+
+const ACCEPTED =
+  'Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db) and "sqlite::memory:"';
+
+/**
+ * How long a write waits for another process's write to finish. The event loop stands still meanwhile, so this is
+ * far above what a healthy writer needs (well under a millisecond) and far below what a client would forgive.
+ */
+const LOCK_TIMEOUT = 2_000;
+
+const SQLITE_BUSY = 5;
+
+/**
+ * Opens the database that a URL names, and makes the file and its folder when they do not exist, readable by this
+ * user alone. Throws an Error whose message can be shown to the operator.
+ */
+export function openDatabase(url: string): Database {
+  const path = pathIn(url);
+  const connection = connect(path);
+  const dataVersion = connection.prepare('PRAGMA data_version');
+  return {
+    url,
+    connection,
+    version: () => Number(dataVersion.get()?.['data_version']),
+    close: () => {
+      if (connection.isOpen) connection.close();
+    },
+  };
+}
+
+function pathIn(url: string): string {
+  const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
+  // Only the scheme is repeated: the URL of a database server has a password in it.
+  if (scheme === undefined) throw new Error(`The database URL names no kind of database. ${ACCEPTED}.`);
+  if (scheme.toLowerCase() !== 'sqlite') {
+    throw new Error(`The database URL starts with "${scheme}:", which is not known here. ${ACCEPTED}.`);
+  }
+  // Other tools write sqlite://path, and sqlite:///path for an absolute one.
+  const path = rest.startsWith('//') ? rest.slice(2) : rest;
+  if (path === '') throw new Error(`The database URL "${url}" has no path. ${ACCEPTED}.`);
+  return path === ':memory:' ? path : resolve(path);
+}
+
+function connect(path: string): DatabaseSync {
+  let connection: DatabaseSync | undefined;
+  try {
+    if (path !== ':memory:') makePrivateFile(path);
+    connection = new DatabaseSync(path, { timeout: LOCK_TIMEOUT });
+    useWriteAheadLog(connection);
+    // NORMAL: a killed process loses nothing, a power cut may take the last commits but never damages the file.
+    connection.exec('PRAGMA synchronous = NORMAL');
+    return connection;
+  } catch (error) {
+    connection?.close();
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(
+      `The database ${path} cannot be opened: ${reason}. Check that it is an SQLite file in a folder that this user may write to.`,
+      { cause: error },
+    );
+  }
+}
+
+/**
+ * SQLite gives its log files the permissions of the database file. An existing file is left unopened: closing any
+ * descriptor of it would drop the locks that another connection of this process holds.
+ */
+function makePrivateFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+/** SQLite's own lock timeout does not cover the switch to WAL, at which workers that start together collide. */
+function useWriteAheadLog(connection: DatabaseSync): void {
+  const deadline = Date.now() + LOCK_TIMEOUT;
+  for (;;) {
+    try {
+      connection.exec('PRAGMA journal_mode = WAL');
+      return;
+    } catch (error) {
+      const busy = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
+      if (!busy || Date.now() > deadline) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5);
+    }
+  }
+}

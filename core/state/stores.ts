@@ -1,0 +1,100 @@
+import { Keyv } from 'keyv';
+import { openDatabase, type Database } from './database.ts';
+import { deleteExpired, revisionOf, SqliteKeyv } from './sqlite-keyv.ts';
+
+/** What is told about a failure that no caller is waiting to hear of. */
+export type ReportError = (error: Error) => void;
+
+/** The database as named collections of entries; one per process, shared by all who keep state in it. */
+export interface Stores {
+  /** For what does not fit in entries and needs tables of its own. */
+  readonly database: Database;
+  /**
+   * The entries under this name: lower-case letters, digits and hyphens. Times to live are in milliseconds.
+   * A database failure rejects the call that met it; an entry whose text is damaged reads as undefined and is reported.
+   */
+  namespace<Value>(name: string): Keyv<Value>;
+  /**
+   * A number that changes with every write to a namespace, by this process or another. Whoever keeps a copy in memory
+   * remembers it before reading the entries, and reads them again when it has changed.
+   */
+  revision(name: string): Promise<number>;
+  /** Closes the database; what is asked of the stores afterwards is rejected. */
+  close(): Promise<void>;
+}
+
+/** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
+const SWEEP = { batch: 500, pause: 60_000, pauseWhenFull: 200 };
+
+/** Opens the database that a URL names (see `openDatabase`), and removes expired entries from it while it is open. */
+export function openStores(url: string, report: ReportError = () => {}): Stores {
+  const database = openDatabase(url);
+  const sweeping = startSweeping(database, report);
+  return {
+    database,
+    namespace: (name) => openNamespace(database, name, report),
+    revision: async (name) => revisionOf(database, name),
+    close: async () => {
+      sweeping.stop();
+      database.close();
+    },
+  };
+}
+
+/**
+ * The entries of a namespace one by one, in no promised order, with undefined in place of a damaged value.
+ * Entries may be written meanwhile.
+ */
+export async function* entriesOf<Value>(
+  store: Keyv<Value>,
+): AsyncGenerator<[key: string, value: Value | undefined], void> {
+  if (store.iterator === undefined) throw new Error('This store cannot list its entries.');
+  yield* store.iterator(undefined);
+}
+
+function openNamespace<Value>(database: Database, name: string, report: ReportError): Keyv<Value> {
+  if (!/^[a-z][a-z0-9-]*$/.test(name)) {
+    throw new Error(`"${name}" cannot name a namespace: use lower-case letters, digits and hyphens.`);
+  }
+  const store = new Keyv<Value>({
+    store: new SqliteKeyv(database),
+    namespace: name,
+    // The table has a column for the namespace. Keyv's prefixes would make keys ambiguous that look prefixed already.
+    useKeyPrefix: false,
+    // Otherwise Keyv turns a database that fails into an entry that does not exist, and a lost write into nothing.
+    throwOnErrors: true,
+  });
+  const deserialize = store.deserialize;
+  store.deserialize = async (text) => {
+    try {
+      return await deserialize?.(text);
+    } catch (error) {
+      report(
+        new Error(`An entry of "${name}" in ${database.url} is damaged and counts as missing.`, {
+          cause: error,
+        }),
+      );
+      // Not undefined: Keyv's iterator would fail on it and hide the entries that follow.
+      return {};
+    }
+  };
+  return store;
+}
+
+function startSweeping(database: Database, report: ReportError): { stop(): void } {
+  let timer: NodeJS.Timeout;
+  const sweepAfter = (pause: number) => {
+    timer = setTimeout(sweep, pause).unref();
+  };
+  const sweep = () => {
+    let full = false;
+    try {
+      full = deleteExpired(database, SWEEP.batch) === SWEEP.batch;
+    } catch (error) {
+      report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause: error }));
+    }
+    sweepAfter(full ? SWEEP.pauseWhenFull : SWEEP.pause);
+  };
+  sweepAfter(SWEEP.pauseWhenFull);
+  return { stop: () => clearTimeout(timer) };
+}
