@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { ConfigError, importConfig, inspectConfig } from '../config.ts';
+import { createGateway } from '../gateway.ts';
+import { createLog } from '../log.ts';
+import { databaseUrl } from '../server.ts';
+import { createApiKeys } from '../state/api-keys.ts';
+import { openStores } from '../state/stores.ts';
+import { readArguments, type Command } from './command.ts';
+import { describeGateway } from './describe.ts';
+
+/** `sluice check`: says everything that is wrong with a config, or what it would run. */
+export const check: Command = {
+  summary: 'Checks the config: shows every problem at once, or the pipeline and the channels.',
+  help: `Usage: sluice check [--config FILE]
+
+Reads the config, its plugins and its channels as "start" would, without listening or writing anything.
+Prints every problem at once and ends with code 1, or prints the plugins in their order, the channels,
+the formats they speak and the models they serve.`,
+  async run(args) {
+    const { values } = readArguments(args, {});
+    const { problems, description } = await examine(values.config);
+    if (problems.length > 0) {
+      console.error(problems.join('\n'));
+      console.error(`\n${problems.length === 1 ? '1 problem' : `${problems.length} problems`}.`);
+      return 1;
+    }
+    console.log(`${description}\n\nThe config is sound.`);
+    return 0;
+  },
+};
+
+/** All problems of a config, of whatever kind; without any, a description of what it would run. Writes nothing. */
+export async function examine(option: string | undefined): Promise<{ readonly problems: readonly string[]; readonly description: string }> {
+  const problems: string[] = [];
+  let description = '';
+  try {
+    const { exported, file } = await importConfig(option);
+    const inspected = inspectConfig(exported, file);
+    const { config } = inspected;
+    problems.push(...inspected.problems, ...databaseProblems(databaseUrl(config)));
+    const stores = openStores('sqlite::memory:');
+    try {
+      const gateway = await createGateway(config, { log: createLog('silent'), stores, apiKeys: createApiKeys(stores) });
+      description = [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))].filter((part) => part !== '').join('\n\n');
+      await gateway.close();
+    } finally {
+      await stores.close();
+    }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    problems.push(...error.problems);
+  }
+  return { problems: [...new Set(problems)], description };
+}
+
+/** A database that does not exist yet is made by the first start: only one that does is opened. */
+function databaseProblems(url: string): string[] {
+  const path = /^sqlite:(?:\/\/)?(.+)$/i.exec(url)?.[1];
+  if (path !== undefined && path !== ':memory:' && !existsSync(path)) return [];
+  try {
+    void openStores(url).close();
+    return [];
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
+}
+
+function models(names: readonly string[]): string {
+  return names.length === 0 ? '' : `Models in the lists\n${names.map((name) => `  ${name}`).join('\n')}`;
+}

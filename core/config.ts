@@ -1,0 +1,260 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { z } from 'zod';
+import type { ChannelEntry, PluginEntry } from './define.ts';
+import { logLevels } from './log.ts';
+
+type Falsy = false | null | undefined | '' | 0;
+
+/** Everything an operator can set, with its defaults. Times are in milliseconds, sizes in bytes. */
+export const settingsSchema = z.strictObject({
+  listen: z
+    .strictObject({
+      port: z.int().min(0).max(65_535).default(8080).describe('0 takes any free port'),
+      host: z.string().min(1).default('127.0.0.1').describe('0.0.0.0 listens on every address'),
+    })
+    .prefault({}),
+  /** `sqlite:PATH`, or `sqlite::memory:`. Default: `sluice.db` in the data folder. */
+  database: z.string().optional(),
+  /** Folder for the database and what else must survive a restart. */
+  data: z.string().min(1).default('./data'),
+  /** The first API key instead of a random one, for containers and scripts. */
+  bootstrapKey: z.string().min(20, 'must have at least 20 characters').optional(),
+  log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
+  /** Name the misbehaving plugin when a handler breaks the rules. Default: on unless NODE_ENV is production. */
+  checks: z.boolean().optional(),
+  limits: z
+    .strictObject({
+      body: z
+        .int()
+        .min(1024)
+        .default(128 * 1024 * 1024)
+        .describe('largest request body, after decompression'),
+      depth: z.int().min(8).max(1000).default(128).describe('deepest nesting of a JSON body'),
+      values: z.int().min(1000).default(2_000_000).describe('most values in a JSON body'),
+      header: z
+        .int()
+        .min(8192)
+        .default(64 * 1024)
+        .describe('largest request header'),
+      whole: z
+        .int()
+        .min(1024)
+        .default(256 * 1024 * 1024)
+        .describe('largest reply that is held as a whole for translation'),
+    })
+    .prefault({}),
+  timeouts: z
+    .strictObject({
+      headers: z.int().min(100).default(60_000).describe('for the client to send its headers'),
+      body: z.int().min(100).default(300_000).describe('for the client to send its whole request'),
+      connect: z.int().min(50).default(10_000).describe('for a connection to a provider'),
+      idle: z.int().min(50).default(300_000).describe('longest silence of a provider'),
+      keepAlive: z
+        .int()
+        .min(20)
+        .default(15_000)
+        .describe('silence towards the client after which something harmless is sent'),
+      stalled: z.int().min(50).default(60_000).describe('longest time a client may leave its buffer full'),
+      drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
+    })
+    .prefault({}),
+  /** `exclusive`: chat completions with both temperature and top_p away from 1 are refused. `forward`: they pass. */
+  sampling: z.enum(['exclusive', 'forward']).default('exclusive'),
+});
+
+/** The settings in force. */
+export type Settings = z.output<typeof settingsSchema>;
+
+/** What `gateway.config.ts` exports by default, through `defineConfig`. */
+export type GatewayConfig = z.input<typeof settingsSchema> & {
+  /** Adjusts discovered plugins: `quota({ … })`, `logging.off()`. Order here is order within a stage. */
+  readonly plugins?: readonly (PluginEntry | Falsy)[];
+  /** The providers, each made by a channel kind: `anthropic({ key: env('ANTHROPIC_API_KEY') })`. Falsy entries are passed over. */
+  readonly channels?: readonly (ChannelEntry | Falsy)[];
+};
+
+/** A config that was found and read. */
+export interface LoadedConfig {
+  /** Absolute path. */
+  readonly file: string;
+  /** Where `plugins/`, `channels/` and relative paths are looked for. */
+  readonly root: string;
+  readonly settings: Settings;
+  /** Entries with their place in the file, for messages: `plugins[0]`. */
+  readonly plugins: readonly { readonly at: string; readonly entry: PluginEntry }[];
+  readonly channels: readonly { readonly at: string; readonly entry: ChannelEntry }[];
+}
+
+/** Wrong configuration: every problem as a sentence with file, entry, option and what to do. */
+export class ConfigError extends Error {
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.name = 'ConfigError';
+    this.problems = problems;
+  }
+}
+
+/** A variable of the environment or of `.env`; empty counts as not set. */
+export function env(name: string): string | undefined;
+export function env(name: string, fallback: string): string;
+export function env(name: string, fallback?: string): string | undefined {
+  return process.env[name]?.trim() || fallback;
+}
+
+/** Reads `.env` beside the config when there is one; variables that are already set win. */
+export function loadEnvironmentFile(root: string): void {
+  const file = join(root, '.env');
+  if (existsSync(file)) process.loadEnvFile(file);
+}
+
+/** True when NODE_ENV says that this is production. */
+export function isProduction(): boolean {
+  return process.env.NODE_ENV === 'production';
+}
+
+/** Where the config is: `--config`, else SLUICE_CONFIG, else `gateway.config.ts` in the current folder. */
+export function configFile(option: string | undefined): string {
+  return resolve(option ?? env('SLUICE_CONFIG', 'gateway.config.ts'));
+}
+
+/** Finds, imports and checks a config. Throws ConfigError with all its problems at once. */
+export async function loadConfig(option?: string): Promise<LoadedConfig> {
+  const { exported, file } = await importConfig(option);
+  return readConfig(exported, file);
+}
+
+/** Finds and imports a config file, and the `.env` beside it. Throws ConfigError when there is none or it does not load. */
+export async function importConfig(
+  option?: string,
+): Promise<{ readonly exported: unknown; readonly file: string }> {
+  const file = configFile(option);
+  if (!existsSync(file)) {
+    throw new ConfigError([
+      `${file} does not exist. Name the file with --config or SLUICE_CONFIG, or create it: the README shows one.`,
+    ]);
+  }
+  loadEnvironmentFile(dirname(file));
+  try {
+    return { exported: ((await import(pathToFileURL(file).href)) as { default?: unknown }).default, file };
+  } catch (error) {
+    throw new ConfigError([
+      `${file} does not load: ${error instanceof Error ? error.message : String(error)}`,
+    ]);
+  }
+}
+
+/** Checks what a config file exports. `file` names it in messages and is where relative paths begin. Throws ConfigError. */
+export function readConfig(exported: unknown, file: string): LoadedConfig {
+  const { config, problems } = inspectConfig(exported, file);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return config;
+}
+
+/** Checks what a config file exports. The config holds all that is sound, with defaults in place of settings that are not. */
+export function inspectConfig(
+  exported: unknown,
+  file: string,
+): { readonly config: LoadedConfig; readonly problems: readonly string[] } {
+  const name = basename(file);
+  const problems: string[] = [];
+  const isConfig = typeof exported === 'object' && exported !== null && !Array.isArray(exported);
+  if (!isConfig)
+    problems.push(
+      `${name}: the default export is not a configuration. Write: export default defineConfig({ … }).`,
+    );
+  const { plugins, channels, ...rest } = (isConfig ? exported : {}) as Record<string, unknown>;
+  const { settings, sources } = withEnvironment(rest);
+  const parsed = settingsSchema.safeParse(settings);
+  if (!parsed.success) problems.push(...sentences(parsed.error, name, sources));
+  const config: LoadedConfig = {
+    file,
+    root: dirname(file),
+    settings: parsed.data ?? settingsSchema.parse({}),
+    plugins: readEntries<PluginEntry>(plugins, 'plugins', 'plugin', name, problems),
+    channels: readEntries<ChannelEntry>(channels, 'channels', 'channel', name, problems),
+  };
+  return { config, problems };
+}
+
+/** zod's issues as sentences that name file, entry and option. `sources` names the variables that options were read from. */
+export function sentences(
+  error: z.ZodError,
+  where: string,
+  sources: ReadonlyMap<string, string> = new Map(),
+): string[] {
+  return error.issues.map((issue) => {
+    const path = issue.path.join('.');
+    if (issue.code === 'unrecognized_keys') {
+      const place = path === '' ? '' : ` in ${path}`;
+      return `${where}: unknown option ${issue.keys.map((key) => `"${key}"`).join(', ')}${place}. Check the spelling, or remove it.`;
+    }
+    const variable = sources.get(path);
+    if (variable !== undefined)
+      return `${variable}, which sets "${path}": ${issue.message}. Correct the variable, or unset it.`;
+    return `${where}: option "${path || '(all)'}": ${issue.message}.`;
+  });
+}
+
+/** Variables that stand above the file, and the options they set. */
+const variables = {
+  SLUICE_PORT: 'listen.port',
+  SLUICE_HOST: 'listen.host',
+  SLUICE_LOG: 'log.level',
+  SLUICE_DATABASE: 'database',
+  SLUICE_DATA: 'data',
+  SLUICE_BOOTSTRAP_KEY: 'bootstrapKey',
+} as const;
+
+/** The environment's SLUICE_* variables over what the file says, and which option came from which variable. */
+function withEnvironment(given: Record<string, unknown>): {
+  readonly settings: Record<string, unknown>;
+  readonly sources: ReadonlyMap<string, string>;
+} {
+  const settings = { ...given };
+  const sources = new Map<string, string>();
+  for (const [variable, path] of Object.entries(variables)) {
+    const text = env(variable);
+    if (text === undefined) continue;
+    // Anything but digits stays a text, and is refused as one.
+    const value = path === 'listen.port' && /^\d+$/.test(text) ? Number(text) : text;
+    const [group = '', member] = path.split('.');
+    const before = settings[group];
+    settings[group] =
+      member === undefined ? value : { ...(typeof before === 'object' ? before : {}), [member]: value };
+    sources.set(path, variable);
+  }
+  return { settings, sources };
+}
+
+function readEntries<E extends { readonly kind: string }>(
+  value: unknown,
+  list: string,
+  kind: E['kind'],
+  file: string,
+  problems: string[],
+): { readonly at: string; readonly entry: E }[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) {
+    problems.push(`${file}: "${list}" must be a list.`);
+    return [];
+  }
+  const entries: { at: string; entry: E }[] = [];
+  value.forEach((item: unknown, index) => {
+    if (!item) return;
+    const at = `${list}[${index}]`;
+    if (typeof item === 'function' && 'spec' in item) {
+      problems.push(
+        `${file}, ${at}: the ${kind} is not called. Write it with parentheses: ${(item.spec as { name: string }).name}().`,
+      );
+    } else if (typeof item === 'object' && 'kind' in item && item.kind === kind) {
+      entries.push({ at, entry: item as E });
+    } else {
+      problems.push(`${file}, ${at}: not a ${kind}. Import one from ${list}/ and call it with its options.`);
+    }
+  });
+  return entries;
+}

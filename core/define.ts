@@ -1,0 +1,197 @@
+import type { Observable } from 'rxjs';
+import type { z } from 'zod';
+import type { Call } from './call.ts';
+import type { Upstream, UpstreamRequest } from './channel.ts';
+import type { Format, Operation } from './formats/format.ts';
+import type { GatewayEvent } from './model/event.ts';
+import type { ModelTraits } from './model/traits.ts';
+import type { Log } from './log.ts';
+import type { Notices } from './notices.ts';
+import type { Catalog } from './routing/catalog.ts';
+import type { ApiKeys } from './state/api-keys.ts';
+import type { Stores } from './state/stores.ts';
+import type { HttpClient } from './http/upstream.ts';
+import type { GatewayConfig } from './config.ts';
+
+/* ---- Plugins ------------------------------------------------------------------------------------------------------ */
+
+/**
+ * When a plugin runs, outermost first:
+ * `observe` sees everything, also refusals (headers only: the body is not read yet);
+ * `identify` says who calls, by headers alone;
+ * — the body is read here, after the caller is known —
+ * `admit` refuses or meters; `shape` changes the request; — a channel is chosen here, and each try runs what follows anew —
+ * `translate` puts the request into the channel's words.
+ */
+export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';
+
+/** The rest of the pipeline. Call it once (again only to retry or fall back, before the first event was passed on). */
+export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
+
+/**
+ * A plugin at work on one call. The promise is the request phase: `await` what you need, throw a GatewayError to refuse, or answer by
+ * yourself without calling `next`. The observable is the response phase: synchronous operators only; unsubscribing cancels everything up
+ * to the provider's socket. Returning what `next` gave costs nothing per event.
+ */
+export type Handler = (call: Call, next: Next) => Promise<Observable<GatewayEvent>>;
+
+/** What `setup` gets besides its options. */
+export interface PluginTools {
+  /** Writes lines that carry the plugin's name; known secrets are masked. */
+  readonly log: Log;
+  readonly stores: Stores;
+  readonly apiKeys: ApiKeys;
+  readonly catalog: Catalog;
+  readonly notices: Notices;
+  /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
+  readonly route: (
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    handler: RouteHandler,
+  ) => void;
+  /** The most that any running plugin reads of replies. */
+  readonly reads: () => Reads;
+  /** The format of a name; undefined when there is none. */
+  readonly format: (name: string) => Format | undefined;
+  /** Runs when the gateway closes or this configuration is replaced. */
+  readonly onClose: (job: () => void | Promise<void>) => void;
+}
+
+/** A plain request handler for a plugin's own route. */
+export type RouteHandler = (
+  request: import('node:http').IncomingMessage,
+  response: import('node:http').ServerResponse,
+  params: Readonly<Record<string, string>>,
+) => void | Promise<void>;
+
+/** `content` turns pass-through off, so that every reply comes as decoded events; `usage` makes streams tell their usage. */
+export type Reads = 'nothing' | 'usage' | 'content';
+
+export interface PluginSpec<Schema extends z.ZodType> {
+  /** The file's or folder's name. */
+  readonly name: string;
+  readonly stage: Stage;
+  /** Plugins of the same or an earlier stage that must run before this one. It is an error when one of them is off. */
+  readonly after?: readonly string[];
+  /** What it reads of replies. Default `nothing`. */
+  readonly reads?: Reads;
+  /** True: discovery alone does not switch it on, an entry in the config does. */
+  readonly whenListed?: boolean;
+  /** A zod object; every member has a default, so that a file dropped into the folder runs. */
+  readonly options?: Schema;
+  /** Runs once at start-up. Name the inner function: it shows in stack traces. */
+  setup(options: z.output<Schema>, tools: PluginTools): Handler | Promise<Handler>;
+}
+
+/** A plugin in the config's list: its options, or the wish to have it off. */
+export interface PluginEntry {
+  readonly kind: 'plugin';
+  readonly spec: PluginSpec<z.ZodType>;
+  readonly options: unknown;
+  readonly enabled: boolean;
+}
+
+/** What a plugin file exports by default: call it with options in `gateway.config.ts`, or switch the plugin off. */
+export interface Plugin<Schema extends z.ZodType = z.ZodType> {
+  (options?: z.input<Schema>): PluginEntry;
+  readonly spec: PluginSpec<Schema>;
+  off(): PluginEntry;
+}
+
+/** Declares a plugin. See `plugins/README.md` for a whole example. */
+export function definePlugin<Schema extends z.ZodType>(spec: PluginSpec<Schema>): Plugin<Schema> {
+  const wide = spec as unknown as PluginSpec<z.ZodType>;
+  const plugin = (options?: z.input<Schema>): PluginEntry => ({
+    kind: 'plugin',
+    spec: wide,
+    options: options ?? {},
+    enabled: true,
+  });
+  return Object.assign(plugin, {
+    spec,
+    off: (): PluginEntry => ({ kind: 'plugin', spec: wide, options: {}, enabled: false }),
+  });
+}
+
+/* ---- Channels ----------------------------------------------------------------------------------------------------- */
+
+/** Options that every channel kind takes. */
+export interface ChannelOptions {
+  /** Names this channel in the log and the dashboard. Default: the kind's name. */
+  readonly id?: string;
+  readonly key?: string | undefined;
+  /** Several keys of one account family. */
+  readonly keys?: readonly string[];
+  readonly baseUrl?: string;
+  /** Public names (with `*` patterns), or a map from public name to the provider's name. Default: the kind's own list. */
+  readonly models?: readonly string[] | Readonly<Record<string, string>>;
+  /** Higher is tried first. Default 0. */
+  readonly priority?: number;
+  /** Share among channels of one priority. Default 1. */
+  readonly weight?: number;
+  /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
+  readonly traits?: Readonly<Record<string, ModelTraits>>;
+}
+
+/** What a channel kind's `setup` gets besides its options. */
+export interface ChannelTools {
+  readonly log: Log;
+  readonly http: HttpClient;
+  readonly format: (name: string) => Format | undefined;
+  readonly onClose: (job: () => void | Promise<void>) => void;
+}
+
+/** What one instance of a channel kind can do. */
+export interface ChannelParts {
+  readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  traits?(upstreamModel: string): ModelTraits;
+  open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+}
+
+export interface ChannelSpec<Schema extends z.ZodObject> {
+  /** The file's name. */
+  readonly name: string;
+  /** Models served when the config names none. */
+  readonly models?: readonly string[];
+  /** False when the kind needs no key. Default true. */
+  readonly needsKey?: boolean;
+  /** Options beyond those that every kind takes. */
+  readonly options?: Schema;
+  setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
+}
+
+/** A channel in the config's list. */
+export interface ChannelEntry {
+  readonly kind: 'channel';
+  readonly spec: ChannelSpec<z.ZodObject>;
+  readonly options: ChannelOptions & Readonly<Record<string, unknown>>;
+}
+
+/** What a channel file exports by default: call it with options in `gateway.config.ts`. */
+export interface ChannelKind<Schema extends z.ZodObject = z.ZodObject> {
+  (options?: ChannelOptions & z.input<Schema>): ChannelEntry;
+  readonly spec: ChannelSpec<Schema>;
+}
+
+/** Declares a channel kind. See `channels/README.md` for a whole example. */
+export function defineChannel<Schema extends z.ZodObject>(spec: ChannelSpec<Schema>): ChannelKind<Schema> {
+  const wide = spec as unknown as ChannelSpec<z.ZodObject>;
+  const channel = (options?: ChannelOptions & z.input<Schema>): ChannelEntry => ({
+    kind: 'channel',
+    spec: wide,
+    options: (options ?? {}) as ChannelEntry['options'],
+  });
+  return Object.assign(channel, { spec });
+}
+
+/* ---- Formats and the config --------------------------------------------------------------------------------------- */
+
+/** Declares a format: one folder in `core/formats/`. */
+export function defineFormat(format: Format): Format {
+  return format;
+}
+
+/** Declares the operator's configuration; it only carries the types. Falsy entries of `plugins` and `channels` are passed over. */
+export function defineConfig(config: GatewayConfig): GatewayConfig {
+  return config;
+}

@@ -1,0 +1,77 @@
+import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+
+/** `null` means "not given" in every format. */
+export function given(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
+  return value !== undefined && value !== null;
+}
+
+/** A string, or 400 naming `path`; undefined when not given. */
+export function optionalString(value: JsonValue | undefined, path: string): string | undefined {
+  if (!given(value)) return undefined;
+  if (typeof value !== 'string') throw wrongType(path, 'a string');
+  return value;
+}
+
+/** A string, or 400: wrong type, or missing. */
+export function requiredString(value: JsonValue | undefined, path: string): string {
+  const text = optionalString(value, path);
+  if (text === undefined) throw missing(path);
+  return text;
+}
+
+/** An object, or 400 naming `path`; undefined when not given. */
+export function optionalObject(value: JsonValue | undefined, path: string): JsonObject | undefined {
+  if (!given(value)) return undefined;
+  if (!isObject(value)) throw wrongType(path, 'an object');
+  return value;
+}
+
+/** An array, or 400 naming `path`; undefined when not given. */
+export function optionalArray(value: JsonValue | undefined, path: string): readonly JsonValue[] | undefined {
+  if (!given(value)) return undefined;
+  if (!Array.isArray(value)) throw wrongType(path, 'an array');
+  return value as readonly JsonValue[];
+}
+
+/** A boolean, or 400 naming `path`; undefined when not given. */
+export function optionalBoolean(value: JsonValue | undefined, path: string): boolean | undefined {
+  if (!given(value)) return undefined;
+  if (typeof value !== 'boolean') throw wrongType(path, 'a boolean');
+  return value;
+}
+
+/** A number within a range (inclusive), or 400 naming `path`; undefined when not given. */
+export function optionalNumber(
+  value: JsonValue | undefined,
+  path: string,
+  limits: { readonly min?: number; readonly max?: number; readonly integer?: boolean } = {},
+): number | undefined {
+  if (!given(value)) return undefined;
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    throw wrongType(path, limits.integer ? 'an integer' : 'a number');
+  if (limits.integer && !Number.isInteger(value)) throw wrongType(path, 'an integer');
+  const { min, max } = limits;
+  if ((min !== undefined && value < min) || (max !== undefined && value > max)) {
+    throw wrongValue(
+      path,
+      min === undefined
+        ? `at most ${max}`
+        : max === undefined
+          ? `at least ${min}`
+          : `between ${min} and ${max}`,
+    );
+  }
+  return value;
+}
+
+/** The fields of an object that are not named in `known`; undefined when there are none. */
+export function unknownFields(value: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
+  let rest: { [key: string]: JsonValue | undefined } | undefined;
+  for (const key in value) {
+    if (known.has(key)) continue;
+    rest ??= {};
+    rest[key] = value[key];
+  }
+  return rest;
+}

@@ -1,0 +1,33 @@
+/** Splits `data:image/png;base64,…`; undefined for any other URL. A data URL that is not base64 is re-encoded. */
+export function parseDataUrl(url: string): { readonly mimeType: string; readonly data: string } | undefined {
+  if (!/^data:/i.test(url)) return undefined;
+  const comma = url.indexOf(',');
+  if (comma < 0) return undefined;
+  const head = url.slice(5, comma);
+  const mimeType = head.split(';')[0] || 'text/plain';
+  const rest = url.slice(comma + 1);
+  if (/;\s*base64\s*$/i.test(head)) return { mimeType, data: rest };
+  try {
+    return { mimeType, data: Buffer.from(decodeURIComponent(rest)).toString('base64') };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The inverse of {@link parseDataUrl}. */
+export function toDataUrl(mimeType: string, data: string): string {
+  return `data:${mimeType};base64,${data}`;
+}
+
+const signatures: readonly (readonly [string, string])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['UklGR', 'image/webp'],
+  ['JVBERi0', 'application/pdf'],
+];
+
+/** The type that the first bytes of base64 data show; undefined when they show none. */
+export function sniffBase64(data: string): string | undefined {
+  return signatures.find(([start]) => data.startsWith(start))?.[1];
+}

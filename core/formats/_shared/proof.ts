@@ -1,0 +1,30 @@
+import type { Proof } from '../../model/extra.ts';
+import { parseObject } from '../../model/json.ts';
+
+const prefix = 'gw1.';
+
+/**
+ * A foreign proof in a container that fits a signature field of another format, so that it survives a round trip through a client.
+ * `on` says which kind of block it belonged to when the carrying format had to put it elsewhere.
+ */
+export function sealProof(proof: Proof, on?: 'text' | 'tool-call'): string {
+  return (
+    prefix +
+    Buffer.from(JSON.stringify({ f: proof.format, k: proof.kind, v: proof.value, on })).toString('base64url')
+  );
+}
+
+/** Opens what {@link sealProof} made; undefined for a vendor's own signature. */
+export function unsealProof(
+  text: string,
+): { readonly proof: Proof; readonly on?: 'text' | 'tool-call' } | undefined {
+  if (!text.startsWith(prefix)) return undefined;
+  const value = parseObject(Buffer.from(text.slice(prefix.length), 'base64url').toString());
+  if (typeof value?.f !== 'string' || typeof value.v !== 'string') return undefined;
+  const proof: Proof = {
+    format: value.f,
+    kind: value.k === 'encrypted' ? 'encrypted' : 'signature',
+    value: value.v,
+  };
+  return value.on === 'text' || value.on === 'tool-call' ? { proof, on: value.on } : { proof };
+}

@@ -1,0 +1,127 @@
+import type { ChatSettings } from '../../model/chat.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { given, optionalArray, optionalBoolean, optionalNumber, optionalString } from './check.ts';
+import { wrongType } from '../../errors.ts';
+
+/** One row of a format's settings table: a `ChatSettings` member and how this format spells it. */
+export interface SettingRow {
+  readonly name: keyof ChatSettings;
+  /** Dotted path in the body: `temperature`, `generationConfig.topP`. The last row that is given wins on reading; the first row is written. */
+  readonly path: string;
+  readonly kind: 'number' | 'integer' | 'boolean' | 'string' | 'strings' | 'object';
+  readonly min?: number;
+  readonly max?: number;
+  /** The format's own words into the member's, and back. */
+  readonly read?: (value: JsonValue, path: string) => JsonValue | undefined;
+  readonly write?: (value: JsonValue) => JsonValue | undefined;
+}
+
+/** A body under construction. */
+export type MutableObject = { [key: string]: JsonValue | undefined };
+
+/** Reads the value at a dotted path; undefined when any step is absent. */
+export function valueAt(body: JsonObject, path: string): JsonValue | undefined {
+  let value: JsonValue | undefined = body;
+  for (const step of path.split('.')) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    value = (value as JsonObject)[step];
+  }
+  return value;
+}
+
+/** Writes at a dotted path, making objects on the way. */
+export function putAt(body: MutableObject, path: string, value: JsonValue): void {
+  const steps = path.split('.');
+  const last = steps.pop() ?? path;
+  let object = body;
+  for (const step of steps) {
+    const inner = object[step];
+    const next: MutableObject =
+      typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as MutableObject) : {};
+    object[step] = next;
+    object = next;
+  }
+  object[last] = value;
+}
+
+/** Reads and checks every setting of the table. One table serves decode, limits and, through `writeSettings`, encode. Throws 400 with the path. */
+export function readSettings(body: JsonObject, rows: readonly SettingRow[]): ChatSettings {
+  const settings: MutableObject = {};
+  for (const row of rows) {
+    const raw = valueAt(body, row.path);
+    if (!given(raw)) continue;
+    const value = checkKind(raw, row);
+    const read = row.read === undefined ? value : row.read(value, row.path);
+    if (read !== undefined) settings[row.name] = read;
+  }
+  return settings as ChatSettings;
+}
+
+function checkKind(raw: JsonValue, row: SettingRow): JsonValue {
+  switch (row.kind) {
+    case 'number':
+    case 'integer':
+      return (
+        optionalNumber(raw, row.path, {
+          integer: row.kind === 'integer',
+          ...(row.min === undefined ? {} : { min: row.min }),
+          ...(row.max === undefined ? {} : { max: row.max }),
+        }) ?? null
+      );
+    case 'boolean':
+      return optionalBoolean(raw, row.path) ?? null;
+    case 'string':
+      return optionalString(raw, row.path) ?? null;
+    case 'strings': {
+      if (typeof raw === 'string') return [raw];
+      const list = optionalArray(raw, row.path) ?? [];
+      list.forEach((item, index) => {
+        if (typeof item !== 'string') throw wrongType(`${row.path}[${index}]`, 'a string');
+      });
+      return list;
+    }
+    case 'object':
+      if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
+        throw wrongType(row.path, 'an object');
+      return raw;
+  }
+}
+
+/**
+ * Writes settings into a body by the first row of each name. A number outside the row's range is moved to its edge and reported;
+ * a setting that has no row, or that the model refuses, is dropped and reported; names in `handled` are left to the codec.
+ */
+export function writeSettings(
+  settings: ChatSettings,
+  rows: readonly SettingRow[],
+  body: MutableObject,
+  options: {
+    readonly refuses?: readonly string[] | undefined;
+    readonly handled?: ReadonlySet<string>;
+    readonly lose: (path: string) => void;
+  },
+): void {
+  const done = new Set<string>();
+  for (const row of rows) {
+    const value = settings[row.name] as JsonValue | undefined;
+    if (value === undefined || done.has(row.name) || options.handled?.has(row.name)) continue;
+    done.add(row.name);
+    if (options.refuses?.includes(row.name)) {
+      options.lose(`settings.${row.name}`);
+      continue;
+    }
+    let written: JsonValue | undefined = row.write === undefined ? value : row.write(value);
+    if (typeof written === 'number') {
+      const clamped = Math.min(Math.max(written, row.min ?? -Infinity), row.max ?? Infinity);
+      if (clamped !== written) options.lose(`settings.${row.name}`);
+      written = clamped;
+    }
+    if (written === undefined) options.lose(`settings.${row.name}`);
+    else putAt(body, row.path, written);
+  }
+  for (const name of Object.keys(settings)) {
+    const value = settings[name as keyof ChatSettings];
+    if (value !== undefined && !done.has(name) && !options.handled?.has(name))
+      options.lose(`settings.${name}`);
+  }
+}

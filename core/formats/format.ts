@@ -1,0 +1,232 @@
+import type { GatewayError } from '../errors.ts';
+import type { ChatRequest, ChatSettings } from '../model/chat.ts';
+import type { GatewayEvent, ListedModel } from '../model/event.ts';
+import type { Loss } from '../model/extra.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Reasoning } from '../model/reasoning.ts';
+import type { ModelTraits } from '../model/traits.ts';
+import type { Usage } from '../model/usage.ts';
+import type { ToolNames } from './_shared/tool-ids.ts';
+
+/** What a client wants done. Each has its own codecs. */
+export type Operation = 'chat' | 'count-tokens' | 'list-models';
+
+/** How frames stand on the wire. `none`: one JSON document. */
+export type Framing = 'sse' | 'ndjson' | 'json-array' | 'none';
+
+/** What the route says about a request besides its body. */
+export interface RouteParams {
+  /** The model in the path, decoded, without a leading `models/`. */
+  readonly model?: string;
+  /** The path itself asks for a stream (`:streamGenerateContent`). */
+  readonly stream?: boolean;
+  /** `alt` and the like, already read from the query. */
+  readonly framing?: Framing;
+}
+
+/** One frame of a stream, parsed off its framing: what follows `event:` and `data:`, or one line, or one array element. */
+export interface Frame {
+  readonly event?: string;
+  readonly data: string;
+}
+
+/** One frame to be written. `json` is written on one line; `text` as it is (`[DONE]`). */
+export type WireFrame =
+  | { readonly event?: string; readonly json: JsonObject }
+  | { readonly event?: string; readonly text: string };
+
+/** Turns an upstream's frames into events. Holds the state of one reply. */
+export interface StreamDecoder {
+  /** Throws GatewayError (origin upstream) when the frame is an error or garbage. */
+  frame(frame: Frame): readonly GatewayEvent[];
+  /** The stream has ended. Closes open blocks when the reply was complete; throws `upstream_cut` when it was not. */
+  end(): readonly GatewayEvent[];
+}
+
+/** Turns events into the client's frames: a state machine that cannot emit an illegal sequence. Holds the state of one reply. */
+export interface StreamEncoder {
+  /** Ignores events that are not for clients (`request`, `attempt`, `loss`, `frames`, `bytes`). */
+  event(event: GatewayEvent): readonly WireFrame[];
+  /** The reply is complete: what still has to be said (closing frames, usage, terminator). Legal also when nothing came. */
+  end(): readonly WireFrame[];
+  /** The reply broke after it began: the format's in-stream error, which is then the last frame. */
+  error(error: GatewayError): readonly WireFrame[];
+  /** Something harmless to say in a long silence; empty where the framing's own way (comment, newline) is meant. */
+  keepAlive(): readonly WireFrame[];
+}
+
+/** Puts frames of one reply together into the whole reply of the same format. */
+export interface FrameFold {
+  frame(frame: WireFrame): void;
+  end(): JsonObject;
+}
+
+/** What an encoder of replies knows of the request it answers. */
+export interface ReplyContext {
+  /** The name the client asked for: replies carry it as their `model`. */
+  readonly model: string;
+  /** The client's own request body. */
+  readonly body: JsonObject;
+  /** The request's id, for formats that show it. */
+  readonly requestId: string;
+  /** Unix seconds for replies whose upstream gave no time. */
+  readonly created: number;
+  /** Estimated input tokens for formats that must say a number first; 0 when unknown. */
+  readonly inputEstimate: number;
+  /** Something in the reply that this format has no place for. */
+  lose(path: string): void;
+}
+
+/** What a request encoder knows of where the request goes. */
+export interface EncodeTarget {
+  /** The model's name at the provider. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly traits: ModelTraits;
+  /** The client's headers, lower case: for versions and beta flags that travel between equals. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Reports something dropped. `path` is the piece's `at` plus the field (`messages[0].content[1].cache_control`),
+   * or `settings.NAME` / `settings.NAME.MEMBER` for a ChatSettings member: the caller re-spells it in the client's words.
+   */
+  lose(path: string, kind?: Loss['kind']): void;
+  /** What to do with input content that the format cannot carry: throw 400, or drop and report. */
+  readonly unsupported: 'refuse' | 'drop';
+}
+
+/** A request in a provider's words, before address and credentials. */
+export interface EncodedRequest {
+  /** Below the provider's base URL: `/chat/completions`, `/messages`, `/models/m:streamGenerateContent`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+  /** How this request spells tool names: calls in the reply get the client's names back. */
+  readonly toolNames?: ToolNames;
+  /** Tools that take free text and were wrapped as functions with one `input` string: calls of these come back unwrapped. */
+  readonly customTools?: readonly string[];
+  /** The call of this tool is the answer's text: structured output on models that have none. */
+  readonly unwrapTool?: string;
+}
+
+/** The few changes that keep a pass-through a pass-through. */
+export interface Edits {
+  readonly model?: string;
+  readonly settings?: {
+    /** Members that are given replace the client's. */
+    readonly reasoning?: Reasoning;
+    readonly maxOutput?: number;
+  };
+}
+
+/** What a pass-through must watch for, as bytes, so that no other frame is parsed. */
+export interface Marks {
+  /** A frame with this may carry usage. */
+  readonly usage: readonly string[];
+  /** A stream that never showed one of these was cut. */
+  readonly terminal: readonly string[];
+  /** The key under which replies name the model. Default `model`. */
+  readonly model?: string;
+  /** A frame that begins with one of these (SSE line or JSON) is an error. */
+  readonly error: readonly string[];
+}
+
+/** All a format knows of one operation. */
+export interface Codec {
+  readonly format: string;
+  readonly operation: Operation;
+  /** How the provider's stream is framed. */
+  readonly upstreamFraming: Framing;
+  readonly marks: Marks;
+  /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
+  readonly toleratesComments: boolean;
+
+  /** Model and stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
+  peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };
+  /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. */
+  validate(body: JsonObject, params: RouteParams): void;
+  /** Refuses temperature together with top_p (chat completions); not called when the operator lets both pass. */
+  checkSampling?(body: JsonObject): void;
+  /** The framing in which this client wants its stream. */
+  clientFraming(body: JsonObject, params: RouteParams): Framing;
+  /** The client's body with the edits made and nothing else changed. */
+  patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject;
+  /** Where the body goes when it passes through unchanged. */
+  passThrough(
+    model: string,
+    stream: boolean,
+    headers: Readonly<Record<string, string>>,
+  ): Omit<EncodedRequest, 'body'>;
+  /** Makes a streamed request ask for usage when the client did not (chat completions). Returns the same object when nothing is to be added; absent where streams always tell. */
+  askUsage?(body: JsonObject): JsonObject;
+  /** True for the frame that came only because `askUsage` asked: the client must not see it. */
+  isUsageOnly?(data: string): boolean;
+  /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */
+  onlyNative?(body: JsonObject): GatewayError | undefined;
+
+  decodeRequest(body: JsonObject, params: RouteParams): ChatRequest;
+  encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest;
+  /** Absent, with `encodeStream`, where the operation has no stream. `traits` are the model's. */
+  decodeStream?(traits: ModelTraits): StreamDecoder;
+  encodeStream?(context: ReplyContext): StreamEncoder;
+  /** A provider's whole reply as the same events a stream would give. Throws GatewayError when it is an error body. */
+  decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[];
+  /** Gathers events into a whole reply. */
+  encodeWhole(context: ReplyContext): WholeEncoder;
+  /** Reads usage from a pass-through's frames and whole bodies; remembers what earlier frames said. */
+  usageTap(): UsageTap;
+  /** The client's path of a `ChatSettings` member: `temperature` → `generationConfig.temperature`. */
+  settingPath(name: keyof ChatSettings): string;
+}
+
+export interface WholeEncoder {
+  event(event: GatewayEvent): void;
+  end(): JsonObject;
+}
+
+export interface UsageTap {
+  /** `data` is the text of a frame, or of a whole body. Undefined when it carries no usage. */
+  read(data: string): Usage | undefined;
+}
+
+/** A format's model list. */
+export interface ModelListing {
+  /** `query` is the request's query (limit, after_id, pageSize, pageToken …). Throws 400 on nonsense. */
+  list(models: readonly ListedModel[], query: URLSearchParams): JsonObject;
+  one(model: ListedModel): JsonObject;
+}
+
+/** A path the format answers. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** path-to-regexp 8 pattern; a literal colon is written `\\:`. */
+  readonly path: string;
+  readonly operation: Operation | 'get-model';
+  /** Reads the route's own parameters. Throws 400 on nonsense. */
+  params?(
+    matched: Readonly<Record<string, string>>,
+    query: URLSearchParams,
+    headers: Readonly<Record<string, string | undefined>>,
+  ): RouteParams;
+  /** Headers the route insists on. Throws GatewayError. */
+  checkHeaders?(headers: Readonly<Record<string, string | undefined>>): void;
+}
+
+/** An error as it goes over the wire. */
+export interface ErrorReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+}
+
+/** A wire dialect: shapes, routes, errors. It knows no provider. */
+export interface Format {
+  readonly name: string;
+  readonly routes: readonly Route[];
+  readonly codecs: { readonly [O in Operation]?: Codec };
+  /** The error before anything was sent. */
+  errorReply(error: GatewayError, requestId: string): ErrorReply;
+  /** Response headers every reply of this format carries. */
+  replyHeaders(requestId: string): Readonly<Record<string, string>>;
+  readonly models?: ModelListing;
+}

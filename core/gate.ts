@@ -1,0 +1,48 @@
+/** Something that reads a socket and can be told to wait. */
+export interface Valve {
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * The one backpressure valve of a call. Whoever writes to the client closes it when the client's buffer is full and opens it when
+ * it has drained; whoever reads from a provider either attaches a valve or awaits `opened()` after each read.
+ * Closed by several holders, it opens when all have let go.
+ */
+export class Gate {
+  #holders = 0;
+  #valve: Valve | undefined;
+  #waiting: (() => void)[] = [];
+
+  get closed(): boolean {
+    return this.#holders > 0;
+  }
+
+  /** Shuts the gate. Each close needs one open. */
+  close(): void {
+    this.#holders += 1;
+    if (this.#holders === 1) this.#valve?.pause();
+  }
+
+  open(): void {
+    if (this.#holders === 0) return;
+    this.#holders -= 1;
+    if (this.#holders > 0) return;
+    this.#valve?.resume();
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const go of waiting) go();
+  }
+
+  /** Resolves at once when open, else when it opens. */
+  opened(): Promise<void> | undefined {
+    if (this.#holders === 0) return undefined;
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** Connects the reader of the current attempt; the previous one is forgotten. */
+  attach(valve: Valve | undefined): void {
+    this.#valve = valve;
+    if (valve !== undefined && this.#holders > 0) valve.pause();
+  }
+}

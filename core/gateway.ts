@@ -1,0 +1,378 @@
+import { basename, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import type { Channel } from './channel.ts';
+import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config.ts';
+import type {
+  ChannelEntry,
+  ChannelKind,
+  ChannelOptions,
+  ChannelParts,
+  Next,
+  Plugin,
+  PluginEntry,
+  Reads,
+  RouteHandler,
+} from './define.ts';
+import { discover, type Discovered } from './discover.ts';
+import type { Format } from './formats/format.ts';
+import { readBodyStep } from './http/body.ts';
+import { createHttpClient } from './http/upstream.ts';
+import { hideSecret, type Log } from './log.ts';
+import type { ModelTraits } from './model/traits.ts';
+import { Notices } from './notices.ts';
+import { compose, orderPlugins, type Running } from './pipeline.ts';
+import { createAttempts, sendToChannel } from './routing/attempts.ts';
+import { createCatalog, type Catalog } from './routing/catalog.ts';
+import type { ApiKeys } from './state/api-keys.ts';
+import { matchesModel } from './state/api-keys.ts';
+import type { Stores } from './state/stores.ts';
+
+/** A route that a plugin added. */
+export interface PluginRoute {
+  readonly plugin: string;
+  readonly method: string;
+  readonly path: string;
+  readonly handler: RouteHandler;
+}
+
+/** Everything in force, made once from a config and never changed. A reload makes a new one. */
+export interface Gateway {
+  readonly settings: Settings;
+  readonly formats: readonly Format[];
+  readonly catalog: Catalog;
+  /** Order in which plugins run. */
+  readonly plugins: readonly Running[];
+  readonly routes: readonly PluginRoute[];
+  readonly notices: Notices;
+  readonly log: Log;
+  /** The whole onion: call in, events out. */
+  readonly handle: Next;
+  /** Observe to shape around another terminal: for calls that no channel answers, such as model lists. */
+  around(terminal: Next): Next;
+  /** Sentences the operator should read but that stop nothing. */
+  readonly warnings: readonly string[];
+  close(): Promise<void>;
+}
+
+/** What lives longer than one configuration. */
+export interface Surroundings {
+  readonly log: Log;
+  readonly stores: Stores;
+  readonly apiKeys: ApiKeys;
+}
+
+const home = fileURLToPath(new URL('..', import.meta.url));
+
+/** Builds a gateway. Throws ConfigError with every problem of plugins and channels at once. */
+export async function createGateway(config: LoadedConfig, surroundings: Surroundings): Promise<Gateway> {
+  const { settings } = config;
+  const { log } = surroundings;
+  const file = basename(config.file);
+  const notices = new Notices(log);
+  const closers: (() => void | Promise<void>)[] = [];
+  const onClose = (job: () => void | Promise<void>): void => {
+    closers.push(job);
+  };
+
+  const problems: string[] = [];
+  const warnings: string[] = [];
+  const formats = await loadFormats(problems);
+  const format = (name: string): Format | undefined => formats.find((one) => one.name === name);
+
+  const http = createHttpClient({
+    connectTimeout: settings.timeouts.connect,
+    idleTimeout: settings.timeouts.idle,
+  });
+  onClose(() => http.close());
+
+  const channelFolders = await discoverIn('channels', config.root, problems);
+  for (const { name, file: path, value } of channelFolders) {
+    if (!isChannelKind(value))
+      problems.push(
+        `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
+      );
+    else if (value.spec.name !== name)
+      problems.push(`${path}: is named "${value.spec.name}" inside. A channel kind carries its file's name.`);
+  }
+  const channels: Channel[] = [];
+  for (const { at, entry } of config.channels) {
+    const channel = makeChannel(
+      entry,
+      `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`,
+      problems,
+      (kind) => ({
+        log: log.child({ channel: entry.options.id ?? kind }),
+        http,
+        format,
+        onClose,
+      }),
+    );
+    if (channel === undefined) continue;
+    if (channels.some(({ id }) => id === channel.id)) {
+      problems.push(
+        `${file}, ${at}: the id "${channel.id}" is taken by another channel. Give one of them another id.`,
+      );
+    }
+    channels.push(channel);
+  }
+  if (channels.length === 0)
+    warnings.push(
+      `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
+    );
+  const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
+
+  const { chosen, unlisted } = await choosePlugins(config, problems);
+  let reads: Reads = 'nothing';
+  for (const { entry } of chosen) reads = stronger(reads, entry.spec.reads ?? 'nothing');
+  const off = new Map(
+    config.plugins
+      .filter(({ entry }) => !entry.enabled)
+      .map(({ at, entry }) => [entry.spec.name, `${file} (${at})`]),
+  );
+  const { order, problems: orderProblems } = orderPlugins(
+    chosen.map(({ entry, where }) => ({ ...entry.spec, entry, where })),
+    { off, unlisted },
+  );
+  problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
+
+  const routes: PluginRoute[] = [];
+  const running: Running[] = [];
+  for (const { entry, where, name, stage, after } of order) {
+    const parsed = strict(entry.spec.options).safeParse(entry.options);
+    if (!parsed.success) {
+      problems.push(...sentences(parsed.error, where));
+      continue;
+    }
+    if (problems.length > 0) continue;
+    try {
+      const handler = await entry.spec.setup(parsed.data, {
+        log: log.child({ plugin: name }),
+        stores: surroundings.stores,
+        apiKeys: surroundings.apiKeys,
+        catalog,
+        notices,
+        route: (method, path, handler) => routes.push({ plugin: name, method, path, handler }),
+        reads: () => reads,
+        format,
+        onClose,
+      });
+      if (typeof handler === 'function') running.push({ name, stage, after: after ?? [], handler });
+      else problems.push(`${where}: setup returned no handler. Return an async function (call, next).`);
+    } catch (error) {
+      problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  const close = async (): Promise<void> => {
+    notices.emit('closing');
+    for (const job of closers.splice(0).reverse()) {
+      try {
+        await job();
+      } catch (error) {
+        log.error({ error }, 'something did not close cleanly');
+      }
+    }
+  };
+  if (problems.length > 0) {
+    await close();
+    throw new ConfigError([...new Set(problems)]);
+  }
+
+  const checked = settings.checks ?? !isProduction();
+  const translate = running.filter(({ stage }) => stage === 'translate');
+  const body: Running = {
+    name: 'the reading of the body',
+    stage: 'identify',
+    after: [],
+    handler: readBodyStep,
+  };
+  const before = [
+    ...running.filter(({ stage }) => stage === 'observe' || stage === 'identify'),
+    body,
+    ...running.filter(({ stage }) => stage === 'admit' || stage === 'shape'),
+  ];
+  const attempts = createAttempts({
+    catalog,
+    notices,
+    translate: compose(translate, sendToChannel, checked),
+  });
+  return {
+    settings,
+    formats,
+    catalog,
+    plugins: running,
+    routes,
+    notices,
+    log,
+    warnings,
+    handle: compose(before, attempts, checked),
+    around: (terminal) => compose(before, terminal, checked),
+    close,
+  };
+}
+
+async function loadFormats(problems: string[]): Promise<Format[]> {
+  const { found, problems: broken } = await discover(join(home, 'core', 'formats'), 'folders');
+  problems.push(...broken);
+  return found.map(({ value }) => value as Format);
+}
+
+/** Definitions that come with Sluice, and those beside the config when it stands elsewhere; the operator's win by name. */
+async function discoverIn(
+  folder: 'plugins' | 'channels',
+  root: string,
+  problems: string[],
+): Promise<Discovered[]> {
+  const byName = new Map<string, Discovered>();
+  for (const place of new Set([resolve(home, folder), resolve(root, folder)])) {
+    const { found, problems: broken } = await discover(place);
+    problems.push(...broken);
+    for (const one of found) byName.set(one.name, one);
+  }
+  return [...byName.values()];
+}
+
+function isPlugin(value: unknown): value is Plugin {
+  return typeof value === 'function' && 'spec' in value && 'off' in value;
+}
+
+function isChannelKind(value: unknown): value is ChannelKind {
+  return typeof value === 'function' && 'spec' in value && !('off' in value);
+}
+
+/** A misspelt option is an error, also where the author wrote a plain `z.object`, which would pass it over. */
+function strict(schema: z.ZodType | undefined): z.ZodType {
+  if (schema === undefined) return z.strictObject({});
+  return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
+}
+
+interface ChosenPlugins {
+  readonly chosen: readonly { readonly entry: PluginEntry; readonly where: string }[];
+  /** Names of those that were found but wait to be listed. */
+  readonly unlisted: ReadonlySet<string>;
+}
+
+/** Discovered plugins with their defaults, adjusted by the config; listed ones first, in the config's order. */
+async function choosePlugins(config: LoadedConfig, problems: string[]): Promise<ChosenPlugins> {
+  const file = basename(config.file);
+  const chosen = new Map<string, { entry: PluginEntry; where: string }>();
+  const unlisted = new Set<string>();
+  for (const { at, entry } of config.plugins) {
+    const { name } = entry.spec;
+    const where = `${file}, ${at} "${name}"`;
+    if (chosen.has(name)) problems.push(`${where}: the plugin is listed twice. Keep one of the entries.`);
+    chosen.set(name, { entry, where });
+  }
+  for (const { name, file: path, value } of await discoverIn('plugins', config.root, problems)) {
+    if (!isPlugin(value)) {
+      problems.push(
+        `${path}: its default export is not a plugin. Export definePlugin({ … }) by default, or begin the name with "_".`,
+      );
+      continue;
+    }
+    if (value.spec.name !== name)
+      problems.push(`${path}: is named "${value.spec.name}" inside. A plugin carries its file's name.`);
+    if (chosen.has(value.spec.name)) continue;
+    if (value.spec.whenListed === true) unlisted.add(value.spec.name);
+    else chosen.set(value.spec.name, { entry: value() as PluginEntry, where: path });
+  }
+  return { chosen: [...chosen.values()].filter(({ entry }) => entry.enabled), unlisted };
+}
+
+function stronger(one: Reads, other: Reads): Reads {
+  const order: readonly Reads[] = ['nothing', 'usage', 'content'];
+  return order.indexOf(one) >= order.indexOf(other) ? one : other;
+}
+
+const commonOptions = z.object({
+  id: z.string().min(1).optional(),
+  key: z.string().optional(),
+  keys: z.array(z.string().min(1)).min(1).optional(),
+  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+  models: z
+    .union([z.array(z.string().min(1)).min(1), z.record(z.string().min(1), z.string().min(1))])
+    .optional(),
+  priority: z.number().optional(),
+  weight: z.number().positive().optional(),
+  traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+});
+
+function makeChannel(
+  entry: ChannelEntry,
+  where: string,
+  problems: string[],
+  tools: (kind: string) => Parameters<ChannelEntry['spec']['setup']>[1],
+): Channel | undefined {
+  const { spec } = entry;
+  const schema = z.strictObject({ ...commonOptions.shape, ...spec.options?.shape });
+  const parsed = schema.safeParse(entry.options);
+  if (!parsed.success) {
+    problems.push(...sentences(parsed.error, where));
+    return undefined;
+  }
+  const options = parsed.data as ChannelOptions & Record<string, unknown>;
+  for (const key of [options.key, ...(options.keys ?? [])]) if (key !== undefined) hideSecret(key);
+  if (spec.needsKey !== false && !options.key && options.keys === undefined) {
+    problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
+    return undefined;
+  }
+  const models = options.models ?? spec.models;
+  if (models === undefined) {
+    problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
+    return undefined;
+  }
+  let parts: ChannelParts;
+  try {
+    parts = spec.setup(options as Parameters<typeof spec.setup>[0], tools(spec.name));
+  } catch (error) {
+    problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+  return channelOf(spec.name, options, models, parts);
+}
+
+function channelOf(
+  kind: string,
+  options: ChannelOptions,
+  models: readonly string[] | Readonly<Record<string, string>>,
+  parts: ChannelParts,
+): Channel {
+  const names: readonly string[] = Array.isArray(models) ? models : Object.keys(models);
+  const map = Array.isArray(models) ? undefined : new Map(Object.entries(models));
+  const cache = new Map<string, ModelTraits>();
+  const patterns = names.filter((name) => name.includes('*')).map((name) => [name] as const);
+  const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
+    pattern: [name],
+    traits,
+  }));
+  return {
+    id: options.id ?? kind,
+    kind,
+    models: names,
+    priority: options.priority ?? 0,
+    weight: options.weight ?? 1,
+    speaks: parts.speaks,
+    upstreamModel(model) {
+      const mapped = map?.get(model);
+      if (mapped !== undefined) return mapped;
+      if (names.includes(model)) return model;
+      const pattern = patterns.find((one) => matchesModel(one, model));
+      if (pattern === undefined) return undefined;
+      const target = map?.get(pattern[0]);
+      return target === undefined || target.includes('*') ? model : target;
+    },
+    traits(upstreamModel) {
+      let traits = cache.get(upstreamModel);
+      if (traits === undefined) {
+        traits = { ...parts.traits?.(upstreamModel) };
+        for (const { pattern, traits: own } of overrides)
+          if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
+        if (cache.size < 1000) cache.set(upstreamModel, traits);
+      }
+      return traits;
+    },
+    open: (call, request) => parts.open(call, request),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,269 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import Koa, { type Context } from 'koa';
+import Router from '@koa/router';
+import { config as rxjs } from 'rxjs';
+import { Exchange, firstView, type Wire } from '../call.ts';
+import type { Next } from '../define.ts';
+import { GatewayError } from '../errors.ts';
+import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
+import type { Gateway } from '../gateway.ts';
+import type { Stores } from '../state/stores.ts';
+import { bodyReader, checkJsonType, parseJsonBody, readBytes } from './body.ts';
+import { listFormat, listingCodec, listModels } from './models.ts';
+import { Reply } from './reply.ts';
+
+/** The gateway as Node's HTTP server wants it. */
+export interface App {
+  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Answers what is not even HTTP. */
+  readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
+  /** Says `not ready` from now on and closes connections after their call. */
+  drain(): void;
+  /** Ends every open call with an error in its format. */
+  endAll(): void;
+}
+
+/** Builds the Koa application: the formats' routes, the model lists, health, and the plugins' own routes. */
+export function createApp(gateway: Gateway, stores: Stores): App {
+  const { settings, log } = gateway;
+  const replies = new Set<Reply>();
+  let draining = false;
+
+  rxjs.onUnhandledError = (error) => log.error({ error }, 'an error came after its stream had ended');
+
+  const ticker = setInterval(
+    () => {
+      const now = performance.now();
+      for (const reply of replies) reply.tick(now);
+    },
+    Math.max(10, Math.min(1000, settings.timeouts.keepAlive / 3, settings.timeouts.stalled / 3)),
+  );
+  ticker.unref();
+  gateway.notices.on('closing', () => clearInterval(ticker));
+
+  const formatNamed = (name: string): Format => {
+    const found = gateway.formats.find((format) => format.name === name);
+    if (found === undefined) throw new Error(`There is no format ${name}.`);
+    return found;
+  };
+  const handleList = gateway.around(listModels(gateway.catalog));
+
+  /** One call: from the request to the subscription that writes its reply. */
+  const run = async (
+    ctx: Context,
+    exchange: Exchange,
+    pipeline: Next,
+    prepare?: () => void,
+  ): Promise<void> => {
+    ctx.respond = false;
+    const { res } = ctx;
+    if (draining) res.setHeader('connection', 'close');
+    const reply = new Reply(exchange, res, replyOptions, () => {
+      replies.delete(reply);
+      if (!ctx.req.complete) linger(ctx.req);
+    });
+    replies.add(reply);
+    try {
+      prepare?.();
+      reply.send(await pipeline(firstView(exchange)));
+    } catch (error) {
+      reply.fail(error);
+    }
+  };
+  const replyOptions = { log, keepAlive: settings.timeouts.keepAlive, stalled: settings.timeouts.stalled };
+
+  const operate =
+    (format: Format, route: Route, codec: Codec) =>
+    (ctx: Context): Promise<void> => {
+      const wire = wireOf(ctx);
+      const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
+      return run(ctx, exchange, gateway.handle, () => {
+        route.checkHeaders?.(headersOf(ctx));
+        Object.assign(wire, { params: routeParams(ctx, route) });
+        checkJsonType(ctx.req);
+        exchange.values.set(bodyReader, async () => {
+          const bytes = await readBytes(ctx.req, settings.limits.body);
+          exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
+          codec.validate(wire.body ?? {}, wire.params);
+          if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
+        });
+      });
+    };
+
+  const list = (format: Format, one: boolean) => (ctx: Context) => {
+    const wanted = one ? modelOf(ctx) : undefined;
+    const wire = wireOf(ctx);
+    const codec = listingCodec(format, wanted, wire.query);
+    return run(ctx, new Exchange(requestId(), 'list-models', format, codec, wire), handleList);
+  };
+  const listByHeaders = (one: boolean) => (ctx: Context) =>
+    list(formatNamed(listFormat(ctx.headers, ctx.URL.searchParams)), one)(ctx);
+
+  const router = new Router();
+  router.get('/healthz', (ctx) => {
+    ctx.body = { status: 'ok' };
+  });
+  router.get('/readyz', async (ctx) => {
+    const database = await databaseState(stores);
+    const ready = !draining && database === 'ok';
+    ctx.status = ready ? 200 : 503;
+    ctx.body = {
+      status: ready ? 'ready' : draining ? 'draining' : 'not ready',
+      database,
+      channels: gateway.catalog.channels.map(({ id, kind }) => ({ id, kind })),
+    };
+  });
+  router.get('/v1/models', listByHeaders(false));
+  router.get('/v1/models/*model', listByHeaders(true));
+  for (const format of gateway.formats) {
+    for (const route of format.routes) {
+      const { operation } = route;
+      if (operation === 'list-models' || operation === 'get-model') {
+        router.register(route.path, [route.method], list(format, operation === 'get-model'));
+        continue;
+      }
+      const codec: Codec | undefined = format.codecs[operation satisfies Operation];
+      if (codec === undefined)
+        throw new Error(`${format.name} routes ${route.path} to ${operation} but has no codec for it.`);
+      router.register(route.path, [route.method], operate(format, route, codec));
+    }
+  }
+  for (const { method, path, handler } of gateway.routes) {
+    router.register(path, [method], async (ctx: Context) => {
+      ctx.respond = false;
+      await handler(ctx.req, ctx.res, ctx.params as Record<string, string>);
+    });
+  }
+
+  const koa = new Koa();
+  koa.silent = true;
+  koa.on('error', (error: Error) => log.error({ error }, 'the front end failed'));
+  koa.use(router.routes());
+  koa.use((ctx) => {
+    const allowed = [
+      ...new Set((ctx.matched ?? []).flatMap((layer: { methods: string[] }) => layer.methods)),
+    ];
+    const format = formatNamed(familyOf(ctx.path));
+    const error =
+      allowed.length > 0
+        ? new GatewayError(
+            'method_not_allowed',
+            `${ctx.method} is not allowed on ${ctx.path}: use ${allowed.join(' or ')}.`,
+            {
+              headers: { allow: allowed.join(', ') },
+            },
+          )
+        : new GatewayError('unknown_url', `There is nothing at ${ctx.method} ${ctx.path.slice(0, 200)}.`);
+    const { status, headers, body } = format.errorReply(error, requestId());
+    ctx.status = status;
+    ctx.set({ ...error.headers, ...headers });
+    ctx.body = body;
+  });
+
+  const listener = koa.callback();
+  return {
+    listener: (request, response) => void listener(request, response),
+    clientError: (error, socket) => {
+      if (error.code === 'ECONNRESET' || !socket.writable) {
+        socket.destroy();
+        return;
+      }
+      const status =
+        error.code === 'HPE_HEADER_OVERFLOW'
+          ? '431 Request Header Fields Too Large'
+          : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+            ? '408 Request Timeout'
+            : '400 Bad Request';
+      const body = JSON.stringify({
+        error: { message: status.slice(4), type: 'invalid_request_error', param: null, code: null },
+      });
+      socket.end(
+        `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+      );
+    },
+    drain: () => {
+      draining = true;
+    },
+    endAll: () => {
+      for (const reply of replies)
+        reply.fail(
+          new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 }),
+        );
+    },
+  };
+}
+
+/** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
+export function familyOf(path: string): string {
+  if (path.startsWith('/v1beta')) return 'generate-content';
+  return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
+}
+
+function requestId(): string {
+  return `req_${randomBytes(12).toString('hex')}`;
+}
+
+function wireOf(ctx: Context): Wire {
+  return {
+    method: ctx.method,
+    path: ctx.path,
+    query: ctx.URL.searchParams,
+    headers: ctx.req.headers,
+    params: {},
+    ip: ctx.req.socket.remoteAddress ?? '',
+    bytes: Buffer.alloc(0),
+    body: undefined,
+  };
+}
+
+/** Headers with one value each; a repeated one is joined as HTTP says. */
+function headersOf(ctx: Context): Readonly<Record<string, string | undefined>> {
+  const { headers } = ctx.req;
+  const flat: Record<string, string | undefined> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    flat[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return flat;
+}
+
+function routeParams(ctx: Context, route: Route): RouteParams {
+  return route.params?.(matchedParams(ctx), ctx.URL.searchParams, headersOf(ctx)) ?? {};
+}
+
+/** What the router matched: wildcards joined by slashes, decoded. */
+function matchedParams(ctx: Context): Record<string, string> {
+  const matched: Record<string, string> = {};
+  for (const [name, value] of Object.entries(ctx.params as Record<string, string | string[]>)) {
+    matched[name] = Array.isArray(value) ? value.join('/') : value;
+  }
+  return matched;
+}
+
+function modelOf(ctx: Context): string {
+  return (matchedParams(ctx).model ?? '').replace(/^models\//, '');
+}
+
+async function databaseState(stores: Stores): Promise<'ok' | 'failed'> {
+  try {
+    await stores.namespace('health').get('check');
+    return 'ok';
+  } catch {
+    return 'failed';
+  }
+}
+
+/**
+ * Node reads and drops the rest of an upload that was refused; after two seconds the connection is closed instead. Closing at once would
+ * reset it and take the answer with it.
+ */
+function linger(request: IncomingMessage): void {
+  const timer = setTimeout(() => request.socket.destroy(), 2000);
+  timer.unref();
+  const settled = (): void => clearTimeout(timer);
+  request.once('end', settled);
+  request.once('close', settled);
+  request.resume();
+}

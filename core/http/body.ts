@@ -1,0 +1,170 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import type { Readable, Transform } from 'node:stream';
+import { callKey } from '../call.ts';
+import type { Handler } from '../define.ts';
+import { GatewayError } from '../errors.ts';
+import { isObject, type JsonObject } from '../model/json.ts';
+
+/** Limits on what a stranger can send. */
+export interface BodyLimits {
+  /** Bytes, after decompression. */
+  readonly body: number;
+  readonly depth: number;
+  readonly values: number;
+}
+
+/** Reads, parses and checks the body of this call: left by the front end, run by {@link readBodyStep}. Absent on calls without a body. */
+export const bodyReader = callKey<() => Promise<void>>('body reader');
+
+/** The step between the identify and admit stages: strangers are refused before a byte of their body is read. */
+export const readBodyStep: Handler = async function readBody(call, next) {
+  const read = call.get(bodyReader);
+  if (read !== undefined) await read();
+  return next(call);
+};
+
+/** What undoes a compression, by its name in `content-encoding`. A map: a stranger's word must not find an object's inherited members. */
+export const decompressors: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+  ['zstd', createZstdDecompress],
+]);
+
+/** 415 unless the body says that it is JSON, or says nothing. */
+export function checkJsonType(request: IncomingMessage): void {
+  const type = request.headers['content-type'];
+  if (type === undefined || type === '') return;
+  if (/^\s*application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) return;
+  throw new GatewayError(
+    'unsupported_media_type',
+    `Content-Type must be application/json, not "${type.slice(0, 100)}".`,
+  );
+}
+
+/** All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one. */
+export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const announced = Number(request.headers['content-length']);
+  if (announced > limit) throw tooLarge(limit);
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return collect(request, limit);
+  const make = decompressors.get(encoding);
+  if (make === undefined) {
+    throw new GatewayError(
+      'unsupported_media_type',
+      `Content-Encoding "${encoding.slice(0, 50)}" is not supported: use gzip, deflate, br or zstd.`,
+    );
+  }
+  const decoder = make();
+  request.on('error', () => decoder.destroy(clientLeft()));
+  request.pipe(decoder);
+  try {
+    return await collect(decoder, limit);
+  } catch (error) {
+    request.unpipe(decoder);
+    decoder.destroy();
+    if (error instanceof GatewayError) throw error;
+    throw new GatewayError('invalid_request', `The body is not valid ${encoding} data.`, { cause: error });
+  }
+}
+
+function collect(source: Readable, limit: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const settle = (run: () => void): void => {
+      source.off('data', onData);
+      source.off('end', onEnd);
+      source.off('error', onError);
+      source.off('close', onClose);
+      run();
+    };
+    const onData = (chunk: Buffer): void => {
+      length += chunk.length;
+      if (length > limit) {
+        settle(() => {
+          source.pause();
+          reject(tooLarge(limit));
+        });
+      } else chunks.push(chunk);
+    };
+    const onEnd = (): void =>
+      settle(() =>
+        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
+      );
+    const onError = (error: NodeJS.ErrnoException): void =>
+      settle(() => reject(error.code === 'ECONNRESET' ? clientLeft() : error));
+    const onClose = (): void => settle(() => reject(clientLeft()));
+    source.on('data', onData);
+    source.on('end', onEnd);
+    source.on('error', onError);
+    source.on('close', onClose);
+  });
+}
+
+function clientLeft(): GatewayError {
+  return new GatewayError(
+    'client_closed_request',
+    'The client closed the connection while sending its request.',
+  );
+}
+
+function tooLarge(limit: number): GatewayError {
+  return new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
+}
+
+/** The JSON object in the bytes. 400 when it is not UTF-8, not JSON, not an object, too deep or too many values. */
+export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
+  if (bytes.length === 0)
+    throw new GatewayError('invalid_json', 'The request has no body: send a JSON object.');
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
+  measure(bytes, limits);
+  let value: unknown;
+  try {
+    const text = bytes.toString('utf8');
+    value = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    throw new GatewayError('invalid_json', `The body is not valid JSON: ${reason}`, { cause: error });
+  }
+  if (!isObject(value)) throw new GatewayError('invalid_type', 'The body must be a JSON object.');
+  return value;
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+/** Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. */
+function measure(bytes: Buffer, limits: BodyLimits): void {
+  let depth = 0;
+  let values = 0;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === quote) {
+      let end = bytes.indexOf(quote, index + 1);
+      while (end > 0 && isEscaped(bytes, end)) end = bytes.indexOf(quote, end + 1);
+      if (end < 0) return;
+      index = end;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      values += 1;
+      if (depth > limits.depth)
+        throw new GatewayError('invalid_value', `The body is nested deeper than ${limits.depth} levels.`);
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    } else if (byte === 0x2c) {
+      values += 1;
+    }
+    if (values > limits.values)
+      throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
+  }
+}
+
+function isEscaped(bytes: Buffer, at: number): boolean {
+  let slashes = 0;
+  for (let index = at - 1; index >= 0 && bytes[index] === backslash; index -= 1) slashes += 1;
+  return slashes % 2 === 1;
+}

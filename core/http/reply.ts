@@ -1,0 +1,337 @@
+import type { ServerResponse } from 'node:http';
+import type { Observable, Subscription } from 'rxjs';
+import type { Exchange } from '../call.ts';
+import { GatewayError, toGatewayError } from '../errors.ts';
+import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../formats/format.ts';
+import type { Log } from '../log.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { Loss } from '../model/extra.ts';
+import { estimateTokens } from '../tokens.ts';
+import { writeNdjson } from './json-frames.ts';
+import { parseSse, sseComment, writeSse } from './sse.ts';
+
+export interface ReplyOptions {
+  readonly log: Log;
+  /** Silence after which something harmless is sent, in milliseconds. */
+  readonly keepAlive: number;
+  /** Longest time the client may leave its buffer full, in milliseconds. */
+  readonly stalled: number;
+}
+
+const contentTypes: Readonly<Record<Framing, string>> = {
+  sse: 'text/event-stream',
+  ndjson: 'application/x-ndjson',
+  'json-array': 'application/json',
+  none: 'application/json',
+};
+
+/**
+ * Writes one reply: the only subscriber of a call's events. Status and headers go out with the first event, or with a keep-alive that
+ * falls due earlier. When the client's buffer is full the call's gate is shut; when the client leaves, the subscription ends and with it
+ * everything up to the provider's socket.
+ */
+export class Reply {
+  readonly #exchange: Exchange;
+  readonly #response: ServerResponse;
+  readonly #options: ReplyOptions;
+  readonly #context: ReplyContext;
+  readonly #losses: Loss[] = [];
+  #subscription: Subscription | undefined;
+  #encoder: StreamEncoder | undefined;
+  #whole: WholeEncoder | undefined;
+  #passing = false;
+  #committed = false;
+  #over = false;
+  #arrayBegun = false;
+  #answer: Extract<GatewayEvent, { type: 'answer' }> | undefined;
+  #lastWrite = performance.now();
+  #fullSince = 0;
+  readonly #done: () => void;
+
+  /** `done` runs once, when nothing more will be written. */
+  constructor(exchange: Exchange, response: ServerResponse, options: ReplyOptions, done: () => void) {
+    this.#exchange = exchange;
+    this.#response = response;
+    this.#options = options;
+    this.#done = done;
+    this.#context = {
+      get model() {
+        return exchange.model;
+      },
+      get body() {
+        return exchange.wire.body ?? {};
+      },
+      requestId: exchange.id,
+      created: Math.floor(Date.now() / 1000),
+      get inputEstimate() {
+        return estimateTokens(exchange.wire.bytes.length);
+      },
+      lose: (path) => this.#lose(path),
+    };
+    response.on('close', this.#onClose);
+    response.on('drain', this.#onDrain);
+  }
+
+  /** Subscribes. Called once, when the request phase is over. */
+  send(events: Observable<GatewayEvent>): void {
+    if (this.#over) {
+      events.subscribe({ error: () => {} }).unsubscribe();
+      return;
+    }
+    this.#subscription = events.subscribe({
+      next: (event) => this.#guard(() => this.#next(event)),
+      error: (error) => this.fail(error),
+      complete: () => this.#guard(() => this.#complete()),
+    });
+    if (this.#over) this.#subscription.unsubscribe();
+  }
+
+  /** Ends the reply with an error: a status in the client's envelope, or the format's error event when the reply has begun. */
+  fail(cause: unknown): void {
+    if (this.#over) return;
+    const error = toGatewayError(cause);
+    if (!(cause instanceof GatewayError))
+      this.#options.log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
+    if (!this.#committed) {
+      const { status, headers, body } = this.#exchange.format.errorReply(error, this.#exchange.id);
+      const text = JSON.stringify(body);
+      this.#response.writeHead(status, {
+        'content-type': 'application/json',
+        ...headers,
+        'content-length': Buffer.byteLength(text),
+      });
+      this.#finish(text);
+      return;
+    }
+    if (!this.#exchange.stream) {
+      // Half a JSON document is out: only a broken connection tells the client that the rest is missing.
+      this.#over = true;
+      this.#release();
+      this.#response.destroy();
+      return;
+    }
+    try {
+      this.#finish(this.#frames(this.#streamEncoder().error(error)) + this.#arrayEnd());
+    } catch {
+      this.#finish('');
+    }
+  }
+
+  /** Called about once a second: sends a keep-alive when one is due, and gives up on a client that reads nothing. */
+  tick(now: number): void {
+    if (this.#over) return;
+    if (this.#fullSince > 0) {
+      if (now - this.#fullSince > this.#options.stalled) this.#response.destroy();
+      return;
+    }
+    if (!this.#exchange.stream || now - this.#lastWrite < this.#options.keepAlive) return;
+    this.#lastWrite = now;
+    this.#guard(() => {
+      const frames = this.#streamEncoder().keepAlive();
+      const text = frames.length > 0 ? this.#frames(frames) : silence(this.#exchange);
+      if (text === '') return;
+      this.#commitStream();
+      this.#write(text);
+    });
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#over) return;
+    this.#over = true;
+    this.#release();
+  };
+
+  readonly #onDrain = (): void => {
+    if (this.#fullSince === 0) return;
+    this.#fullSince = 0;
+    this.#exchange.gate.open();
+  };
+
+  #next(event: GatewayEvent): void {
+    if (this.#over) return;
+    switch (event.type) {
+      case 'request':
+      case 'attempt':
+        return;
+      case 'loss':
+        this.#losses.push(event.loss);
+        return;
+      case 'answer':
+        this.#answer = event;
+        return;
+      case 'frames':
+        this.#passing = true;
+        this.#commitStream();
+        this.#write(this.#exchange.framing === 'sse' ? event.bytes : this.#reframed(event.bytes));
+        return;
+      case 'bytes':
+        this.#passing = true;
+        this.#commitBytes();
+        this.#write(event.bytes);
+        return;
+      case 'usage':
+        if (this.#passing) return;
+        break;
+    }
+    if (this.#exchange.stream) {
+      const text = this.#frames(this.#streamEncoder().event(event));
+      if (text === '') return;
+      this.#commitStream();
+      this.#write(text);
+    } else this.#wholeEncoder().event(event);
+  }
+
+  #complete(): void {
+    if (this.#over) return;
+    if (this.#passing) {
+      this.#finish(this.#exchange.stream ? this.#arrayEnd() : '');
+    } else if (this.#exchange.stream) {
+      const rest = this.#frames(this.#streamEncoder().end());
+      this.#commitStream();
+      this.#finish(rest + this.#arrayEnd());
+    } else {
+      const text = JSON.stringify(this.#wholeEncoder().end());
+      this.#response.writeHead(200, { ...this.#headers('none'), 'content-length': Buffer.byteLength(text) });
+      this.#committed = true;
+      this.#finish(text);
+    }
+  }
+
+  #guard(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#subscription?.unsubscribe();
+      this.fail(error);
+    }
+  }
+
+  #streamEncoder(): StreamEncoder {
+    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#context);
+    if (this.#encoder === undefined)
+      throw new Error(`${this.#exchange.codec.format} has no stream for ${this.#exchange.operation}.`);
+    return this.#encoder;
+  }
+
+  #wholeEncoder(): WholeEncoder {
+    return (this.#whole ??= this.#exchange.codec.encodeWhole(this.#context));
+  }
+
+  #headers(framing: Framing): Record<string, string> {
+    const headers: Record<string, string> = {
+      'content-type': contentTypes[framing],
+      ...this.#exchange.format.replyHeaders(this.#exchange.id),
+    };
+    if (framing === 'sse') {
+      headers['cache-control'] = 'no-cache';
+      headers['x-accel-buffering'] = 'no';
+    }
+    if (this.#losses.length > 0) headers['x-sluice-loss'] = lossHeader(this.#losses);
+    return headers;
+  }
+
+  #commitStream(): void {
+    if (this.#committed) return;
+    this.#committed = true;
+    this.#response.writeHead(200, this.#headers(this.#exchange.framing));
+  }
+
+  #commitBytes(): void {
+    if (this.#committed) return;
+    this.#committed = true;
+    const headers = this.#headers('none');
+    const length = this.#answer?.headers['content-length'];
+    const encoding = this.#answer?.headers['content-encoding'];
+    if (typeof length === 'string' && (encoding === undefined || encoding === 'identity'))
+      headers['content-length'] = length;
+    this.#response.writeHead(200, headers);
+  }
+
+  #write(data: string | Buffer): void {
+    this.#lastWrite = performance.now();
+    if (this.#response.write(data) || this.#fullSince > 0) return;
+    this.#fullSince = this.#lastWrite;
+    this.#exchange.gate.close();
+  }
+
+  #finish(last: string): void {
+    this.#over = true;
+    if (last === '') this.#response.end();
+    else this.#response.end(last);
+    this.#release();
+  }
+
+  /** Lets go of everything: what stays attached to a kept-alive socket is garbage that outlives the call. */
+  #release(): void {
+    this.#response.off('close', this.#onClose);
+    this.#response.off('drain', this.#onDrain);
+    this.#subscription?.unsubscribe();
+    this.#subscription = undefined;
+    this.#exchange.end();
+    this.#done();
+  }
+
+  #frames(frames: readonly WireFrame[]): string {
+    let text = '';
+    for (const frame of frames) text += this.#frame(frame);
+    return text;
+  }
+
+  #frame(frame: WireFrame): string {
+    switch (this.#exchange.framing) {
+      case 'sse':
+        return writeSse(frame);
+      case 'ndjson':
+        return writeNdjson(frame);
+      default:
+        return 'text' in frame ? '' : this.#element(JSON.stringify(frame.json));
+    }
+  }
+
+  /** The provider's SSE frames in the client's framing; what they carry is not parsed. */
+  #reframed(bytes: Buffer): string {
+    let text = '';
+    for (const { data } of parseSse(bytes)) {
+      text += this.#exchange.framing === 'ndjson' ? `${data.replaceAll('\n', ' ')}\n` : this.#element(data);
+    }
+    return text;
+  }
+
+  #element(json: string): string {
+    const separator = this.#arrayBegun ? ',\n' : '[';
+    this.#arrayBegun = true;
+    return separator + json;
+  }
+
+  #arrayEnd(): string {
+    if (this.#exchange.framing !== 'json-array') return '';
+    return this.#arrayBegun ? ']' : '[]';
+  }
+
+  #lose(path: string): void {
+    const { format } = this.#exchange;
+    if (this.#losses.some((loss) => loss.kind === 'response' && loss.path === path)) return;
+    const loss: Loss = { path, kind: 'response', from: '', to: format.name };
+    this.#losses.push(loss);
+    this.#exchange.reportLoss(loss);
+  }
+}
+
+/** What the framing itself has to say in a silence: a comment, an empty line, or nothing where clients break on both. */
+function silence(exchange: Exchange): string {
+  if (exchange.framing === 'ndjson') return '\n';
+  return exchange.framing === 'sse' && exchange.codec.toleratesComments ? sseComment : '';
+}
+
+/** Paths of what was lost, in the client's words; header-safe and bounded. */
+export function lossHeader(losses: readonly Loss[]): string {
+  const paths = [...new Set(losses.map(({ path }) => path))].map((path) =>
+    path.replaceAll(/[^\x21-\x7e]/g, '_').replaceAll(',', '_'),
+  );
+  let text = '';
+  for (const path of paths) {
+    if (text.length + path.length > 2000) return `${text}, …`.replace('…', '...');
+    text += text === '' ? path : `, ${path}`;
+  }
+  return text;
+}

@@ -1,0 +1,112 @@
+import { GatewayError } from '../errors.ts';
+import type { Frame, WireFrame } from '../formats/format.ts';
+
+/** Largest frame that is held while its end is awaited, in bytes. Image and audio events reach tens of megabytes. */
+export const frameLimit = 64 * 1024 * 1024;
+
+const newlines = '\n\n';
+const carriageNewline = '\n\r\n';
+const carriages = '\r\r';
+
+/** The end of the last blank line in `bytes`, or -1. */
+function lastBoundary(bytes: Buffer): number {
+  const plain = bytes.lastIndexOf(newlines);
+  let end = plain < 0 ? -1 : plain + 2;
+  if (end === bytes.length) return end;
+  const mixed = bytes.lastIndexOf(carriageNewline);
+  if (mixed >= 0) end = Math.max(end, mixed + 3);
+  const old = bytes.lastIndexOf(carriages);
+  if (old >= 0) end = Math.max(end, old + 2);
+  return end;
+}
+
+/** Cuts a byte stream at blank lines: what comes out holds whole frames only, byte for byte. */
+export class SseCutter {
+  #held: Buffer[] = [];
+  #length = 0;
+  /** The last bytes that are held: a blank line may begin in them, however small the reads were. */
+  #seam: Buffer | undefined;
+
+  /** Whole frames up to the last blank line, or undefined when none is complete yet. Throws when one frame outgrows `frameLimit`. */
+  push(chunk: Buffer): Buffer | undefined {
+    const seam = this.#seam;
+    const search = seam === undefined ? chunk : Buffer.concat([seam, chunk]);
+    const cut = lastBoundary(search) - (seam?.length ?? 0);
+    if (cut <= 0) {
+      this.#hold(chunk);
+      return undefined;
+    }
+    const head = cut === chunk.length ? chunk : chunk.subarray(0, cut);
+    const whole = this.#held.length === 0 ? head : Buffer.concat([...this.#held, head]);
+    this.#clear();
+    if (cut < chunk.length) this.#hold(chunk.subarray(cut));
+    return whole;
+  }
+
+  /** What is left at the end of the stream: a last frame without its blank line, or undefined. */
+  end(): Buffer | undefined {
+    if (this.#length === 0) return undefined;
+    const rest = Buffer.concat(this.#held);
+    this.#clear();
+    return rest;
+  }
+
+  #hold(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > frameLimit) {
+      throw new GatewayError('upstream_error', 'The upstream sent an event that is too large.', {
+        origin: 'upstream',
+      });
+    }
+    this.#held.push(chunk);
+    const tail = this.#seam === undefined || chunk.length > 2 ? chunk : Buffer.concat([this.#seam, chunk]);
+    this.#seam = tail.subarray(-3);
+  }
+
+  #clear(): void {
+    this.#held = [];
+    this.#length = 0;
+    this.#seam = undefined;
+  }
+}
+
+/** The frames in a run that {@link SseCutter} gave. Comments, `id:` and `retry:` are passed over; a frame without data is dropped. */
+export function parseSse(run: Buffer | string): Frame[] {
+  let text = typeof run === 'string' ? run : run.toString('utf8');
+  if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
+  if (text.includes('\r')) text = text.replaceAll(/\r\n?/g, '\n');
+  const frames: Frame[] = [];
+  let event: string | undefined;
+  let data: string | undefined;
+  let start = 0;
+  while (start <= text.length) {
+    let stop = text.indexOf('\n', start);
+    if (stop < 0) stop = text.length;
+    if (stop === start) {
+      if (data !== undefined) frames.push(event === undefined ? { data } : { event, data });
+      event = undefined;
+      data = undefined;
+    } else if (text.startsWith('data:', start)) {
+      const from = text.charCodeAt(start + 5) === 32 ? start + 6 : start + 5;
+      const line = text.slice(from, stop);
+      data = data === undefined ? line : `${data}\n${line}`;
+    } else if (text.startsWith('event:', start)) {
+      const from = text.charCodeAt(start + 6) === 32 ? start + 7 : start + 6;
+      event = text.slice(from, stop);
+    } else if (stop - start === 4 && text.startsWith('data', start)) {
+      data = data === undefined ? '' : `${data}\n`;
+    }
+    start = stop + 1;
+  }
+  if (data !== undefined) frames.push(event === undefined ? { data } : { event, data });
+  return frames;
+}
+
+/** One frame as SSE text. JSON stands on one line. */
+export function writeSse(frame: WireFrame): string {
+  const data = 'text' in frame ? frame.text : JSON.stringify(frame.json);
+  return frame.event === undefined ? `data: ${data}\n\n` : `event: ${frame.event}\ndata: ${data}\n\n`;
+}
+
+/** A comment: the keep-alive of formats whose clients tolerate one. */
+export const sseComment = ': ping\n\n';

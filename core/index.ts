@@ -1,0 +1,75 @@
+/** The public surface of Sluice: all that plugins, channels and configs import. Within the repository it is `#sluice`. */
+
+export { caller } from './caller.ts';
+export { callKey, type Call, type CallEdits, type CallKey, type Wire } from './call.ts';
+export type { Channel, Upstream, UpstreamRequest } from './channel.ts';
+export { env, type GatewayConfig, type Settings } from './config.ts';
+export {
+  defineChannel,
+  defineConfig,
+  defineFormat,
+  definePlugin,
+  type ChannelEntry,
+  type ChannelKind,
+  type ChannelOptions,
+  type ChannelParts,
+  type ChannelSpec,
+  type ChannelTools,
+  type Handler,
+  type Next,
+  type Plugin,
+  type PluginEntry,
+  type PluginSpec,
+  type PluginTools,
+  type Reads,
+  type RouteHandler,
+  type Stage,
+} from './define.ts';
+export {
+  cannotCarry,
+  errorTable,
+  GatewayError,
+  missing,
+  toGatewayError,
+  wrongType,
+  wrongValue,
+  type ErrorCode,
+  type ErrorDetails,
+} from './errors.ts';
+export type {
+  Codec,
+  Edits,
+  EncodedRequest,
+  EncodeTarget,
+  Format,
+  Frame,
+  Framing,
+  Operation,
+  ReplyContext,
+  RouteParams,
+  StreamDecoder,
+  StreamEncoder,
+  UsageTap,
+  WholeEncoder,
+  WireFrame,
+} from './formats/format.ts';
+export { upstreamError } from './formats/_shared/upstream-error.ts';
+export { Gate, type Valve } from './gate.ts';
+export { JsonCutter, writeNdjson } from './http/json-frames.ts';
+export { parseSse, sseComment, SseCutter, writeSse } from './http/sse.ts';
+export type { HttpClient, HttpRequest } from './http/upstream.ts';
+export { maskSecrets, type Log } from './log.ts';
+export * from './model/chat.ts';
+export * from './model/event.ts';
+export * from './model/extra.ts';
+export * from './model/json.ts';
+export * from './model/reasoning.ts';
+export * from './model/traits.ts';
+export * from './model/usage.ts';
+export { Notices, type NoticeEvents } from './notices.ts';
+export { eachInOrder, observe, onUsage, peekFirst, startWithEvents, type Observing } from './operators.ts';
+export type { Catalog } from './routing/catalog.ts';
+export type { Target } from './routing/target.ts';
+export { matchesModel, type ApiKey, type ApiKeys } from './state/api-keys.ts';
+export type { Stores } from './state/stores.ts';
+export { estimateTokens, countTokens } from './tokens.ts';

@@ -1,0 +1,143 @@
+import type { Citation, Logprob } from './chat.ts';
+import type { Extra, Loss, Proof } from './extra.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import type { Usage } from './usage.ts';
+
+/** A model as the lists show it. */
+export interface ListedModel {
+  readonly id: string;
+  /** Unix seconds; 0 when unknown. */
+  readonly created: number;
+  readonly ownedBy: string;
+  readonly inputLimit?: number;
+  readonly outputLimit?: number;
+  readonly thinking?: boolean;
+}
+
+/** Why an answer ended. The provider's own word rides beside it as `raw`. */
+export type FinishReason =
+  | 'stop'
+  | 'stop-sequence'
+  | 'length'
+  | 'context-window'
+  | 'tool-calls'
+  | 'content-filter'
+  | 'refusal'
+  | 'pause'
+  | 'compaction'
+  | 'malformed'
+  | 'other';
+
+interface InBlock {
+  /** Names the block through its life; unique within the reply. */
+  readonly block: number;
+  /** Which answer of several, from 0. */
+  readonly choice: number;
+  readonly extra?: Extra;
+}
+
+/** The first event of every exchange: the call as it is about to be sent, after every edit. */
+export interface RequestEvent {
+  readonly type: 'request';
+  readonly model: string;
+  readonly stream: boolean;
+}
+
+/** A channel was tried; the last one of an exchange is the one that answers. */
+export interface AttemptEvent {
+  readonly type: 'attempt';
+  readonly channel: string;
+  /** The model's name at the provider. */
+  readonly model: string;
+  /** The format spoken to it; absent when the attempt failed before that was settled. */
+  readonly format?: string;
+  /** True when the client's own bytes go through. */
+  readonly passThrough?: boolean;
+  /** Why this attempt failed; absent on the one that answers. */
+  readonly failure?: string;
+}
+
+/** A provider answered: status and headers, before its bytes. Seen only behind the translate stage. */
+export interface AnswerEvent {
+  readonly type: 'answer';
+  readonly status: number;
+  /** Lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** The reply begins. `id` is the provider's; each format re-spells it in its own style. */
+export interface HeadEvent {
+  readonly type: 'head';
+  readonly id: string;
+  readonly model: string;
+  /** Unix seconds. */
+  readonly created?: number;
+  readonly extra?: Extra;
+}
+
+/**
+ * What flows from a channel back to the client. Order of a reply: `request`, `attempt`…, `loss`…, `head`,
+ * then blocks (each start, deltas, end; blocks of one choice may interleave only where an upstream interleaves tool calls),
+ * `finish` once per choice, `usage` any time after `head`, and the observable completes. An upstream that is cut errors instead.
+ */
+export type GatewayEvent =
+  | RequestEvent
+  | AttemptEvent
+  | AnswerEvent
+  | HeadEvent
+  | (InBlock & { readonly type: 'text-start' })
+  | (InBlock & { readonly type: 'text-delta'; readonly text: string; readonly logprobs?: readonly Logprob[] })
+  | (InBlock & { readonly type: 'citation'; readonly citation: Citation })
+  | (InBlock & { readonly type: 'text-end'; readonly proof?: Proof })
+  | (InBlock & { readonly type: 'refusal-start' })
+  | (InBlock & { readonly type: 'refusal-delta'; readonly text: string })
+  | (InBlock & { readonly type: 'refusal-end' })
+  | (InBlock & { readonly type: 'reasoning-start' })
+  | (InBlock & { readonly type: 'reasoning-delta'; readonly text: string })
+  | (InBlock & { readonly type: 'reasoning-end'; readonly proof?: Proof })
+  | (InBlock & {
+      readonly type: 'tool-start';
+      readonly id: string;
+      readonly name: string;
+      /** Takes free text instead of JSON. */
+      readonly custom?: boolean;
+      /** Known at the start where the provider sends it with the call. */
+      readonly proof?: Proof;
+    })
+  | (InBlock & { readonly type: 'tool-delta'; readonly input: string })
+  | (InBlock & { readonly type: 'tool-end' })
+  | (InBlock & {
+      readonly type: 'media-start';
+      readonly media: 'image' | 'audio' | 'video' | 'file';
+      readonly mimeType?: string;
+    })
+  /** `data` is base64 and may come in pieces, each a multiple of four characters; `transcript` is what is said. */
+  | (InBlock & { readonly type: 'media-delta'; readonly data?: string; readonly transcript?: string })
+  | (InBlock & { readonly type: 'media-end'; readonly url?: string })
+  | {
+      readonly type: 'finish';
+      readonly choice: number;
+      readonly reason: FinishReason;
+      /** The provider's word. */
+      readonly raw?: string;
+      /** The format `raw` is written in: the same format gives it back as it was. */
+      readonly format?: string;
+      readonly stopSequence?: string;
+      readonly extra?: Extra;
+    }
+  /** Cumulative: the last one counts. */
+  | { readonly type: 'usage'; readonly usage: Usage }
+  /** The whole answer of an operation that has no stream, for example `{tokens: 12}` of count-tokens. */
+  | { readonly type: 'result'; readonly value: JsonValue }
+  /** The models that the caller may use, in the exchange of a model list; plugins may leave some out. */
+  | { readonly type: 'models'; readonly models: readonly ListedModel[] }
+  /** Bytes of a provider's answer as they came; before the translate stage only those of a whole reply that passes through. */
+  | { readonly type: 'bytes'; readonly bytes: Buffer }
+  /** One or more complete frames of a stream in the client's own format, as they came: the pass-through. */
+  | { readonly type: 'frames'; readonly format: string; readonly bytes: Buffer }
+  /** A part of a reply that only one format knows, verbatim; its encoder writes it in place, others report a loss. */
+  | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject; readonly choice?: number }
+  | { readonly type: 'loss'; readonly loss: Loss };
+
+/** The name of every event. */
+export type EventType = GatewayEvent['type'];

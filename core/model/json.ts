@@ -1,0 +1,28 @@
+/** Any value that JSON can spell. */
+export type JsonValue =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue | undefined };
+
+/** A JSON object. Keys keep the order in which they were parsed. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue | undefined;
+}
+
+/** True for a JSON object: neither null nor an array. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Parses text that should be a JSON object; undefined when it is not JSON or not an object. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

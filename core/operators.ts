@@ -1,0 +1,198 @@
+import { Observable, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
+import type { Call } from './call.ts';
+import type { Gate } from './gate.ts';
+import type { GatewayEvent } from './model/event.ts';
+import type { Usage } from './model/usage.ts';
+
+/** What {@link observe} calls. All members are optional. */
+export interface Observing {
+  event?(event: GatewayEvent): void;
+  /** How the stream ended: `complete`, `error` (with what), or `left` when the client went away. Called exactly once. */
+  end?(how: 'complete' | 'error' | 'left', error?: unknown): void;
+  /** Receives what the other two throw: an observer's own errors never reach the client. Without it the first is a warning of the process. */
+  failed?(error: unknown): void;
+}
+
+/** Watches the stream without touching it. */
+export function observe(observing: Observing): MonoTypeOperatorFunction<GatewayEvent> {
+  return (source) =>
+    new Observable((subscriber) => {
+      let ended = false;
+      let warned = false;
+      const failed = (error: unknown): void => {
+        if (observing.failed !== undefined) observing.failed(error);
+        else if (!warned) {
+          warned = true;
+          process.emitWarning(
+            error instanceof Error ? error : new Error('An observer failed.', { cause: error }),
+          );
+        }
+      };
+      const finish = (how: 'complete' | 'error' | 'left', error?: unknown): void => {
+        if (ended) return;
+        ended = true;
+        if (observing.end === undefined) return;
+        try {
+          observing.end(how, error);
+        } catch (thrown) {
+          failed(thrown);
+        }
+      };
+      const subscription = source.subscribe({
+        next(event) {
+          if (observing.event !== undefined) {
+            try {
+              observing.event(event);
+            } catch (thrown) {
+              failed(thrown);
+            }
+          }
+          subscriber.next(event);
+        },
+        error(error) {
+          finish('error', error);
+          subscriber.error(error);
+        },
+        complete() {
+          finish('complete');
+          subscriber.complete();
+        },
+      });
+      return () => {
+        finish('left');
+        subscription.unsubscribe();
+      };
+    });
+}
+
+/** Calls back once with the last usage that was seen (undefined when there was none), however the stream ended. */
+export function onUsage(
+  callback: (usage: Usage | undefined) => void,
+): MonoTypeOperatorFunction<GatewayEvent> {
+  let usage: Usage | undefined;
+  return observe({
+    event(event) {
+      if (event.type === 'usage') usage = event.usage;
+    },
+    end: () => callback(usage),
+  });
+}
+
+/**
+ * Does slow work for each event, in order. While one event waits the call's gate is shut, so that the provider waits too.
+ * What `work` gives takes the event's place; an empty list drops it. The only asynchronous operator there should be.
+ */
+export function eachInOrder(
+  call: Call,
+  work: (event: GatewayEvent) => Promise<readonly GatewayEvent[]>,
+): MonoTypeOperatorFunction<GatewayEvent> {
+  return (source) =>
+    new Observable((subscriber) => {
+      const queue: GatewayEvent[] = [];
+      let busy = false;
+      let done: (() => void) | undefined;
+      const drain = async (): Promise<void> => {
+        busy = true;
+        call.gate.close();
+        try {
+          for (let event = queue.shift(); event !== undefined && !subscriber.closed; event = queue.shift()) {
+            for (const result of await work(event)) subscriber.next(result);
+          }
+        } catch (error) {
+          subscriber.error(error);
+        } finally {
+          busy = false;
+          call.gate.open();
+        }
+        // Opening the gate may have brought more at once: the end then belongs to the run that works on it.
+        if (!busy) done?.();
+      };
+      const subscription = source.subscribe({
+        next(event) {
+          queue.push(event);
+          if (!busy) void drain();
+        },
+        error(error) {
+          const end = (): void => subscriber.error(error);
+          if (busy) done = end;
+          else end();
+        },
+        complete() {
+          const end = (): void => subscriber.complete();
+          if (busy) done = end;
+          else end();
+        },
+      });
+      return subscription;
+    });
+}
+
+/**
+ * Waits for the first event (or the end, or the failure) before promising anything. Resolves to a stream that begins with that event;
+ * rejects with the failure when nothing came before it. The gate is shut between the first event and the subscription, so that nothing
+ * piles up. The returned stream takes one subscriber.
+ */
+export function peekFirst<T>(source: Observable<T>, gate: Gate): Promise<Observable<T>> {
+  return new Promise((resolve, reject) => {
+    const early: T[] = [];
+    let target: { next(value: T): void; error(error: unknown): void; complete(): void } | undefined;
+    let outcome: { error?: unknown } | undefined;
+    let settled = false;
+    let subscription: Subscription | undefined;
+
+    const settle = (): void => {
+      if (settled) return;
+      settled = true;
+      gate.close();
+      resolve(
+        new Observable<T>((subscriber) => {
+          target = subscriber;
+          for (const value of early) subscriber.next(value);
+          early.length = 0;
+          if (outcome !== undefined) {
+            if ('error' in outcome) subscriber.error(outcome.error);
+            else subscriber.complete();
+          }
+          gate.open();
+          return () => subscription?.unsubscribe();
+        }),
+      );
+    };
+
+    subscription = source.subscribe({
+      next(value) {
+        if (target !== undefined) target.next(value);
+        else {
+          early.push(value);
+          settle();
+        }
+      },
+      error(error) {
+        if (target !== undefined) target.error(error);
+        else if (settled) outcome = { error };
+        else {
+          settled = true;
+          reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
+        }
+      },
+      complete() {
+        if (target !== undefined) target.complete();
+        else {
+          outcome = {};
+          settle();
+        }
+      },
+    });
+  });
+}
+
+/** Events first, then the stream: for what is known before the reply. */
+export function startWithEvents(
+  first: readonly GatewayEvent[],
+  rest: Observable<GatewayEvent>,
+): Observable<GatewayEvent> {
+  return new Observable((subscriber) => {
+    for (const event of first) subscriber.next(event);
+    return rest.subscribe(subscriber);
+  });
+}

@@ -1,0 +1,86 @@
+import { Observable } from 'rxjs';
+import type { Call } from '../call.ts';
+import type { Next } from '../define.ts';
+import { GatewayError, toGatewayError } from '../errors.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { Notices } from '../notices.ts';
+import { startWithEvents } from '../operators.ts';
+import type { Catalog } from './catalog.ts';
+import type { Target } from './target.ts';
+
+export interface AttemptsOptions {
+  readonly catalog: Catalog;
+  readonly notices: Notices;
+  /** The translate stage around {@link sendToChannel}. */
+  readonly translate: Next;
+}
+
+/**
+ * Chooses the channel: tries the model's targets in order until one answers. A failure that another channel may not share moves on; the
+ * caller's own mistake does not. Nothing has reached the client before the first event, so trying again is free of harm.
+ */
+export function createAttempts({ catalog, notices, translate }: AttemptsOptions): Next {
+  return async function attempts(call) {
+    const targets = able(call, catalog.targets(call.model));
+    const before: GatewayEvent[] = [{ type: 'request', model: call.model, stream: call.stream }];
+    let failure: GatewayError | undefined;
+    for (const target of targets) {
+      try {
+        return startWithEvents(before, await translate(call.with({ target })));
+      } catch (error) {
+        failure = toGatewayError(error);
+        if (failure.origin === 'client' || !failure.retryable) throw failure;
+        notices.emit('attempt-failed', { channel: target.channel.id, model: target.model, error: failure });
+        before.push({
+          type: 'attempt',
+          channel: target.channel.id,
+          model: target.model,
+          failure: failure.code,
+        });
+      }
+    }
+    throw failure ?? new GatewayError('no_available_channel', `No channel serves the model ${call.model}.`);
+  };
+}
+
+/** The targets that can do the operation; 503 when there is none. Tokens can be counted here for any channel that chats. */
+function able(call: Call, targets: readonly Target[]): readonly Target[] {
+  if (targets.length === 0) {
+    throw new GatewayError(
+      'no_available_channel',
+      `No channel serves the model "${call.model}". GET /v1/models lists what there is.`,
+      { param: 'model' },
+    );
+  }
+  const doing = targets.filter(
+    ({ channel }) =>
+      channel.speaks[call.operation] !== undefined ||
+      (call.operation === 'count-tokens' && channel.speaks.chat !== undefined),
+  );
+  if (doing.length === 0) {
+    throw new GatewayError(
+      'endpoint_not_supported',
+      `The channel for the model "${call.model}" does not support ${call.wire.path}.`,
+      { param: 'model' },
+    );
+  }
+  return doing;
+}
+
+/** The innermost step: opens the channel with the request that the translate stage made. */
+export const sendToChannel: Next = async (call) => {
+  const { target } = call;
+  const { upstream } = call.edits;
+  if (target === undefined || upstream === undefined) {
+    throw new Error('No plugin of the translate stage made a request for the channel: is "translation" off?');
+  }
+  const answer = await target.channel.open(call, upstream);
+  return new Observable<GatewayEvent>((subscriber) => {
+    subscriber.next({ type: 'answer', status: answer.status, headers: answer.headers });
+    return answer.bytes.subscribe({
+      next: (bytes) => subscriber.next({ type: 'bytes', bytes }),
+      error: (error) => subscriber.error(error),
+      complete: () => subscriber.complete(),
+    });
+  });
+};

@@ -1,0 +1,59 @@
+import { caller, definePlugin, GatewayError, type ApiKeys, type Wire } from '#sluice';
+import { allowsAddress } from './_addresses.ts';
+import { readCredentials, removeCredentials } from './_credentials.ts';
+
+/**
+ * A caller without a valid API key gets 401, one from an address that its key does not allow 403. A key is accepted in every public style
+ * on every endpoint; of several the first in a fixed order counts, and no other is tried. Nobody behind this plugin sees the credential.
+ */
+export default definePlugin({
+  name: 'auth',
+  stage: 'identify',
+  setup(_options, { apiKeys }) {
+    return async function auth(call, next) {
+      const [secret] = readCredentials(call.wire);
+      const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
+      removeCredentials(call.wire);
+      if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
+      const found = apiKeys.find(secret);
+      if (found?.state !== 'valid') throw invalid(secret, found);
+      if (!allowsAddress(found.key, call.wire.ip)) {
+        throw new GatewayError('forbidden', 'This API key may not be used from your address.');
+      }
+      call.set(caller, found.key);
+      return next(call);
+    };
+  },
+});
+
+const nothingSent =
+  'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key or x-goog-api-key header.';
+const notBearer =
+  'The Authorization header of this request is not of the form "Bearer YOUR_KEY". Put the word Bearer and a space before your API key.';
+
+function hasOtherAuthorization({ headers }: Wire): boolean {
+  return headers.authorization !== undefined && !/^\s*(bearer\s*)?$/i.test(headers.authorization);
+}
+
+function invalid(secret: string, found: ReturnType<ApiKeys['find']>): GatewayError {
+  if (found?.state === 'disabled') {
+    return refusal('disabled_api_key', 'This API key is switched off. Ask whoever runs this gateway to switch it on again.');
+  }
+  if (found?.state === 'expired') {
+    const day = new Date(found.key.expiresAt ?? 0).toISOString().slice(0, 10);
+    return refusal('expired_api_key', `This API key expired on ${day}. Ask whoever runs this gateway for a new one.`);
+  }
+  return refusal(
+    'invalid_api_key',
+    `The API key ${recognizable(secret)} is not known here. Check that it was copied whole and belongs to this gateway.`,
+  );
+}
+
+/** What the sender needs to tell its keys apart, and nobody else can use. */
+function recognizable(secret: string): string {
+  return secret.length < 20 ? 'in this request' : `"${secret.slice(0, 3)}…${secret.slice(-4)}"`;
+}
+
+function refusal(code: 'missing_api_key' | 'invalid_api_key' | 'expired_api_key' | 'disabled_api_key', sentence: string): GatewayError {
+  return new GatewayError(code, sentence, { headers: { 'www-authenticate': 'Bearer' } });
+}

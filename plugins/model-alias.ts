@@ -1,0 +1,150 @@
+import { map } from 'rxjs';
+import { z } from 'zod';
+import {
+  caller,
+  definePlugin,
+  matchesModel,
+  type Call,
+  type Catalog,
+  type Effort,
+  type GatewayEvent,
+  type ListedModel,
+  type Reasoning,
+} from '#sluice';
+
+/** Published model names that end like a suffix. They matter only where a channel serves them by pattern alone. */
+const published = [
+  '*kimi-*-thinking',
+  '*qwen*-thinking',
+  '*ernie-*-thinking',
+  '*glm-*-thinking',
+  '*lfm*-thinking',
+  '*mistral-medium',
+  '*magistral-medium',
+  '*devstral-medium',
+  '*phi-*-medium',
+  '*qwen*-max',
+  '*codex-max',
+];
+
+const options = z.strictObject({
+  /** Other names for models: what callers may ask for, and what is served then. The latter may carry a suffix. */
+  aliases: z.record(z.string().min(1), z.string().min(1)).default({}),
+  /** Whether suffixes are read at all. */
+  suffixes: z.boolean().default(true),
+  /** Reads `-minimal`, `-xhigh`, `-max`, `-none` and `-nothinking` too: after every model, or after those that match a pattern. */
+  extended: z.union([z.boolean(), z.array(z.string().min(1))]).default(false),
+  /** Patterns of names that are never taken apart. Names that a channel lists exactly never are, and need not be here. */
+  keep: z.array(z.string().min(1)).default(published),
+});
+
+/** What a suffix asks of the model's reasoning. */
+interface Wish {
+  readonly effort?: Effort;
+  readonly mode?: 'on' | 'off';
+}
+
+interface Resolved {
+  readonly model: string;
+  readonly wish?: Wish;
+}
+
+/**
+ * Callers may ask for a model by an alias, or with a suffix that says how hard it should think: `x-high`, `x-thinking`. What the request
+ * itself says about reasoning wins over the suffix, and the reply carries the name that was asked for.
+ *
+ * A suffix is read when no channel lists the whole name and some channel serves what stands before it, also where one pattern
+ * (`claude-*`) matches both: providers do not know `claude-x-high`. Published names that do end like that are kept by `keep`.
+ */
+export default definePlugin({
+  name: 'model-alias',
+  stage: 'shape',
+  options,
+  setup(chosen, { catalog, log }) {
+    const aliases = new Map(Object.entries(chosen.aliases));
+    const resolve = resolver(aliases, chosen, catalog);
+    for (const alias of aliases.keys()) {
+      const { model } = resolve(alias);
+      if (!catalog.serves(model)) log.warn({ alias, model }, 'no channel serves the model of this alias');
+    }
+    return async function modelAlias(call, next) {
+      if (call.operation === 'list-models') {
+        return aliases.size === 0 ? next(call) : (await next(call)).pipe(map(withAliases(call, [...aliases.keys()], resolve, catalog)));
+      }
+      const { model, wish } = resolve(call.model);
+      if (model === call.model) return next(call);
+      const reasoning = wish === undefined ? undefined : fulfilled(wish, call.request.settings.reasoning);
+      return next(call.with(reasoning === undefined ? { model } : { model, settings: { reasoning } }));
+    };
+  },
+});
+
+const suffixed = /^(.+)-(low|medium|high|thinking|minimal|xhigh|max|none|nothinking)$/;
+
+const wishes: ReadonlyMap<string, Wish & { readonly extended?: true }> = new Map([
+  ['low', { effort: 'low' }],
+  ['medium', { effort: 'medium' }],
+  ['high', { effort: 'high' }],
+  ['thinking', { mode: 'on' }],
+  ['minimal', { effort: 'minimal', extended: true }],
+  ['xhigh', { effort: 'xhigh', extended: true }],
+  ['max', { effort: 'max', extended: true }],
+  ['none', { effort: 'none', extended: true }],
+  ['nothinking', { mode: 'off', extended: true }],
+]);
+
+function resolver(aliases: ReadonlyMap<string, string>, chosen: z.output<typeof options>, catalog: Catalog): (name: string) => Resolved {
+  const reads = (base: string, isExtended: boolean): boolean =>
+    !isExtended || (typeof chosen.extended === 'boolean' ? chosen.extended : matchesModel(chosen.extended, base));
+
+  // `depth` ends a circle of aliases.
+  const resolve = (name: string, depth: number): Resolved => {
+    const target = depth < aliases.size ? aliases.get(name) : undefined;
+    if (target !== undefined) return resolve(target, depth + 1);
+    if (!chosen.suffixes || catalog.names(name)) return { model: name };
+    const [, base = '', word = ''] = suffixed.exec(name) ?? [];
+    const { extended, ...wish } = wishes.get(word) ?? {};
+    if (base === '' || matchesModel(chosen.keep, name) || !reads(base, extended === true)) return { model: name };
+    if (aliases.has(base)) {
+      const { model, wish: own } = resolve(base, depth);
+      return { model, wish: { ...own, ...wish } };
+    }
+    return catalog.serves(base) ? { model: base, wish } : { model: name };
+  };
+  return (name) => resolve(name, 0);
+}
+
+/** The client's own words about reasoning, filled up with the wish; undefined when they leave nothing to wish for. */
+function fulfilled({ effort, mode }: Wish, own: Reasoning = {}): Reasoning | undefined {
+  const isOff = own.mode === 'off' || own.effort === 'none' || own.budget === 0;
+  const saysHowMuch = isOff || own.effort !== undefined || own.budget !== undefined;
+  const added = {
+    ...(effort === undefined || saysHowMuch ? {} : { effort }),
+    ...(mode === 'off' && own.mode === undefined && !saysHowMuch ? { mode } : {}),
+    ...(mode === 'on' && own.mode === undefined && !isOff ? { mode } : {}),
+    ...(mode === 'on' && own.show === undefined && own.display === undefined && !isOff ? { show: true } : {}),
+  };
+  return Object.keys(added).length === 0 ? undefined : { ...own, ...added };
+}
+
+/** Shows the aliases in model lists to those who may use them. */
+function withAliases(
+  call: Call,
+  aliases: readonly string[],
+  resolve: (name: string) => Resolved,
+  catalog: Catalog,
+): (event: GatewayEvent) => GatewayEvent {
+  return (event) => {
+    if (event.type !== 'models') return event;
+    const allowed = call.get(caller)?.models;
+    const known = new Map(catalog.list().map((model) => [model.id, model]));
+    const shown = new Map(event.models.map((model) => [model.id, model]));
+    for (const alias of aliases) {
+      const { model } = resolve(alias);
+      if (!catalog.serves(model) || !(matchesModel(allowed, alias) || matchesModel(allowed, model))) continue;
+      const like: ListedModel = known.get(model) ?? { id: model, created: 0, ownedBy: 'system' };
+      shown.set(alias, { ...like, id: alias });
+    }
+    return { ...event, models: [...shown.values()].toSorted((a, b) => (a.id < b.id ? -1 : 1)) };
+  };
+}

@@ -1,0 +1,70 @@
+import { GatewayError, upstreamError, type AnswerEvent } from '#sluice';
+
+/** Most bytes of an error answer that are read. */
+const errorLimit = 64 * 1024;
+
+/** What an answer turned out to be, whatever its content type claims. */
+export type Shape = 'sse' | 'json' | 'other';
+
+/** Looks at the first bytes: JSON begins with a bracket, SSE with a field name or a comment. Undefined while there is only white space. */
+export function shapeOf(chunk: Buffer): Shape | undefined {
+  for (const byte of chunk) {
+    if (
+      byte === 0x20 ||
+      byte === 0x0a ||
+      byte === 0x0d ||
+      byte === 0x09 ||
+      byte === 0xef ||
+      byte === 0xbb ||
+      byte === 0xbf
+    )
+      continue;
+    if (byte === 0x7b || byte === 0x5b) return 'json';
+    // d(ata), e(vent), i(d), r(etry), and the colon of a comment
+    return byte === 0x64 || byte === 0x65 || byte === 0x69 || byte === 0x72 || byte === 0x3a
+      ? 'sse'
+      : 'other';
+  }
+  return undefined;
+}
+
+/** Gathers an error answer and says what the client shall be told. */
+export class ErrorAnswer {
+  readonly #answer: AnswerEvent;
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(answer: AnswerEvent) {
+    this.#answer = answer;
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#length >= errorLimit) return;
+    this.#chunks.push(chunk);
+    this.#length += chunk.length;
+  }
+
+  error(): GatewayError {
+    return upstreamError(
+      this.#answer.status,
+      Buffer.concat(this.#chunks).toString('utf8'),
+      this.#answer.headers,
+    );
+  }
+}
+
+/** The provider sent something that is no answer: an HTML page, plain text, nothing at all. */
+export function garbage(what: string): GatewayError {
+  return new GatewayError('upstream_error', `The upstream sent ${what} instead of an answer.`, {
+    origin: 'upstream',
+  });
+}
+
+/** The answer ended too early. */
+export function cut(): GatewayError {
+  return new GatewayError(
+    'upstream_cut',
+    'The upstream closed the connection before the answer was complete.',
+    { origin: 'upstream' },
+  );
+}

@@ -1,0 +1,177 @@
+import type { Codec, Usage } from '#sluice';
+
+const quote = 0x22;
+
+/** Where the value of the one top-level `"model"` stands in a JSON object's bytes, quotes included. Undefined when there is none, or more than one. */
+export function findModel(bytes: Buffer): { readonly start: number; readonly end: number } | undefined {
+  let depth = 0;
+  let found: { start: number; end: number } | undefined;
+  let expectsKey = false;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === quote) {
+      const end = stringEnd(bytes, index);
+      if (end < 0) return undefined;
+      if (depth === 1 && expectsKey) {
+        expectsKey = false;
+        if (isModelKey(bytes, index, end)) {
+          const start = valueStart(bytes, end + 1);
+          if (found !== undefined || bytes[start] !== quote) return undefined;
+          const stop = stringEnd(bytes, start);
+          if (stop < 0) return undefined;
+          found = { start, end: stop + 1 };
+          index = stop;
+          continue;
+        }
+      }
+      index = end;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth === 1) expectsKey = byte === 0x7b;
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    } else if (byte === 0x2c && depth === 1) {
+      expectsKey = true;
+    }
+  }
+  return found;
+}
+
+/** A key spelled with escapes counts too: `"m\u006fdel"` is `model` to every parser. */
+function isModelKey(bytes: Buffer, start: number, end: number): boolean {
+  const raw = bytes.toString('utf8', start, end + 1);
+  if (raw === '"model"') return true;
+  return raw.includes('\\') && raw.length < 40 && JSON.parse(raw) === 'model';
+}
+
+function stringEnd(bytes: Buffer, start: number): number {
+  let end = bytes.indexOf(quote, start + 1);
+  while (end > 0) {
+    let slashes = 0;
+    for (let index = end - 1; index > start && bytes[index] === 0x5c; index -= 1) slashes += 1;
+    if (slashes % 2 === 0) return end;
+    end = bytes.indexOf(quote, end + 1);
+  }
+  return -1;
+}
+
+function valueStart(bytes: Buffer, from: number): number {
+  let index = from;
+  while (
+    bytes[index] === 0x20 ||
+    bytes[index] === 0x3a ||
+    bytes[index] === 0x0a ||
+    bytes[index] === 0x0d ||
+    bytes[index] === 0x09
+  )
+    index += 1;
+  return index;
+}
+
+/** The bytes with the model's name replaced, as {@link Renamer} does it; the same buffer when there is none. */
+export function renamed(bytes: Buffer, key: string, name: string): Buffer {
+  if (!bytes.includes(`"${key}"`)) return bytes;
+  const renamer = new Renamer(key, name);
+  return Buffer.concat([renamer.push(bytes), renamer.end()]);
+}
+
+/**
+ * Puts another name on a reply while it passes, however it is cut: the string behind `"key":` at the top of each JSON object and one level
+ * below (a message, a response). Deeper ones are content. Holds nothing back but a key and a name that are still incomplete.
+ */
+export class Renamer {
+  readonly #key: string;
+  readonly #name: Buffer;
+  #held: Buffer | undefined;
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+
+  constructor(key: string, name: string) {
+    this.#key = `"${key}"`;
+    this.#name = Buffer.from(JSON.stringify(name));
+  }
+
+  push(chunk: Buffer): Buffer {
+    const bytes = this.#held === undefined ? chunk : Buffer.concat([this.#held, chunk]);
+    this.#held = undefined;
+    const parts: Buffer[] = [];
+    let from = 0;
+    for (let index = 0; index < bytes.length; index += 1) {
+      const byte = bytes[index];
+      if (this.#inString) {
+        if (this.#escaped) this.#escaped = false;
+        else if (byte === 0x5c) this.#escaped = true;
+        else if (byte === quote) this.#inString = false;
+      } else if (byte === quote) {
+        const span = this.#depth === 1 || this.#depth === 2 ? this.#nameAt(bytes, index) : undefined;
+        if (span === 'cut') {
+          this.#held = bytes.subarray(index);
+          parts.push(bytes.subarray(from, index));
+          return Buffer.concat(parts);
+        }
+        if (span === undefined) this.#inString = this.#depth > 0;
+        else {
+          parts.push(bytes.subarray(from, span.start), this.#name);
+          from = span.end;
+          index = span.end - 1;
+        }
+      } else if (byte === 0x7b || byte === 0x5b) this.#depth += 1;
+      else if ((byte === 0x7d || byte === 0x5d) && this.#depth > 0) this.#depth -= 1;
+    }
+    if (parts.length === 0) return bytes;
+    parts.push(bytes.subarray(from));
+    return Buffer.concat(parts);
+  }
+
+  /** What was held when the reply ended. */
+  end(): Buffer {
+    const rest = this.#held ?? Buffer.alloc(0);
+    this.#held = undefined;
+    return rest;
+  }
+
+  /** The name's place when the string at `at` is the key and a string is its value; `cut` while that cannot be told. */
+  #nameAt(bytes: Buffer, at: number): { readonly start: number; readonly end: number } | 'cut' | undefined {
+    const key = bytes.toString('latin1', at, at + this.#key.length);
+    if (key !== this.#key) return this.#key.startsWith(key) ? 'cut' : undefined;
+    const start = valueStart(bytes, at + key.length);
+    if (start >= bytes.length) return 'cut';
+    // A value that reads like the key has no colon behind it.
+    if (start === at + key.length || bytes[start] !== quote) return undefined;
+    const end = stringEnd(bytes, start);
+    return end < 0 ? 'cut' : { start, end: end + 1 };
+  }
+}
+
+/** The last usage object in a piece of a whole reply, read without parsing the rest. */
+export function usageIn(piece: Buffer, codec: Codec): Usage | undefined {
+  for (const mark of codec.marks.usage) {
+    const key = mark.slice(0, mark.indexOf('"', 1) + 1);
+    for (let at = piece.lastIndexOf(mark); at >= 0; at = at === 0 ? -1 : piece.lastIndexOf(mark, at - 1)) {
+      const open = valueStart(piece, at + key.length);
+      const end = piece[open] === 0x7b ? objectEnd(piece, open) : -1;
+      if (end < 0) continue;
+      const usage = codec.usageTap().read(`{${key}:${piece.toString('utf8', open, end)}}`);
+      if (usage !== undefined) return usage;
+    }
+  }
+  return undefined;
+}
+
+function objectEnd(bytes: Buffer, open: number): number {
+  let depth = 0;
+  for (let index = open; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === quote) {
+      const end = stringEnd(bytes, index);
+      if (end < 0) return -1;
+      index = end;
+    } else if (byte === 0x7b) depth += 1;
+    else if (byte === 0x7d) {
+      depth -= 1;
+      if (depth === 0) return index + 1;
+    }
+  }
+  return -1;
+}

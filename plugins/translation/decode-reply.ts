@@ -1,0 +1,206 @@
+import { Observable } from 'rxjs';
+import {
+  GatewayError,
+  isObject,
+  JsonCutter,
+  parseSse,
+  SseCutter,
+  upstreamError,
+  type AnswerEvent,
+  type Codec,
+  type EncodedRequest,
+  type GatewayEvent,
+  type JsonObject,
+  type ModelTraits,
+  type StreamDecoder,
+} from '#sluice';
+import { cut, ErrorAnswer, garbage, shapeOf } from './answer.ts';
+import { undoSpelling } from './undo-spelling.ts';
+
+/** Largest whole reply that is held for decoding, in bytes. */
+const wholeLimit = 256 * 1024 * 1024;
+
+export interface DecodeOptions {
+  readonly codec: Codec;
+  readonly traits: ModelTraits;
+  /** What was asked for; the answer decides by its first bytes what it is. */
+  readonly stream: boolean;
+  /** How the request spelled what the reply must spell back. */
+  readonly encoded?: EncodedRequest;
+}
+
+/** A provider's answer as events, whatever format the client speaks. */
+export function decodeReply(
+  source: Observable<GatewayEvent>,
+  options: DecodeOptions,
+): Observable<GatewayEvent> {
+  return new Observable((subscriber) => {
+    const emit =
+      options.encoded === undefined
+        ? (event: GatewayEvent) => subscriber.next(event)
+        : undoSpelling(options.encoded, (event) => subscriber.next(event));
+    const decoded = new DecodedAnswer(options, emit);
+    return source.subscribe({
+      next(event) {
+        try {
+          if (event.type === 'answer') decoded.answer(event);
+          else if (event.type === 'bytes') decoded.push(event.bytes);
+          else subscriber.next(event);
+        } catch (error) {
+          subscriber.error(error);
+        }
+      },
+      error: (error) => subscriber.error(error),
+      complete() {
+        try {
+          decoded.end();
+          subscriber.complete();
+        } catch (error) {
+          subscriber.error(error);
+        }
+      },
+    });
+  });
+}
+
+/** Decodes one answer: a stream frame by frame, a whole reply when it is complete, an error answer as the error it means. */
+export class DecodedAnswer {
+  readonly #options: DecodeOptions;
+  readonly #emit: (event: GatewayEvent) => void;
+  #error: ErrorAnswer | undefined;
+  #sink: { push(chunk: Buffer): void; end(): void } | undefined;
+
+  constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
+    this.#options = options;
+    this.#emit = emit;
+  }
+
+  answer(event: AnswerEvent): void {
+    if (event.status >= 400) this.#error = new ErrorAnswer(event);
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#error !== undefined) {
+      this.#error.push(chunk);
+      return;
+    }
+    if (this.#sink === undefined) {
+      const shape = shapeOf(chunk);
+      if (shape === undefined) return;
+      if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
+      this.#sink = this.#choose(shape);
+    }
+    this.#sink.push(chunk);
+  }
+
+  end(): void {
+    if (this.#error !== undefined) throw this.#error.error();
+    if (this.#sink === undefined) throw garbage('an empty body');
+    this.#sink.end();
+  }
+
+  #choose(shape: 'sse' | 'json'): { push(chunk: Buffer): void; end(): void } {
+    const { codec, traits, stream } = this.#options;
+    const decoder = codec.decodeStream?.(traits);
+    if (shape === 'sse') {
+      if (decoder === undefined) throw garbage('a stream');
+      return new SseAnswer(decoder, this.#emit);
+    }
+    // generateContent streams may come as an array or as lines; for the other formats JSON is a whole reply.
+    if (stream && decoder !== undefined && codec.marks.terminal.includes('"finishReason"'))
+      return new JsonStreamAnswer(decoder, this.#emit);
+    return new WholeAnswer(codec, traits, this.#emit);
+  }
+}
+
+class SseAnswer {
+  readonly #cutter = new SseCutter();
+  readonly #decoder: StreamDecoder;
+  readonly #emit: (event: GatewayEvent) => void;
+
+  constructor(decoder: StreamDecoder, emit: (event: GatewayEvent) => void) {
+    this.#decoder = decoder;
+    this.#emit = emit;
+  }
+
+  push(chunk: Buffer): void {
+    const run = this.#cutter.push(chunk);
+    if (run !== undefined) this.#run(run);
+  }
+
+  end(): void {
+    const rest = this.#cutter.end();
+    if (rest !== undefined) {
+      try {
+        this.#run(rest);
+      } catch (error) {
+        // The last frame has no blank line behind it: when it does not parse either, the connection was cut inside it.
+        throw error instanceof GatewayError && error.code === 'upstream_error' ? cut() : error;
+      }
+    }
+    for (const event of this.#decoder.end()) this.#emit(event);
+  }
+
+  #run(run: Buffer): void {
+    for (const frame of parseSse(run)) for (const event of this.#decoder.frame(frame)) this.#emit(event);
+  }
+}
+
+class JsonStreamAnswer {
+  readonly #cutter = new JsonCutter();
+  readonly #decoder: StreamDecoder;
+  readonly #emit: (event: GatewayEvent) => void;
+
+  constructor(decoder: StreamDecoder, emit: (event: GatewayEvent) => void) {
+    this.#decoder = decoder;
+    this.#emit = emit;
+  }
+
+  push(chunk: Buffer): void {
+    for (const frame of this.#cutter.push(chunk))
+      for (const event of this.#decoder.frame(frame)) this.#emit(event);
+  }
+
+  end(): void {
+    if (this.#cutter.unfinished) throw cut();
+    for (const event of this.#decoder.end()) this.#emit(event);
+  }
+}
+
+class WholeAnswer {
+  readonly #codec: Codec;
+  readonly #traits: ModelTraits;
+  readonly #emit: (event: GatewayEvent) => void;
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  constructor(codec: Codec, traits: ModelTraits, emit: (event: GatewayEvent) => void) {
+    this.#codec = codec;
+    this.#traits = traits;
+    this.#emit = emit;
+  }
+
+  push(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length > wholeLimit) throw garbage('more than the gateway can hold');
+    this.#chunks.push(chunk);
+  }
+
+  end(): void {
+    for (const event of this.#codec.decodeWhole(this.#parse(), this.#traits)) this.#emit(event);
+  }
+
+  #parse(): JsonObject {
+    const text = Buffer.concat(this.#chunks).toString('utf8');
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      throw cut();
+    }
+    const body: unknown = Array.isArray(value) ? value[0] : value;
+    if (!isObject(body)) throw garbage('JSON that is no object');
+    if (isObject(body.error) || body.type === 'error') throw upstreamError(200, text);
+    return body;
+  }
+}

@@ -1,0 +1,66 @@
+import {
+  GatewayError,
+  type Call,
+  type ChatSettings,
+  type Codec,
+  type EncodedRequest,
+  type Loss,
+  type Target,
+} from '#sluice';
+import type { TranslationOptions } from './index.ts';
+
+/** The decoded request in the channel's words. What is lost on the way is added to `losses` in the client's words. */
+export function encodeRequest(
+  call: Call,
+  target: Target,
+  codec: Codec,
+  options: TranslationOptions,
+  losses: Loss[],
+): EncodedRequest {
+  const reported = new Set<string>();
+  const { request } = call;
+  try {
+    return codec.encodeRequest(request, {
+      model: target.model,
+      stream: call.stream,
+      traits: target.traits,
+      headers: plainHeaders(call),
+      unsupported: options.unsupported,
+      lose(path, kind = 'setting') {
+        const spelled = inClientWords(call.codec, path);
+        if (reported.has(spelled)) return;
+        reported.add(spelled);
+        losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
+      },
+    });
+  } catch (error) {
+    throw respelled(error, call.codec);
+  }
+}
+
+/** `settings.topP` → `generationConfig.topP`; a path that is already the client's stays. */
+function inClientWords(codec: Codec, path: string): string {
+  if (!path.startsWith('settings.')) return path;
+  const [name = '', ...members] = path.slice('settings.'.length).split('.');
+  return [codec.settingPath(name as keyof ChatSettings), ...members].join('.');
+}
+
+/** Encoders name settings neutrally; the client reads its own words. */
+function respelled(error: unknown, codec: Codec): unknown {
+  if (!(error instanceof GatewayError) || error.param?.startsWith('settings.') !== true) return error;
+  const path = inClientWords(codec, error.param);
+  return new GatewayError(error.code, error.message.replaceAll(error.param, path), {
+    param: path,
+    cause: error,
+  });
+}
+
+function plainHeaders(call: Call): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(call.wire.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  return headers;
+}
+
+export { plainHeaders };

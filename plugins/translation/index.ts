@@ -1,0 +1,122 @@
+import { of, type Observable } from 'rxjs';
+import { z } from 'zod';
+import {
+  countTokens,
+  definePlugin,
+  GatewayError,
+  peekFirst,
+  startWithEvents,
+  type AttemptEvent,
+  type Call,
+  type Codec,
+  type GatewayEvent,
+  type Loss,
+  type PluginTools,
+  type Target,
+  type UpstreamRequest,
+} from '#sluice';
+import { passRequest, passReply } from './pass-through.ts';
+import { decodeReply } from './decode-reply.ts';
+import { encodeRequest } from './encode-request.ts';
+
+const options = z.strictObject({
+  /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
+  strict: z.boolean().default(false),
+  /** What to do with input that the channel's format cannot carry, such as audio for a text format. */
+  unsupported: z.enum(['refuse', 'drop']).default('refuse'),
+});
+
+/** What this plugin decides by. */
+export type TranslationOptions = z.output<typeof options>;
+
+/**
+ * Callers may use any format on any channel. Where the channel speaks the caller's own format the bytes go through untouched; elsewhere
+ * the request is decoded and encoded, and what could not be carried is named in `x-sluice-loss`.
+ */
+export default definePlugin({
+  name: 'translation',
+  stage: 'translate',
+  options,
+  setup(chosen, tools) {
+    return async function translation(call, next) {
+      const { target } = call;
+      if (target === undefined)
+        throw new Error('translation runs in the translate stage, where a channel is chosen.');
+      const spoken = target.channel.speaks[call.operation];
+      if (spoken === undefined) return countHere(call, target);
+      const same = spoken.includes(call.codec.format);
+      if (same && call.patchable && tools.reads() !== 'content') {
+        const { request, edited } = passRequest(call, target, tools.reads());
+        const source = await next(call.with({ upstream: request }));
+        const reply = await peekFirst(
+          passReply(source, { call, target, swallowUsage: edited.usage }),
+          call.gate,
+        );
+        return startWithEvents([attempt(target, call.codec.format, true)], reply);
+      }
+      const format = same ? call.codec.format : (spoken[0] ?? '');
+      return translate(call, target, codecOf(tools, format, call), chosen, next);
+    };
+  },
+});
+
+async function translate(
+  call: Call,
+  target: Target,
+  codec: Codec,
+  chosen: TranslationOptions,
+  next: (call: Call) => Promise<Observable<GatewayEvent>>,
+): Promise<Observable<GatewayEvent>> {
+  const refused = codec.format === call.codec.format ? undefined : call.codec.onlyNative?.(call.body);
+  if (refused !== undefined) throw refused;
+  const losses: Loss[] = [];
+  const encoded = encodeRequest(call, target, codec, chosen, losses);
+  refuseWhenStrict(call, chosen, losses);
+  const upstream: UpstreamRequest = {
+    operation: call.operation,
+    format: codec.format,
+    model: target.model,
+    stream: call.stream,
+    path: encoded.path,
+    query: encoded.query ?? {},
+    headers: encoded.headers ?? {},
+    body: JSON.stringify(encoded.body),
+  };
+  const source = await next(call.with({ upstream }));
+  const reply = await peekFirst(
+    decodeReply(source, { codec, traits: target.traits, stream: call.stream, encoded }),
+    call.gate,
+  );
+  return startWithEvents(
+    [attempt(target, codec.format, false), ...losses.map((loss): GatewayEvent => ({ type: 'loss', loss }))],
+    reply,
+  );
+}
+
+function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {
+  return { type: 'attempt', channel: target.channel.id, model: target.model, format, passThrough };
+}
+
+function codecOf(tools: PluginTools, format: string, call: Call): Codec {
+  const codec = tools.format(format)?.codecs[call.operation];
+  if (codec === undefined)
+    throw new Error(`The channel speaks "${format}", but no such format does ${call.operation}.`);
+  return codec;
+}
+
+/** Counts are never refused: where the provider does not count, the gateway does, and nothing is billed. */
+async function countHere(call: Call, target: Target): Promise<Observable<GatewayEvent>> {
+  const tokens = await countTokens(call.request);
+  const here: AttemptEvent = { type: 'attempt', channel: target.channel.id, model: target.model };
+  return of<GatewayEvent[]>(here, { type: 'result', value: { tokens } });
+}
+
+function refuseWhenStrict(call: Call, { strict }: TranslationOptions, losses: readonly Loss[]): void {
+  if (losses.length === 0 || !(strict || call.wire.headers['x-sluice-strict'] === 'true')) return;
+  const paths = losses.map(({ path }) => path);
+  throw new GatewayError(
+    'unsupported_parameter',
+    `The channel for this model cannot carry: ${paths.join(', ')}.`,
+    { param: paths[0] ?? '' },
+  );
+}
