@@ -103,7 +103,8 @@ export class Exchange {
   #ended = false;
   /** What was lost on the way back. */
   readonly losses: Loss[] = [];
-  readonly #jobs = new Set<() => void>();
+  /** Made on first use, as most of what a call may need. */
+  #jobs: (() => void)[] | undefined;
 
   constructor(id: string, operation: Operation, format: Format, codec: Codec, wire: Wire) {
     this.id = id;
@@ -126,16 +127,22 @@ export class Exchange {
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
-    const jobs = [...this.#jobs];
-    this.#jobs.clear();
-    for (const job of jobs) job();
+    const jobs = this.#jobs;
+    this.#jobs = undefined;
+    if (jobs !== undefined) for (const job of jobs) job();
     this.#controller?.abort(ended);
   }
 
   onEnd(job: () => void): () => void {
-    this.#jobs.add(job);
+    if (this.#ended) {
+      job();
+      return () => {};
+    }
+    const jobs = (this.#jobs ??= []);
+    jobs.push(job);
     return () => {
-      this.#jobs.delete(job);
+      const index = jobs.indexOf(job);
+      if (index >= 0) jobs.splice(index, 1);
     };
   }
 

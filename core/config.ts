@@ -16,7 +16,10 @@ export const settingsSchema = z.strictObject({
     })
     .prefault({}),
   /** `sqlite:PATH`, or `sqlite::memory:`. Default: `sluice.db` in the data folder. */
-  database: z.string().optional(),
+  database: z
+    .string()
+    .regex(/^sqlite:./i, 'must be "sqlite:" and the path of a file, or "sqlite::memory:"')
+    .optional(),
   /** Folder for the database and what else must survive a restart. */
   data: z.string().min(1).default('./data'),
   /** The first API key instead of a random one, for containers and scripts. */

@@ -152,7 +152,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         apiKeys: surroundings.apiKeys,
         catalog,
         notices,
-        route: (method, path, handler) => routes.push({ plugin: name, method, path, handler }),
+        route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         reads: () => reads,
         format,
         onClose,
@@ -166,7 +166,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
 
   const close = async (): Promise<void> => {
     notices.emit('closing');
-    for (const job of closers.splice(0).reverse()) {
+    for (const job of closers.splice(0).toReversed()) {
       try {
         await job();
       } catch (error) {

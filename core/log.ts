@@ -8,7 +8,7 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & 
 /** Levels a log may have, loudest last. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-const secretFields = [
+const secretFields = new Set([
   'authorization',
   'cookie',
   'key',
@@ -18,11 +18,35 @@ const secretFields = [
   'password',
   'secret',
   'token',
-];
+]);
 
-/** What the keys of the well-known providers, and our own, look like. */
+/** The same fields with those replaced that hold secrets by their name; copied only where there is something to replace. */
+function withoutSecrets(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
+  let clean: Record<string, unknown> | undefined;
+  for (const name in fields) {
+    const value = fields[name];
+    if (value === undefined) continue;
+    const masked = secretFields.has(name)
+      ? '…'
+      : depth < 4 && isPlain(value)
+        ? withoutSecrets(value, depth + 1)
+        : value;
+    if (masked === value) continue;
+    clean ??= { ...fields };
+    clean[name] = masked;
+  }
+  return clean ?? fields;
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+/** What credentials look like: known beginnings, and a short word before a long run of mixed characters. */
 const secretShapes =
-  /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|gsk_|xai-|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,})|([?&]key=)[^&\s"\\]+/g;
+  /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Z])[A-Za-z0-9]{20,})|([?&]key=)[^&\s"\\]+/g;
 
 /** Secrets of this process that need not look like any, as they stand in JSON. */
 const known = new Set<string>();
@@ -36,8 +60,8 @@ export function hideSecret(value: string): void {
 export function maskSecrets(text: string): string {
   let masked = text.replaceAll(
     secretShapes,
-    (_found, bearer?: string, prefix?: string, parameter?: string) =>
-      `${bearer ?? prefix ?? parameter ?? ''}…`,
+    (_found, bearer?: string, prefix?: string, word?: string, parameter?: string) =>
+      `${bearer ?? prefix ?? word ?? parameter ?? ''}…`,
   );
   for (const secret of known) if (masked.includes(secret)) masked = masked.replaceAll(secret, '…');
   return masked;
@@ -47,19 +71,32 @@ export function maskSecrets(text: string): string {
  * The process's log: JSON lines on standard output, written in the background. Fields that hold secrets are replaced, and so is whatever
  * {@link maskSecrets} finds anywhere in a line.
  */
-export function createLog(
-  level: string,
-  destination: DestinationStream = pino.destination({ dest: 1, sync: false }),
-): Log {
+export function createLog(level: string, destination: DestinationStream = standardOutput()): Log {
   const options = {
     level,
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
-    redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]), censor: '…' },
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: {
+      level: (label: string) => ({ level: label }),
+      log: (fields: Record<string, unknown>) => withoutSecrets(fields),
+    },
     serializers: { error: serializeError },
   };
   return pino(options, masking(destination));
+}
+
+/**
+ * Lines are gathered and written together, a write each costs more than the line; a person at a terminal sees each at once. What is
+ * gathered is written at the latest after a quarter of a second, and when the process ends.
+ */
+function standardOutput(): DestinationStream {
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    ...(process.stdout.isTTY ? {} : { minLength: 8192, periodicFlush: 250 }),
+  });
+  process.once('exit', () => destination.flushSync());
+  return destination;
 }
 
 function serializeError(error: unknown): unknown {

@@ -1,4 +1,4 @@
-import { Observable, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
+import { Observable, type MonoTypeOperatorFunction, type Subscriber, type Subscription } from 'rxjs';
 import type { Call } from './call.ts';
 import type { Gate } from './gate.ts';
 import type { GatewayEvent } from './model/event.ts';
@@ -129,61 +129,84 @@ export function eachInOrder(
 
 /**
  * Waits for the first event (or the end, or the failure) before promising anything. Resolves to a stream that begins with that event;
- * rejects with the failure when nothing came before it. The gate is shut between the first event and the subscription, so that nothing
- * piles up. The returned stream takes one subscriber.
+ * rejects with the failure when nothing came before it. When more comes before somebody subscribes, the gate is shut until then, so that
+ * nothing piles up. The returned stream takes one subscriber.
  */
 export function peekFirst<T>(source: Observable<T>, gate: Gate): Promise<Observable<T>> {
   return new Promise((resolve, reject) => {
-    const early: T[] = [];
-    let target: { next(value: T): void; error(error: unknown): void; complete(): void } | undefined;
-    let outcome: { error?: unknown } | undefined;
-    let settled = false;
-    let subscription: Subscription | undefined;
-
-    const settle = (): void => {
-      if (settled) return;
-      settled = true;
-      gate.close();
-      resolve(
-        new Observable<T>((subscriber) => {
-          target = subscriber;
-          for (const value of early) subscriber.next(value);
-          early.length = 0;
-          if (outcome !== undefined) {
-            if ('error' in outcome) subscriber.error(outcome.error);
-            else subscriber.complete();
-          }
-          gate.open();
-          return () => subscription?.unsubscribe();
-        }),
-      );
-    };
-
-    subscription = source.subscribe({
-      next(value) {
-        if (target !== undefined) target.next(value);
-        else {
-          early.push(value);
-          settle();
-        }
-      },
-      error(error) {
-        if (target !== undefined) target.error(error);
-        else if (settled) outcome = { error };
-        else {
-          settled = true;
-          reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
-        }
-      },
-      complete() {
-        if (target !== undefined) target.complete();
-        else {
-          outcome = {};
-          settle();
-        }
-      },
-    });
+    new Peeked(source, gate, resolve, reject);
   });
+}
+
+/** One stream between its first event and its subscriber. */
+class Peeked<T> {
+  readonly #gate: Gate;
+  readonly #resolve: (stream: Observable<T>) => void;
+  readonly #reject: (error: Error) => void;
+  readonly #subscription: Subscription;
+  #early: T[] = [];
+  #target: Subscriber<T> | undefined;
+  #outcome: { readonly error?: unknown } | undefined;
+  #settled = false;
+  #holdsGate = false;
+
+  constructor(
+    source: Observable<T>,
+    gate: Gate,
+    resolve: (stream: Observable<T>) => void,
+    reject: (error: Error) => void,
+  ) {
+    this.#gate = gate;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#subscription = source.subscribe(this);
+  }
+
+  next(value: T): void {
+    if (this.#target !== undefined) {
+      this.#target.next(value);
+      return;
+    }
+    this.#early.push(value);
+    if (!this.#settled) this.#settle();
+    else if (!this.#holdsGate) {
+      this.#holdsGate = true;
+      this.#gate.close();
+    }
+  }
+
+  error(error: unknown): void {
+    if (this.#target !== undefined) this.#target.error(error);
+    else if (this.#settled) this.#outcome = { error };
+    else this.#reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
+  }
+
+  complete(): void {
+    if (this.#target !== undefined) {
+      this.#target.complete();
+      return;
+    }
+    this.#outcome = {};
+    if (!this.#settled) this.#settle();
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.#resolve(new Observable<T>((subscriber) => this.#subscribed(subscriber)));
+  }
+
+  #subscribed(subscriber: Subscriber<T>): () => void {
+    this.#target = subscriber;
+    const early = this.#early;
+    this.#early = [];
+    for (const value of early) subscriber.next(value);
+    if (this.#outcome !== undefined) {
+      if ('error' in this.#outcome) subscriber.error(this.#outcome.error);
+      else subscriber.complete();
+    }
+    if (this.#holdsGate) this.#gate.open();
+    return () => this.#subscription.unsubscribe();
+  }
 }
 
 /** Events first, then the stream: for what is known before the reply. */

@@ -92,8 +92,15 @@ export function compose(plugins: readonly Running[], terminal: Next, checked: bo
   return next;
 }
 
+/** A handler need not be async to refuse: what it throws at once is a rejection to whoever called `next`. */
 function step({ handler }: Running, next: Next): Next {
-  return (call) => handler(call, next);
+  return (call) => {
+    try {
+      return handler(call, next);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  };
 }
 
 /** Says by name what every author gets wrong once. */

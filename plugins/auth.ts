@@ -10,7 +10,7 @@ export default definePlugin({
   name: 'auth',
   stage: 'identify',
   setup(_options, { apiKeys }) {
-    return async function auth(call, next) {
+    return function auth(call, next) {
       const [secret] = readCredentials(call.wire);
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
       removeCredentials(call.wire);
@@ -37,11 +37,17 @@ function hasOtherAuthorization({ headers }: Wire): boolean {
 
 function invalid(secret: string, found: ReturnType<ApiKeys['find']>): GatewayError {
   if (found?.state === 'disabled') {
-    return refusal('disabled_api_key', 'This API key is switched off. Ask whoever runs this gateway to switch it on again.');
+    return refusal(
+      'disabled_api_key',
+      'This API key is switched off. Ask whoever runs this gateway to switch it on again.',
+    );
   }
   if (found?.state === 'expired') {
     const day = new Date(found.key.expiresAt ?? 0).toISOString().slice(0, 10);
-    return refusal('expired_api_key', `This API key expired on ${day}. Ask whoever runs this gateway for a new one.`);
+    return refusal(
+      'expired_api_key',
+      `This API key expired on ${day}. Ask whoever runs this gateway for a new one.`,
+    );
   }
   return refusal(
     'invalid_api_key',
@@ -54,6 +60,9 @@ function recognizable(secret: string): string {
   return secret.length < 20 ? 'in this request' : `"${secret.slice(0, 3)}…${secret.slice(-4)}"`;
 }
 
-function refusal(code: 'missing_api_key' | 'invalid_api_key' | 'expired_api_key' | 'disabled_api_key', sentence: string): GatewayError {
+function refusal(
+  code: 'missing_api_key' | 'invalid_api_key' | 'expired_api_key' | 'disabled_api_key',
+  sentence: string,
+): GatewayError {
   return new GatewayError(code, sentence, { headers: { 'www-authenticate': 'Bearer' } });
 }

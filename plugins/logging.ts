@@ -33,7 +33,7 @@ export default definePlugin({
     const open = new Map<string, CallRecord>();
     const stop = notices.on('attempt-failed', ({ call, channel, error }) => {
       // When every attempt fails there is no stream in which they could be told.
-      open.get(call ?? '')?.failedAttempts.add(`${channel}: ${error.code}`);
+      open.get(call)?.failedAttempts.add(`${channel}: ${error.code}`);
     });
     onClose(stop);
     return async function logging(call, next) {

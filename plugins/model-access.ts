@@ -10,14 +10,19 @@ export default definePlugin({
   stage: 'shape',
   after: ['model-alias'],
   setup() {
-    return async function modelAccess(call, next) {
+    return function modelAccess(call, next) {
       const allowed = call.get(caller)?.models;
       if (allowed === undefined) return next(call);
-      if (call.operation === 'list-models') return (await next(call)).pipe(map(only(allowed)));
+      if (call.operation === 'list-models')
+        return next(call).then((events) => events.pipe(map(only(allowed))));
       if (!matchesModel(allowed, call.model) && !matchesModel(allowed, call.askedModel)) {
-        throw new GatewayError('model_not_allowed', `This API key has no access to the model ${call.askedModel}.`, {
-          param: 'model',
-        });
+        throw new GatewayError(
+          'model_not_allowed',
+          `This API key has no access to the model ${call.askedModel}.`,
+          {
+            param: 'model',
+          },
+        );
       }
       return next(call);
     };

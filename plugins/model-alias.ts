@@ -62,14 +62,17 @@ export default definePlugin({
   options,
   setup(chosen, { catalog, log }) {
     const aliases = new Map(Object.entries(chosen.aliases));
-    const resolve = resolver(aliases, chosen, catalog);
+    const resolve = remembered(resolver(aliases, chosen, catalog));
     for (const alias of aliases.keys()) {
       const { model } = resolve(alias);
       if (!catalog.serves(model)) log.warn({ alias, model }, 'no channel serves the model of this alias');
     }
-    return async function modelAlias(call, next) {
+    return function modelAlias(call, next) {
       if (call.operation === 'list-models') {
-        return aliases.size === 0 ? next(call) : (await next(call)).pipe(map(withAliases(call, [...aliases.keys()], resolve, catalog)));
+        if (aliases.size === 0) return next(call);
+        return next(call).then((events) =>
+          events.pipe(map(withAliases(call, [...aliases.keys()], resolve, catalog))),
+        );
       }
       const { model, wish } = resolve(call.model);
       if (model === call.model) return next(call);
@@ -93,9 +96,14 @@ const wishes: ReadonlyMap<string, Wish & { readonly extended?: true }> = new Map
   ['nothinking', { mode: 'off', extended: true }],
 ]);
 
-function resolver(aliases: ReadonlyMap<string, string>, chosen: z.output<typeof options>, catalog: Catalog): (name: string) => Resolved {
+function resolver(
+  aliases: ReadonlyMap<string, string>,
+  chosen: z.output<typeof options>,
+  catalog: Catalog,
+): (name: string) => Resolved {
   const reads = (base: string, isExtended: boolean): boolean =>
-    !isExtended || (typeof chosen.extended === 'boolean' ? chosen.extended : matchesModel(chosen.extended, base));
+    !isExtended ||
+    (typeof chosen.extended === 'boolean' ? chosen.extended : matchesModel(chosen.extended, base));
 
   // `depth` ends a circle of aliases.
   const resolve = (name: string, depth: number): Resolved => {
@@ -104,7 +112,8 @@ function resolver(aliases: ReadonlyMap<string, string>, chosen: z.output<typeof 
     if (!chosen.suffixes || catalog.names(name)) return { model: name };
     const [, base = '', word = ''] = suffixed.exec(name) ?? [];
     const { extended, ...wish } = wishes.get(word) ?? {};
-    if (base === '' || matchesModel(chosen.keep, name) || !reads(base, extended === true)) return { model: name };
+    if (base === '' || matchesModel(chosen.keep, name) || !reads(base, extended === true))
+      return { model: name };
     if (aliases.has(base)) {
       const { model, wish: own } = resolve(base, depth);
       return { model, wish: { ...own, ...wish } };
@@ -112,6 +121,19 @@ function resolver(aliases: ReadonlyMap<string, string>, chosen: z.output<typeof 
     return catalog.serves(base) ? { model: base, wish } : { model: name };
   };
   return (name) => resolve(name, 0);
+}
+
+/** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */
+function remembered(resolve: (name: string) => Resolved): (name: string) => Resolved {
+  const known = new Map<string, Resolved>();
+  return (name) => {
+    let resolved = known.get(name);
+    if (resolved === undefined) {
+      resolved = resolve(name);
+      if (known.size < 1000 && name.length < 200) known.set(name, resolved);
+    }
+    return resolved;
+  };
 }
 
 /** The client's own words about reasoning, filled up with the wish; undefined when they leave nothing to wish for. */

@@ -10,7 +10,7 @@ export default definePlugin({
   name: 'request-id',
   stage: 'observe',
   setup() {
-    return async function requestId(call, next) {
+    return function requestId(call, next) {
       const { headers } = call.wire;
       const id = usable(headers['x-client-request-id']) ?? usable(headers['x-request-id']);
       if (id !== undefined) call.set(clientRequestId, id);

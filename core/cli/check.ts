@@ -30,7 +30,9 @@ the formats they speak and the models they serve.`,
 };
 
 /** All problems of a config, of whatever kind; without any, a description of what it would run. Writes nothing. */
-export async function examine(option: string | undefined): Promise<{ readonly problems: readonly string[]; readonly description: string }> {
+export async function examine(
+  option: string | undefined,
+): Promise<{ readonly problems: readonly string[]; readonly description: string }> {
   const problems: string[] = [];
   let description = '';
   try {
@@ -40,8 +42,14 @@ export async function examine(option: string | undefined): Promise<{ readonly pr
     problems.push(...inspected.problems, ...databaseProblems(databaseUrl(config)));
     const stores = openStores('sqlite::memory:');
     try {
-      const gateway = await createGateway(config, { log: createLog('silent'), stores, apiKeys: createApiKeys(stores) });
-      description = [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))].filter((part) => part !== '').join('\n\n');
+      const gateway = await createGateway(config, {
+        log: createLog('silent'),
+        stores,
+        apiKeys: createApiKeys(stores),
+      });
+      description = [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))]
+        .filter((part) => part !== '')
+        .join('\n\n');
       await gateway.close();
     } finally {
       await stores.close();

@@ -14,10 +14,20 @@ export interface Command {
 export class UsageError extends Error {}
 
 /** The options and words of a command line. Throws UsageError for unknown or incomplete options. */
-export function readArguments<const Options extends ParseArgsOptionsConfig>(args: readonly string[], options: Options) {
+export function readArguments<const Options extends ParseArgsOptionsConfig>(
+  args: readonly string[],
+  options: Options,
+) {
   try {
-    return parseArgs({ args: [...args], options: { config: { type: 'string' }, ...options }, allowPositionals: true, strict: true });
+    return parseArgs({
+      args: [...args],
+      options: { config: { type: 'string' }, ...options },
+      allowPositionals: true,
+      strict: true,
+    });
   } catch (error) {
-    throw new UsageError(error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error));
+    throw new UsageError(
+      error instanceof Error ? (error.message.split('. ')[0] ?? error.message) : String(error),
+    );
   }
 }

@@ -3,17 +3,24 @@ import type { Gateway } from '../gateway.ts';
 import { stages } from '../pipeline.ts';
 
 /** The version in package.json. */
-export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+export const { version } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+) as { version: string };
 
 /** What is in force, for a person: plugins in their order, channels with the formats they speak and the models they serve, warnings. */
 export function describeGateway({ plugins, catalog, warnings }: Gateway): string {
   const pipeline = stages
-    .map((stage) => [stage, plugins.filter((plugin) => plugin.stage === stage).map(({ name }) => name)] as const)
+    .map(
+      (stage) => [stage, plugins.filter((plugin) => plugin.stage === stage).map(({ name }) => name)] as const,
+    )
     .filter(([, names]) => names.length > 0)
     .map(([stage, names]) => [stage, names.join(', ')]);
   const channels = catalog.channels.flatMap(({ id, kind, models, speaks }) => [
     [id === kind ? id : `${id} (${kind})`, `serves ${short(models)}`],
-    ...Object.entries(speaks).map(([operation, formats]) => ['', `${operation}: speaks ${formats.join(', ')}`]),
+    ...Object.entries(speaks).map(([operation, formats]) => [
+      '',
+      `${operation}: speaks ${formats.join(', ')}`,
+    ]),
   ]);
   return [
     section('Plugins, in the order in which a call meets them', pipeline),
@@ -32,7 +39,8 @@ function section(title: string, rows: readonly (readonly string[])[]): string {
 /** Lines of columns as wide as their widest cell. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
-  for (const row of rows) for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
+  for (const row of rows)
+    for (const [column, cell] of row.entries()) widths[column] = Math.max(widths[column] ?? 0, cell.length);
   return rows.map((row) =>
     row
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))
@@ -43,5 +51,7 @@ export function table(rows: readonly (readonly string[])[]): string[] {
 
 function short(models: readonly string[]): string {
   const most = 8;
-  return models.length <= most ? models.join(', ') : `${models.slice(0, most).join(', ')} and ${models.length - most} more`;
+  return models.length <= most
+    ? models.join(', ')
+    : `${models.slice(0, most).join(', ')} and ${models.length - most} more`;
 }

@@ -32,21 +32,30 @@ export const key: Command = {
     });
     const [action, ...words] = positionals;
     if (action === 'create') {
-      if (words.length > 0) throw new UsageError(`"${words[0]}" is too much here. Give the name with --name.`);
+      if (words.length > 0)
+        throw new UsageError(`"${words[0]}" is too much here. Give the name with --name.`);
       const wanted = newKey(values);
       return withKeys(values.config, (keys) => create(keys, wanted));
     }
     if (action === 'list' && words.length === 0) return withKeys(values.config, list);
     const [which] = words;
-    if (action === 'revoke' && which !== undefined && words.length === 1) return withKeys(values.config, (keys) => revoke(keys, which));
+    if (action === 'revoke' && which !== undefined && words.length === 1)
+      return withKeys(values.config, (keys) => revoke(keys, which));
     if (action === 'revoke') throw new UsageError('Say which key: sluice key revoke KEY.');
-    throw new UsageError(action === undefined ? 'Say what to do: create, list or revoke.' : `"${action}" is none of create, list and revoke.`);
+    throw new UsageError(
+      action === undefined
+        ? 'Say what to do: create, list or revoke.'
+        : `"${action}" is none of create, list and revoke.`,
+    );
   },
 };
 
+function report(error: Error): void {
+  console.error(error.message);
+}
+
 async function withKeys(option: string | undefined, work: (keys: ApiKeys) => Promise<void>): Promise<number> {
   const config = await loadConfig(option);
-  const report = (error: Error): void => console.error(error.message);
   const stores = openStores(databaseUrl(config), report);
   try {
     await work(createApiKeys(stores, report));
@@ -65,8 +74,16 @@ interface CreateOptions {
 
 function newKey({ name, models, expires, note }: CreateOptions): Parameters<ApiKeys['create']>[0] {
   if (name === undefined) throw new UsageError('A key needs a name: --name NAME.');
-  const allowed = models?.flatMap((list) => list.split(',')).map((model) => model.trim()).filter((model) => model !== '');
-  return { name, models: allowed, expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()), note };
+  const allowed = models
+    ?.flatMap((names) => names.split(','))
+    .map((model) => model.trim())
+    .filter((model) => model !== '');
+  return {
+    name,
+    models: allowed,
+    expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()),
+    note,
+  };
 }
 
 async function create(keys: ApiKeys, wanted: Parameters<ApiKeys['create']>[0]): Promise<void> {
@@ -115,7 +132,9 @@ const units: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w
 export function expiryOf(text: string, now: number): number {
   const [, count, unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   if (count !== undefined) return now + Number(count) * (units[unit] ?? 0);
-  const end = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T23:59:59.999Z`) : Number.NaN;
-  if (Number.isNaN(end)) throw new UsageError(`"${text}" is no time. Write 12h, 30d, 8w, or a day such as 2027-01-31.`);
+  const end = Date.parse(`${text}T23:59:59.999Z`);
+  // Dates that do not exist, such as 30 February, are read as the next one that does.
+  if (Number.isNaN(end) || day(end) !== text)
+    throw new UsageError(`"${text}" is no time. Write 12h, 30d, 8w, or a day such as 2027-01-31.`);
   return end;
 }

@@ -16,7 +16,9 @@ if (major > 22 || (major === 22 && minor >= 19)) {
     .map((path) => fileURLToPath(new URL(`../../node_modules/node/${path}`, import.meta.url)))
     .find((path) => existsSync(path));
   if (own === undefined) {
-    console.error(`Sluice needs Node 22.19 or newer, and this is ${process.versions.node}. Install one, or run "npm ci" in the folder of Sluice.`);
+    console.error(
+      `Sluice needs Node 22.19 or newer, and this is ${process.versions.node}. Install one, or run "npm ci" in the folder of Sluice.`,
+    );
     process.exit(1);
   }
   const child = spawn(own, [fileURLToPath(main), ...process.argv.slice(2)], { stdio: 'inherit' });
@@ -25,5 +27,7 @@ if (major > 22 || (major === 22 && minor >= 19)) {
     console.error(error.message);
     process.exit(1);
   });
-  child.on('exit', (code, signal) => process.exit(code ?? 128 + (constants.signals[signal ?? 'SIGTERM'] ?? 15)));
+  child.on('exit', (code, signal) =>
+    process.exit(code ?? 128 + (constants.signals[signal ?? 'SIGTERM'] ?? 15)),
+  );
 }

@@ -1,4 +1,4 @@
-import { ConfigError, loadConfig, type LoadedConfig } from '../config.ts';
+import { ConfigError, loadConfig } from '../config.ts';
 import { createLog, type Log } from '../log.ts';
 import { startServer, type RunningServer } from '../server.ts';
 import { examine } from './check.ts';
@@ -16,11 +16,11 @@ The first start makes a database and a first API key, which is shown this once.
 SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends. A second one ends at once.`,
   async run(args) {
     const { values } = readArguments(args, {});
-    let config: LoadedConfig;
     let server: RunningServer;
     let log: Log;
+    const stop = stopSignal();
     try {
-      config = await loadConfig(values.config);
+      const config = await loadConfig(values.config);
       log = createLog(config.settings.log.level);
       endOnBugs(log);
       server = await startServer(config, log);
@@ -30,8 +30,8 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
       const { problems } = await examine(values.config);
       throw new ConfigError([...new Set([...error.problems, ...problems])]);
     }
-    console.log(`${banner(config, server)}\n`);
-    const signal = await stopSignal();
+    console.log(`${banner(server)}\n`);
+    const signal = await stop;
     log.info({ signal }, 'stopping: open calls may finish');
     await server.close();
     log.info('stopped');
@@ -39,16 +39,15 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
   },
 };
 
-function banner({ settings }: LoadedConfig, { url, firstKey, gateway }: RunningServer): string {
-  const everywhere = /\/\/(0\.0\.0\.0|\[::\]):(\d+)/.exec(url);
-  const address = everywhere === null ? url.replace('127.0.0.1', 'localhost') : `http://localhost:${everywhere[2]} (on every address of this machine)`;
+function banner({ url, firstKey, gateway }: RunningServer): string {
+  const [, port] = /\/\/(?:0\.0\.0\.0|\[::\]):(\d+)/.exec(url) ?? [];
+  const address =
+    port === undefined
+      ? url.replace('127.0.0.1', 'localhost')
+      : `http://localhost:${port} (on every address of this machine)`;
   const key =
-    firstKey === undefined
-      ? undefined
-      : firstKey === settings.bootstrapKey
-        ? 'The first API key is the one in SLUICE_BOOTSTRAP_KEY (or bootstrapKey).'
-        : `The first API key, shown only this once:\n  ${firstKey}`;
-  return [`Sluice ${version} listens on ${address}`, key, describeGateway(gateway)].filter((part) => part !== undefined).join('\n\n');
+    firstKey === undefined ? [] : [`The first API key, which is shown only this once:\n  ${firstKey}`];
+  return [`Sluice ${version} listens on ${address}`, ...key, describeGateway(gateway)].join('\n\n');
 }
 
 /** One Ctrl-C may arrive twice: from the terminal, and from npm or our launcher, which pass it on. */

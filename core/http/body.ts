@@ -75,33 +75,33 @@ function collect(source: Readable, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
-    const settle = (run: () => void): void => {
-      source.off('data', onData);
-      source.off('end', onEnd);
-      source.off('error', onError);
-      source.off('close', onClose);
-      run();
+    let settled = false;
+    const fail = (error: Error): void => {
+      if (settled) return;
+      settled = true;
+      chunks.length = 0;
+      reject(error);
     };
-    const onData = (chunk: Buffer): void => {
+    source.on('data', (chunk: Buffer) => {
+      if (settled) return;
       length += chunk.length;
       if (length > limit) {
-        settle(() => {
-          source.pause();
-          reject(tooLarge(limit));
-        });
+        source.pause();
+        fail(tooLarge(limit));
       } else chunks.push(chunk);
-    };
-    const onEnd = (): void =>
-      settle(() =>
-        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks)),
-      );
-    const onError = (error: NodeJS.ErrnoException): void =>
-      settle(() => reject(error.code === 'ECONNRESET' ? clientLeft() : error));
-    const onClose = (): void => settle(() => reject(clientLeft()));
-    source.on('data', onData);
-    source.on('end', onEnd);
-    source.on('error', onError);
-    source.on('close', onClose);
+    });
+    source.on('end', () => {
+      if (settled) return;
+      settled = true;
+      const [only] = chunks;
+      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
+    });
+    source.on('error', (error: NodeJS.ErrnoException) =>
+      fail(error.code === 'ECONNRESET' ? clientLeft() : error),
+    );
+    source.on('close', () => {
+      if (!settled) fail(clientLeft());
+    });
   });
 }
 

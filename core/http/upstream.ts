@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher } from 'undici';
+import { Pool, type Dispatcher } from 'undici';
 import { Observable, type Subscriber } from 'rxjs';
 import type { Call } from '../call.ts';
 import type { Upstream } from '../channel.ts';
@@ -7,6 +7,7 @@ import { decompressors } from './body.ts';
 
 /** One HTTP request to a provider. */
 export interface HttpRequest {
+  /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
   readonly method?: 'POST' | 'GET' | 'DELETE';
   /** Lower-case names. */
@@ -39,21 +40,29 @@ const released = new Error('The call has ended.');
 
 /** The client used by channels: undici's dispatch, which is as fast as Node's own parser allows. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
-  const agent = new Agent({
-    headersTimeout: options.idleTimeout,
-    bodyTimeout: options.idleTimeout,
-    connect: { timeout: options.connectTimeout },
-    maxHeaderSize: 64 * 1024,
-  });
+  const pools = new Map<string, Pool>();
+  const poolOf = (origin: string): Pool => {
+    let pool = pools.get(origin);
+    if (pool === undefined) {
+      pool = new Pool(origin, {
+        headersTimeout: options.idleTimeout,
+        bodyTimeout: options.idleTimeout,
+        connect: { timeout: options.connectTimeout },
+        maxHeaderSize: 64 * 1024,
+      });
+      pools.set(origin, pool);
+    }
+    return pool;
+  };
   return {
     send(call, request) {
       return new Promise<Upstream>((resolve, reject) => {
-        const url = new URL(request.url);
+        const { url } = request;
+        const slash = url.indexOf('/', url.indexOf('://') + 3);
         const reader = new Reader(call, resolve, reject);
-        agent.dispatch(
+        poolOf(slash < 0 ? url : url.slice(0, slash)).dispatch(
           {
-            origin: url.origin,
-            path: url.pathname + url.search,
+            path: slash < 0 ? '/' : url.slice(slash),
             method: request.method ?? 'POST',
             headers: request.headers,
             body: request.body ?? null,
@@ -62,7 +71,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         );
       });
     },
-    close: () => agent.destroy(),
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+    },
   };
 }
 
@@ -162,12 +173,13 @@ class Reader implements Dispatcher.DispatchHandler {
     if (this.#gone) return;
     this.#gone = true;
     this.#forget();
-    if (this.#outcome === undefined) this.#controller?.abort(released);
+    // Rejected first: aborting calls onResponseError at once, and that the client left is no failure of the upstream.
     if (!this.#started) {
       this.#reject(
         new GatewayError('client_closed_request', 'The client left before the upstream answered.'),
       );
     }
+    if (this.#outcome === undefined) this.#controller?.abort(released);
     this.#early = [];
   }
 }

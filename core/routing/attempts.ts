@@ -30,7 +30,12 @@ export function createAttempts({ catalog, notices, translate }: AttemptsOptions)
       } catch (error) {
         failure = toGatewayError(error);
         if (failure.origin === 'client' || !failure.retryable) throw failure;
-        notices.emit('attempt-failed', { channel: target.channel.id, model: target.model, error: failure });
+        notices.emit('attempt-failed', {
+          call: call.id,
+          channel: target.channel.id,
+          model: target.model,
+          error: failure,
+        });
         before.push({
           type: 'attempt',
           channel: target.channel.id,

@@ -28,6 +28,13 @@ export function shapeOf(chunk: Buffer): Shape | undefined {
   return undefined;
 }
 
+/** Where an answer's error is gathered; undefined when its status promises a reply. Throws for a redirect: none is followed. */
+export function errorOf(answer: AnswerEvent): ErrorAnswer | undefined {
+  if (answer.status >= 400) return new ErrorAnswer(answer);
+  if (answer.status >= 300) throw garbage('a redirect');
+  return undefined;
+}
+
 /** Gathers an error answer and says what the client shall be told. */
 export class ErrorAnswer {
   readonly #answer: AnswerEvent;
@@ -39,11 +46,16 @@ export class ErrorAnswer {
   }
 
   push(chunk: Buffer): void {
-    if (this.#length >= errorLimit) return;
     this.#chunks.push(chunk);
     this.#length += chunk.length;
+    if (this.#length >= errorLimit) throw this.error();
   }
 
+  end(): never {
+    throw this.error();
+  }
+
+  /** What is known so far: the status alone says enough when the rest is cut. */
   error(): GatewayError {
     return upstreamError(
       this.#answer.status,

@@ -14,7 +14,7 @@ import {
   type ModelTraits,
   type StreamDecoder,
 } from '#sluice';
-import { cut, ErrorAnswer, garbage, shapeOf } from './answer.ts';
+import { cut, errorOf, garbage, shapeOf, type ErrorAnswer } from './answer.ts';
 import { undoSpelling } from './undo-spelling.ts';
 
 /** Largest whole reply that is held for decoding, in bytes. */
@@ -50,7 +50,7 @@ export function decodeReply(
           subscriber.error(error);
         }
       },
-      error: (error) => subscriber.error(error),
+      error: (error) => subscriber.error(decoded.failed() ?? error),
       complete() {
         try {
           decoded.end();
@@ -76,7 +76,7 @@ export class DecodedAnswer {
   }
 
   answer(event: AnswerEvent): void {
-    if (event.status >= 400) this.#error = new ErrorAnswer(event);
+    this.#error = errorOf(event);
   }
 
   push(chunk: Buffer): void {
@@ -97,6 +97,11 @@ export class DecodedAnswer {
     if (this.#error !== undefined) throw this.#error.error();
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();
+  }
+
+  /** The error that was being told when the connection broke. */
+  failed(): GatewayError | undefined {
+    return this.#error?.error();
   }
 
   #choose(shape: 'sse' | 'json'): { push(chunk: Buffer): void; end(): void } {
@@ -191,7 +196,9 @@ class WholeAnswer {
   }
 
   #parse(): JsonObject {
-    const text = Buffer.concat(this.#chunks).toString('utf8');
+    const text = Buffer.concat(this.#chunks)
+      .toString('utf8')
+      .replace(/^\ufeff/, '');
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -55,12 +55,9 @@ function respelled(error: unknown, codec: Codec): unknown {
   });
 }
 
-function plainHeaders(call: Call): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(call.wire.headers)) {
-    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
-  }
-  return headers;
+/** The client's headers. Node joins repeated ones itself; the one that it leaves as a list is a response header. */
+function plainHeaders(call: Call): Readonly<Record<string, string>> {
+  return call.wire.headers as Readonly<Record<string, string>>;
 }
 
 export { plainHeaders };

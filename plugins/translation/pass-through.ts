@@ -8,15 +8,16 @@ import {
   type AnswerEvent,
   type Call,
   type Codec,
+  type GatewayError,
   type GatewayEvent,
   type Reads,
   type Target,
   type UpstreamRequest,
 } from '#sluice';
-import { cut, ErrorAnswer, garbage, shapeOf } from './answer.ts';
+import { cut, errorOf, garbage, shapeOf, type ErrorAnswer } from './answer.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import { plainHeaders } from './encode-request.ts';
-import { findModel, renamed, usageIn } from './bytes.ts';
+import { findModel, renamed, Renamer, usageIn } from './bytes.ts';
 
 /** The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say. */
 export function passRequest(
@@ -97,7 +98,7 @@ export function passReply(source: Observable<GatewayEvent>, options: PassOptions
           subscriber.error(error);
         }
       },
-      error: (error) => subscriber.error(error),
+      error: (error) => subscriber.error(passing.failed() ?? error),
       complete() {
         try {
           passing.end();
@@ -114,7 +115,9 @@ export function passReply(source: Observable<GatewayEvent>, options: PassOptions
 class PassedAnswer {
   readonly #options: PassOptions;
   readonly #emit: (event: GatewayEvent) => void;
+  readonly #blank: Buffer[] = [];
   #answer: AnswerEvent | undefined;
+  #error: ErrorAnswer | undefined;
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
 
   constructor(options: PassOptions, emit: (event: GatewayEvent) => void) {
@@ -124,22 +127,19 @@ class PassedAnswer {
 
   answer(event: AnswerEvent): void {
     this.#answer = event;
-    if (event.status >= 400) {
-      const error = new ErrorAnswer(event);
-      this.#sink = {
-        push: (chunk) => error.push(chunk),
-        end: () => {
-          throw error.error();
-        },
-      };
-    }
+    this.#error = errorOf(event);
+    this.#sink = this.#error;
   }
 
   push(chunk: Buffer): void {
     if (this.#sink === undefined) {
       const shape = shapeOf(chunk);
-      if (shape === undefined) return;
+      if (shape === undefined) {
+        this.#blank.push(chunk);
+        return;
+      }
       this.#sink = this.#choose(shape, chunk);
+      for (const blank of this.#blank) this.#sink.push(blank);
     }
     this.#sink.push(chunk);
   }
@@ -149,22 +149,31 @@ class PassedAnswer {
     this.#sink.end();
   }
 
+  /** The error that was being told when the connection broke. */
+  failed(): GatewayError | undefined {
+    return this.#error?.error();
+  }
+
   /** The sink for an answer that begins like this. One that comes in the other mode than was asked for is decoded. */
   #choose(shape: 'sse' | 'json' | 'other', first: Buffer): { push(chunk: Buffer): void; end(): void } {
     const { call, target } = this.#options;
     if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
     if (shape === 'sse' && call.stream) return new PassedStream(this.#options, this.#emit);
-    if (shape === 'json' && !call.stream && !beginsWithError(call.codec, first)) {
-      if (this.#answer !== undefined) this.#emit(this.#answer);
+    if (shape === 'json' && !call.stream && beginsAsReply(call.codec, first)) {
+      // Another name changes the length that the provider announced.
+      if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
       return new PassedWhole(this.#options, this.#emit);
     }
     return new DecodedAnswer({ codec: call.codec, traits: target.traits, stream: call.stream }, this.#emit);
   }
 }
 
-function beginsWithError(codec: Codec, first: Buffer): boolean {
+/** False for an error, and for a list, which some providers wrap around a reply or an error. */
+function beginsAsReply(codec: Codec, first: Buffer): boolean {
   const start = first.subarray(0, 64).toString('latin1').replaceAll(/\s/g, '');
-  return codec.marks.error.some((mark) => start.startsWith(mark.replaceAll(/\s/g, '')));
+  return (
+    !start.startsWith('[') && !codec.marks.error.some((mark) => start.startsWith(mark.replaceAll(/\s/g, '')))
+  );
 }
 
 /** Frames of a stream as they came; only those that may carry usage are parsed. */
@@ -175,6 +184,7 @@ class PassedStream {
   readonly #swallow: boolean;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #tap: ReturnType<Codec['usageTap']>;
+  #comments: Buffer[] | undefined = [];
   #complete = false;
 
   constructor({ call, target, swallowUsage }: PassOptions, emit: (event: GatewayEvent) => void) {
@@ -204,16 +214,26 @@ class PassedStream {
   #run(run: Buffer): void {
     const { marks } = this.#codec;
     const error = firstMark(run, marks.error);
-    const sound = error < 0 ? run : run.subarray(0, error);
+    const sound = error < 0 ? run : (new SseCutter().push(run.subarray(0, error)) ?? run.subarray(0, 0));
     if (!this.#complete) this.#complete = firstMark(sound, marks.terminal) >= 0;
     const counted = sound.length > 0 && firstMark(sound, marks.usage) >= 0;
     const seen = counted && this.#swallow ? this.#withoutUsage(sound) : sound;
-    if (seen.length > 0) {
-      const bytes = this.#rename === undefined ? seen : renamed(seen, marks.model ?? 'model', this.#rename);
-      this.#emit({ type: 'frames', format: this.#codec.format, bytes });
-    }
+    if (seen.length > 0) this.#pass(seen);
     if (counted) this.#readUsage(sound);
-    if (error >= 0) throw upstreamError(200, parseSse(run.subarray(error))[0]?.data ?? '');
+    if (error >= 0) throw upstreamError(200, parseSse(run.subarray(sound.length))[0]?.data ?? '');
+  }
+
+  /** Comments before the first frame wait for it: they are no beginning, the provider may still fail and another channel answer instead. */
+  #pass(run: Buffer): void {
+    let bytes = run;
+    if (this.#comments !== undefined) {
+      this.#comments.push(run);
+      if (parseSse(run).length === 0) return;
+      if (this.#comments.length > 1) bytes = Buffer.concat(this.#comments);
+      this.#comments = undefined;
+    }
+    if (this.#rename !== undefined) bytes = renamed(bytes, this.#codec.marks.model ?? 'model', this.#rename);
+    this.#emit({ type: 'frames', format: this.#codec.format, bytes });
   }
 
   #readUsage(run: Buffer): void {
@@ -226,76 +246,87 @@ class PassedStream {
 
   /** The run without the frame that came only because the gateway asked for it. */
   #withoutUsage(run: Buffer): Buffer {
-    const kept = parseSse(run).filter(({ data }) => this.#codec.isUsageOnly?.(data) !== true);
-    const text = kept
-      .map(({ event, data }) => `${event === undefined ? '' : `event: ${event}\n`}data: ${data}\n\n`)
-      .join('');
-    return Buffer.from(text);
+    const frames = run.toString('utf8').split(/(?<=\n\r?\n|\r\r)/);
+    const kept = frames.filter(
+      (frame) => !parseSse(frame).some(({ data }) => this.#codec.isUsageOnly?.(data) === true),
+    );
+    return Buffer.from(kept.join(''));
   }
 }
 
+/** Where the first of the marks stands as what it is, not as a word in somebody's text; -1 when there is none. */
 function firstMark(run: Buffer, marks: readonly string[]): number {
+  let first = -1;
   for (const mark of marks) {
-    const at = run.indexOf(mark, 0, 'latin1');
-    if (at >= 0 && (!mark.startsWith('{') || startsFrame(run, at))) return at;
+    for (
+      let at = run.indexOf(mark, 0, 'latin1');
+      at >= 0 && (first < 0 || at < first);
+      at = run.indexOf(mark, at + 1, 'latin1')
+    ) {
+      if (mark.startsWith('"') || beginsLine(run, at)) first = at;
+    }
   }
-  return -1;
+  return first;
 }
 
-/** An error mark that begins with a brace counts only where a frame's data begins. */
-function startsFrame(run: Buffer, at: number): boolean {
-  const before = run.subarray(Math.max(0, at - 6), at).toString('latin1');
-  return at === 0 || /data: ?$/.test(before) || before.endsWith('\n');
+/** In JSON text every quote is escaped, so that a mark that begins with one is what it seems. The others count only at the head of a line or of its data. */
+function beginsLine(run: Buffer, at: number): boolean {
+  return at === 0 || /(^|[\r\n])(data: ?)?$/.test(run.toString('latin1', Math.max(0, at - 7), at));
 }
 
-/** How much of a whole reply's end is remembered to find its usage. */
-const tailLength = 16 * 1024;
+/** How much of a whole reply's beginning and of its end is remembered to find its usage: providers put it in either place. */
+const rememberedLength = 16 * 1024;
 
 /** A whole reply, chunk by chunk. */
 class PassedWhole {
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
-  #rename: string | undefined;
-  #tail: Buffer[] = [];
-  #length = 0;
-  #head: Buffer | undefined;
+  readonly #renamer: Renamer | undefined;
+  readonly #head: Buffer[] = [];
+  #headLength = 0;
+  readonly #tail: Buffer[] = [];
+  #tailLength = 0;
 
   constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void) {
     this.#codec = call.codec;
-    this.#rename = target.model === call.askedModel ? undefined : call.askedModel;
+    this.#renamer =
+      target.model === call.askedModel
+        ? undefined
+        : new Renamer(call.codec.marks.model ?? 'model', call.askedModel);
     this.#emit = emit;
   }
 
   push(chunk: Buffer): void {
     this.#remember(chunk);
-    if (this.#rename === undefined) {
-      this.#emit({ type: 'bytes', bytes: chunk });
-      return;
-    }
-    // The model's name stands near the beginning: what comes before it waits until it can be replaced.
-    this.#head = this.#head === undefined ? chunk : Buffer.concat([this.#head, chunk]);
-    const changed = renamed(this.#head, this.#codec.marks.model ?? 'model', this.#rename);
-    if (changed === this.#head && this.#head.length < 4 * tailLength) return;
-    this.#flush(changed);
+    this.#pass(this.#renamer === undefined ? chunk : this.#renamer.push(chunk));
   }
 
   end(): void {
-    if (this.#head !== undefined) this.#flush(this.#head);
-    const usage = usageIn(Buffer.concat(this.#tail), this.#codec);
+    if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
+    if (!this.#last?.toString('latin1').trimEnd().endsWith('}')) throw cut();
+    const usage =
+      usageIn(Buffer.concat(this.#tail), this.#codec) ?? usageIn(Buffer.concat(this.#head), this.#codec);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
-  #flush(bytes: Buffer): void {
-    this.#rename = undefined;
-    this.#head = undefined;
-    this.#emit({ type: 'bytes', bytes });
+  /** The last bytes that are not blank. A connection that only closes at its end does not tell a cut reply from a complete one. */
+  get #last(): Buffer | undefined {
+    return this.#tail.findLast((chunk) => shapeOf(chunk) !== undefined);
+  }
+
+  #pass(bytes: Buffer): void {
+    if (bytes.length > 0) this.#emit({ type: 'bytes', bytes });
   }
 
   #remember(chunk: Buffer): void {
+    if (this.#headLength < rememberedLength) {
+      this.#head.push(chunk);
+      this.#headLength += chunk.length;
+    }
     this.#tail.push(chunk);
-    this.#length += chunk.length;
-    while (this.#tail.length > 1 && this.#length - (this.#tail[0]?.length ?? 0) >= tailLength) {
-      this.#length -= this.#tail.shift()?.length ?? 0;
+    this.#tailLength += chunk.length;
+    while (this.#tail.length > 1 && this.#tailLength - (this.#tail[0]?.length ?? 0) >= rememberedLength) {
+      this.#tailLength -= this.#tail.shift()?.length ?? 0;
     }
   }
 }

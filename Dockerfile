@@ -1,0 +1,26 @@
+# Sluice in a container: docker build -t sluice . && docker run -p 8080:8080 -v sluice-data:/data sluice
+# The first start prints the first API key. SLUICE_BOOTSTRAP_KEY sets it; OPENAI_API_KEY and the like switch channels on.
+FROM node:24-slim
+
+WORKDIR /app
+ENV NODE_ENV=production \
+    SLUICE_HOST=0.0.0.0 \
+    SLUICE_DATA=/data
+
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+
+COPY core core
+COPY plugins plugins
+COPY channels channels
+COPY gateway.config.ts ./
+
+RUN mkdir /data && chown node:node /data
+USER node
+VOLUME /data
+EXPOSE 8080
+
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.SLUICE_PORT || 8080}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+
+CMD ["node", "core/cli/main.ts", "start"]

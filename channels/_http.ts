@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs';
+import type { ZodObject } from 'zod';
+import {
+  defineChannel,
+  matchesModel,
+  parseObject,
+  type ChannelEntry,
+  type ChannelOptions,
+  type ChannelParts,
+  type ChannelSpec,
+  type ChannelTools,
+  type JsonObject,
+  type ModelTraits,
+  type UpstreamRequest,
+} from '#sluice';
+
+/** A provider reached over HTTP: what is the same for all its models. */
+export interface HttpPlace {
+  /** Where the paths of its formats begin; `baseUrl` in the config takes its place. It may carry a query of its own. */
+  readonly baseUrl: string;
+  /** The headers that carry a key, in lower case. `key` is undefined when the config gives none. */
+  headers(key: string | undefined): Readonly<Record<string, string>>;
+  /** For each operation the formats spoken, best first. */
+  readonly speaks: ChannelParts['speaks'];
+  /** Headers for requests that bring none of that name, in lower case. */
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** What a model, by the provider's name, can do. */
+  traits?(model: string): ModelTraits;
+  /** Fields of the body that the provider spells otherwise, or (null) refuses. */
+  readonly fields?: Readonly<Record<string, string | null>>;
+}
+
+/** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
+export interface PlainChannelKind {
+  (options?: ChannelOptions): ChannelEntry;
+  readonly spec: ChannelSpec<ZodObject>;
+}
+
+/** Declares a provider that is reached over HTTP and needs no options beyond the common ones. */
+export function httpChannel(
+  spec: HttpPlace & Pick<ChannelSpec<ZodObject>, 'name' | 'models' | 'needsKey'>,
+): PlainChannelKind {
+  const kind = defineChannel({
+    name: spec.name,
+    ...(spec.models === undefined ? {} : { models: spec.models }),
+    needsKey: spec.needsKey ?? true,
+    setup: (options, tools) => overHttp(options, tools, spec),
+  });
+  return Object.assign((options?: ChannelOptions) => kind({ ...options }), { spec: kind.spec });
+}
+
+/** Sends requests to `place` with the channel's address and keys; several keys take turns. For kinds with options of their own. */
+export function overHttp(options: ChannelOptions, tools: ChannelTools, place: HttpPlace): ChannelParts {
+  const base = new URL(options.baseUrl ?? place.baseUrl);
+  // Parsing an address anew costs more than all else here, and few requests need it.
+  const plain = base.search === '' ? base.href.replace(/\/+$/, '') : undefined;
+  const credentials = keysOf(options).map((key) => place.headers(key));
+  if (credentials.length === 0) credentials.push(place.headers(undefined));
+  let turn = 0;
+  return {
+    speaks: place.speaks,
+    ...(place.traits === undefined ? {} : { traits: place.traits }),
+    open(call, request) {
+      const credential = credentials[turn % credentials.length];
+      turn = (turn + 1) % credentials.length;
+      return tools.http.send(call, {
+        url:
+          plain !== undefined && Object.keys(request.query).length === 0
+            ? plain + request.path
+            : address(base, request),
+        method: 'POST',
+        headers: { ...ordinaryHeaders(request), ...place.defaults, ...request.headers, ...credential },
+        body: place.fields === undefined ? request.body : respell(request.body, place.fields),
+      });
+    },
+  };
+}
+
+/** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
+export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (model: string) => ModelTraits {
+  const rows = Object.entries(table).map(([pattern, traits]) => ({ patterns: [pattern], traits }));
+  return (model) =>
+    Object.assign({}, ...rows.map(({ patterns, traits }) => (matchesModel(patterns, model) ? traits : {})));
+}
+
+/** `Authorization: Bearer`, the most common way to show a key. */
+export function bearer(key: string | undefined): Readonly<Record<string, string>> {
+  return key === undefined ? {} : { authorization: `Bearer ${key}` };
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+const userAgent = `sluice/${version}`;
+
+/** The headers of every request. Compression is declined: it would hold events back until a block of them is full. */
+export function ordinaryHeaders(request: UpstreamRequest): Readonly<Record<string, string>> {
+  return {
+    'content-type': 'application/json',
+    accept: request.stream ? 'text/event-stream' : 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+  };
+}
+
+function keysOf({ key, keys }: ChannelOptions): readonly string[] {
+  const all = [key, ...(keys ?? [])].map((one) => one?.trim());
+  return [...new Set(all.filter((one) => one !== undefined && one !== ''))] as string[];
+}
+
+function address(base: URL, request: UpstreamRequest): string {
+  const url = new URL(base);
+  url.pathname = base.pathname.replace(/\/+$/, '') + request.path;
+  for (const [name, value] of Object.entries(request.query)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** Most bodies have none of the fields, and stay the bytes they are. */
+function respell(body: Buffer | string, fields: Readonly<Record<string, string | null>>): Buffer | string {
+  if (!Object.keys(fields).some((field) => body.includes(`"${field}"`))) return body;
+  const parsed = parseObject(body.toString());
+  if (parsed === undefined) return body;
+  const spelled: { [field: string]: JsonObject[string] } = {};
+  for (const [field, value] of Object.entries(parsed)) {
+    const there = Object.hasOwn(fields, field) ? fields[field] : field;
+    if (there !== null && there !== undefined) spelled[there] = value;
+  }
+  return JSON.stringify(spelled);
+}

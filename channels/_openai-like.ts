@@ -1,0 +1,37 @@
+import type { ChannelParts, ModelTraits } from '#sluice';
+import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
+
+/** What makes one provider of the chat-completions dialect differ from another. */
+export interface OpenaiLike {
+  /** The file's name. */
+  readonly name: string;
+  /** Up to and including the version: `https://api.example.com/v1`. */
+  readonly baseUrl: string;
+  /** Models served when the config names none; `*` stands for anything. */
+  readonly models: readonly string[];
+  /** Default: chat completions for chat. */
+  readonly speaks?: ChannelParts['speaks'];
+  /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
+  readonly traits?: Readonly<Record<string, ModelTraits>>;
+  /** False when a key is optional. Default true. */
+  readonly needsKey?: boolean;
+  /** How the key is shown. Default: `authorization: Bearer KEY`. */
+  readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
+  /** Fields of the body that the provider spells otherwise, or (null) refuses. */
+  readonly fields?: Readonly<Record<string, string | null>>;
+}
+
+/**
+ * A provider that speaks the chat-completions dialect: state only what is different.
+ *
+ * @example
+ * export default openaiLike({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', models: ['openai/gpt-oss-*'] });
+ */
+export function openaiLike({ speaks, traits, headers, ...rest }: OpenaiLike): PlainChannelKind {
+  return httpChannel({
+    ...rest,
+    headers: headers ?? bearer,
+    speaks: speaks ?? { chat: ['chat-completions'] },
+    traits: traitsByModel(traits ?? {}),
+  });
+}

@@ -1,0 +1,67 @@
+import type { ModelTraits } from '#sluice';
+import { httpChannel } from './_http.ts';
+
+/** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */
+export default httpChannel({
+  name: 'anthropic',
+  baseUrl: 'https://api.anthropic.com/v1',
+  models: ['claude-*'],
+  speaks: { chat: ['messages'], 'count-tokens': ['messages'] },
+  headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
+  // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.
+  defaults: { 'anthropic-version': '2023-06-01' },
+  traits: (model) => ({ ...traitsOfGeneration(generationOf(model), model), toolNameLimit: 128 }),
+});
+
+/**
+ * 3.5, 4, 4.6 …, wherever the number stands: `claude-opus-4-6`, `claude-3-5-haiku-20241022`, `claude-sonnet-4-20250514`.
+ * A name without a number, or of a family to come, counts as the newest.
+ */
+export function generationOf(model: string): number {
+  const found = /^claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?![\d])/.exec(model);
+  if (found === null) return Infinity;
+  return Number(`${found[1]}.${found[2] ?? 0}`);
+}
+
+const ordinary = ['none', 'low', 'medium', 'high'];
+
+function traitsOfGeneration(generation: number, model: string): ModelTraits {
+  const opus = model.includes('opus');
+  if (generation < 3.7) {
+    return {
+      reasoning: 'none',
+      jsonSchema: false,
+      midSystem: false,
+      inputLimit: 200_000,
+      outputLimit: generation < 3.5 ? 4096 : 8192,
+    };
+  }
+  if (generation < 4.6) {
+    return {
+      reasoning: 'budget',
+      jsonSchema: generation >= 4.5 || (opus && generation >= 4.1),
+      midSystem: false,
+      inputLimit: 200_000,
+      outputLimit: opus && generation < 4.5 ? 32_000 : 64_000,
+    };
+  }
+  const adaptive: ModelTraits = { reasoning: 'adaptive', inputLimit: 1_000_000, outputLimit: 128_000 };
+  if (generation < 4.7)
+    return {
+      ...adaptive,
+      efforts: [...ordinary, 'max'],
+      midSystem: false,
+      ...(opus ? {} : { outputLimit: 64_000 }),
+    };
+  return {
+    ...adaptive,
+    efforts: [...(alwaysThinks(model) ? ordinary.slice(1) : ordinary), 'xhigh', 'max'],
+    refuses: ['temperature', 'topP', 'topK'],
+    ...(generation < 4.8 ? { midSystem: false } : {}),
+  };
+}
+
+/** These lines answer 400 to thinking switched off. */
+function alwaysThinks(model: string): boolean {
+  return /fable|mythos/.test(model);
+}

@@ -1,0 +1,225 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import {
+  defineChannel,
+  errorTable,
+  GatewayError,
+  parseObject,
+  toGatewayError,
+  type Call,
+  type ChannelTools,
+  type ErrorCode,
+  type Format,
+  type GatewayEvent,
+  type JsonObject,
+  type ReplyContext,
+  type RouteParams,
+  type Upstream,
+  type UpstreamRequest,
+} from '#sluice';
+import { replyEvents } from './events.ts';
+import { understand, type Question } from './question.ts';
+import { body, Clock, overloaded, reply, streamSteps, wholeReply, wholeSteps } from './reply.ts';
+import { Seals } from './seals.ts';
+
+const formats = ['chat-completions', 'messages', 'generate-content'] as const;
+
+const options = z.object({
+  speaks: z
+    .array(z.enum(formats))
+    .min(1)
+    .default([...formats])
+    .describe('formats spoken for chat, best first'),
+  countsTokens: z
+    .boolean()
+    .default(true)
+    .describe('answers count-tokens by itself in messages and generate-content'),
+  delay: z.int().min(0).default(0).describe('milliseconds before an answer begins'),
+  pace: z.int().min(0).default(0).describe('milliseconds between the pieces of a stream'),
+  account: z
+    .string()
+    .default('demo')
+    .describe("channels with different accounts refuse each other's signatures"),
+  strict: z
+    .boolean()
+    .default(false)
+    .describe('chat completions: refuses turns with tool calls whose reasoning_content did not come back'),
+});
+
+type Options = z.output<typeof options>;
+
+/** The largest whole reply that `!size` and `!chunks` make: streams have no limit. */
+const largestWhole = 64 * 1024 * 1024;
+
+/**
+ * Answers by itself, over the real wire shapes: the newcomer's upstream, and the tests'. It echoes, calls tools, thinks, describes what was
+ * attached, checks that its own signatures come back untouched, and misbehaves when told to. `channels/README.md` lists the magic words.
+ */
+export default defineChannel({
+  name: 'demo',
+  models: ['demo', 'demo-thinking', 'demo!*', 'demo-thinking!*'],
+  needsKey: false,
+  options,
+  setup(chosen, tools) {
+    const seals = new Seals(chosen.account);
+    const counts = chosen.speaks.filter((format) => format !== 'chat-completions');
+    return {
+      speaks: {
+        chat: chosen.speaks,
+        ...(chosen.countsTokens && counts.length > 0 ? { 'count-tokens': counts } : {}),
+      },
+      traits: () => ({ inputLimit: 200_000, outputLimit: 32_000, replaysReasoning: true }),
+      open: (call, request) => open(call, request, { chosen, tools, seals }),
+    };
+  },
+});
+
+interface Demo {
+  readonly chosen: Options;
+  readonly tools: ChannelTools;
+  readonly seals: Seals;
+}
+
+async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upstream> {
+  const format = demo.tools.format(wire.format);
+  if (format === undefined)
+    throw new Error(`The demo was asked in the format "${wire.format}", which does not exist.`);
+  let question: Question;
+  let document: JsonObject;
+  try {
+    document = parseObject(wire.body.toString()) ?? refuseBody();
+    question = ask(format, wire, document);
+    demo.seals.check(question.request, {
+      format: wire.format,
+      reasons: question.askedReasoning,
+      strict: demo.chosen.strict,
+    });
+  } catch (error) {
+    return refusal(call, format, toGatewayError(error));
+  }
+  const { switches } = question;
+  await pause(call, demo.chosen.delay + (switches['slow-headers'] ?? 0));
+  if (switches.html) return page(call, switches.status ?? 200);
+  if (switches.status !== undefined)
+    return refusal(call, format, failure(switches.status, switches['retry-after']));
+  if (wire.operation === 'count-tokens') return whole(call, format, question, document, counted(question));
+  const events = replyEvents(question, demo.seals, answerId(call));
+  return wire.stream && !switches.whole
+    ? streamed(call, format, question, document, events, demo.chosen.pace)
+    : whole(call, format, question, document, events);
+}
+
+function counted({ input }: Question): readonly GatewayEvent[] {
+  return [{ type: 'result', value: { tokens: input.input } }];
+}
+
+function refuseBody(): never {
+  throw new GatewayError('invalid_json', 'The body is not a JSON object.');
+}
+
+function ask(format: Format, wire: UpstreamRequest, document: JsonObject): Question {
+  const codec = format.codecs[wire.operation];
+  if (codec === undefined)
+    throw new GatewayError('unknown_url', `The demo does not do ${wire.operation} in this format.`);
+  const params: RouteParams = { model: wire.model, stream: wire.stream };
+  return understand(codec.decodeRequest(document, params), wire);
+}
+
+async function pause(call: Call, milliseconds: number): Promise<void> {
+  if (milliseconds <= 0) return;
+  const clock = new Clock(call);
+  await clock.wait(milliseconds);
+  if (clock.stopped)
+    throw new GatewayError('client_closed_request', 'The client left before the upstream answered.');
+  clock.stop();
+}
+
+function streamed(
+  call: Call,
+  format: Format,
+  question: Question,
+  document: JsonObject,
+  events: Iterable<GatewayEvent>,
+  pace: number,
+): Upstream {
+  const { switches, wire } = question;
+  const encoder = format.codecs.chat?.encodeStream?.(context(call, question, document));
+  if (encoder === undefined) throw new Error(`The format "${format.name}" has no streams.`);
+  const headers = { ...format.replyHeaders(requestId(call)), 'content-type': 'text/event-stream' };
+  return reply(call, 200, headers, streamSteps(events, encoder, switches, wire.format), pace);
+}
+
+function whole(
+  call: Call,
+  format: Format,
+  question: Question,
+  document: JsonObject,
+  events: Iterable<GatewayEvent>,
+): Upstream {
+  const { switches, wire } = question;
+  if (switches['200-error'] || switches['error-after'] !== undefined)
+    return { ...refusal(call, format, overloaded()), status: 200 };
+  if (Math.max(switches.size ?? 0, (switches.chunks ?? 0) * 8) > largestWhole) {
+    return refusal(
+      call,
+      format,
+      new GatewayError('invalid_value', 'The demo makes whole replies of up to 64 MiB: ask for a stream.'),
+    );
+  }
+  const encoder = format.codecs[wire.operation]?.encodeWhole(context(call, question, document));
+  if (encoder === undefined) throw new Error(`The format "${format.name}" has no ${wire.operation}.`);
+  const headers = { ...format.replyHeaders(requestId(call)), 'content-type': 'application/json' };
+  return reply(call, 200, headers, wholeSteps(wholeReply(events, encoder), switches));
+}
+
+function refusal(call: Call, format: Format, error: GatewayError): Upstream {
+  const { status, headers, body: envelope } = format.errorReply(error, requestId(call));
+  return reply(
+    call,
+    status,
+    { 'content-type': 'application/json', ...headers },
+    body(JSON.stringify(envelope)),
+  );
+}
+
+/** What a proxy in between says when it breaks. */
+function page(call: Call, status: number): Upstream {
+  const text = `<html><head><title>${status}</title></head><body><h1>This is not an API</h1></body></html>`;
+  return reply(call, status, { 'content-type': 'text/html' }, body(text));
+}
+
+const errorCodes = Object.keys(errorTable).filter((name): name is ErrorCode => name in errorTable);
+
+/** `!status=N`: the failure a provider would report with this status. */
+function failure(status: number, retryAfter: number | undefined): GatewayError {
+  if (status < 400 || status > 599)
+    return new GatewayError('invalid_value', "The demo's !status takes 400 to 599.");
+  const code = errorCodes.find((name) => errorTable[name].status === status);
+  return new GatewayError(
+    code ?? (status < 500 ? 'invalid_request' : 'internal_error'),
+    `The demo answers ${status}, as you asked.`,
+    {
+      status,
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+    },
+  );
+}
+
+function context(call: Call, { wire, input }: Question, document: JsonObject): ReplyContext {
+  return {
+    model: wire.model,
+    body: document,
+    requestId: requestId(call),
+    created: Math.floor(Date.now() / 1000),
+    inputEstimate: input.input,
+    lose: () => {},
+  };
+}
+
+function answerId(call: Call): string {
+  return `demo${createHash('sha256').update(call.id).digest('hex').slice(0, 20)}`;
+}
+
+function requestId(call: Call): string {
+  return `req_demo${createHash('sha256').update(`${call.id} request`).digest('hex').slice(0, 16)}`;
+}

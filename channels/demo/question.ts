@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import type {
+  Block,
+  ChatRequest,
+  MediaBlock,
+  Message,
+  Reasoning,
+  Tool,
+  ToolResultBlock,
+  UpstreamRequest,
+} from '#sluice';
+import { lastUserText } from './seals.ts';
+import { readSwitches, type Switches } from './switches.ts';
+import { inputUsage, type InputUsage } from './usage.ts';
+
+/** A client's tool that the demo can call. */
+export type CallableTool = Extract<Tool, { type: 'function' | 'custom' }>;
+
+/** What the demo reads out of a request to decide its answer. */
+export interface Question {
+  readonly request: ChatRequest;
+  readonly wire: UpstreamRequest;
+  /** The words of the last user message that has any. */
+  readonly text: string;
+  readonly switches: Switches;
+  /** Pictures, sounds and files of that message. */
+  readonly attachments: readonly MediaBlock[];
+  /** Results of tools that ended the conversation so far, and the names of their tools. */
+  readonly results: readonly { readonly name: string; readonly result: ToolResultBlock }[];
+  /** How many times tools were called since that message. */
+  readonly round: number;
+  readonly tools: readonly CallableTool[];
+  readonly input: InputUsage;
+  /** Undefined when the model is not to think. */
+  readonly reasoning: Reasoning | undefined;
+  /** The client itself asked for reasoning: only then must it bring it back. */
+  readonly askedReasoning: boolean;
+}
+
+/** Understands a decoded request. Throws 400 when a magic word is misspelt. */
+export function understand(request: ChatRequest, wire: UpstreamRequest): Question {
+  const turn = lastUserText(request.messages);
+  const asked = request.messages[turn];
+  const text = asked === undefined ? '' : textOf(asked.content);
+  const since = request.messages.slice(turn + 1);
+  const thinks = wire.model.startsWith('demo-thinking');
+  return {
+    request,
+    wire,
+    text,
+    switches: readSwitches(wire.model, text),
+    attachments: (asked?.content ?? []).filter(isMedia),
+    results: lastResults(request.messages),
+    round: since.filter(
+      ({ role, content }) => role === 'assistant' && content.some(({ type }) => type === 'tool-call'),
+    ).length,
+    tools: request.tools.filter((tool) => tool.type === 'function' || tool.type === 'custom'),
+    input: inputUsage(request),
+    reasoning: reasoningOf(request.settings.reasoning, thinks),
+    askedReasoning: reasoningOf(request.settings.reasoning, false) !== undefined,
+  };
+}
+
+/** The words of a message, one line for each piece. */
+export function textOf(content: readonly Block[]): string {
+  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n');
+}
+
+/** Type, size and digest of an attachment, so that a test can see that every byte came through. */
+export function describeMedia({ type, source, name }: MediaBlock): string {
+  const named = name === undefined ? '' : ` named ${name}`;
+  switch (source.kind) {
+    case 'data': {
+      const bytes = Buffer.from(source.data, 'base64');
+      const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 8);
+      return `${type}${named} (${source.mimeType}, ${bytes.length} bytes, sha256 ${digest})`;
+    }
+    case 'url':
+      return `${type}${named} at ${source.url}`;
+    case 'file':
+      return `${type}${named} with the id ${source.id}`;
+  }
+}
+
+function isMedia(block: Block): block is MediaBlock {
+  return block.type === 'image' || block.type === 'audio' || block.type === 'video' || block.type === 'file';
+}
+
+function reasoningOf(asked: Reasoning | undefined, byDefault: boolean): Reasoning | undefined {
+  if (asked?.mode === 'off' || asked?.effort === 'none' || asked?.budget === 0) return undefined;
+  const { mode, effort, budget, show } = asked ?? {};
+  const wanted = mode !== undefined || effort !== undefined || budget !== undefined || show === true;
+  return wanted || byDefault ? (asked ?? {}) : undefined;
+}
+
+function lastResults(messages: readonly Message[]): Question['results'] {
+  const names = new Map<string, string>();
+  for (const { content } of messages)
+    for (const block of content) if (block.type === 'tool-call') names.set(block.id, block.name);
+  const last = messages.findLastIndex(({ role }) => role === 'assistant');
+  return messages
+    .slice(last + 1)
+    .flatMap(({ content }) => content)
+    .filter((block) => block.type === 'tool-result')
+    .map((result) => ({ name: result.name ?? names.get(result.id) ?? result.id, result }));
+}

@@ -1,0 +1,197 @@
+import { Observable, type Subscriber } from 'rxjs';
+import {
+  GatewayError,
+  writeSse,
+  type Call,
+  type Codec,
+  type GatewayEvent,
+  type JsonObject,
+  type StreamEncoder,
+  type Upstream,
+  type WireFrame,
+} from '#sluice';
+import type { Switches } from './switches.ts';
+
+/** One thing to do while a body is sent. */
+type Step = { readonly bytes: Buffer } | { readonly wait: number } | { readonly fail: GatewayError };
+
+/** Bytes sent in one go before others get their turn. */
+const burst = 64 * 1024;
+
+const cut = new GatewayError(
+  'upstream_cut',
+  'The upstream closed the connection before the answer was complete.',
+  { origin: 'upstream' },
+);
+
+/** The demo's own failure, as it would stand in an error body. */
+export function overloaded(): GatewayError {
+  return new GatewayError('server_is_overloaded', 'The demo is overloaded, as you asked.');
+}
+
+/** A reply whose body is sent as fast as `call.gate` allows, and no further than its subscriber wants it. */
+export function reply(
+  call: Call,
+  status: number,
+  headers: Upstream['headers'],
+  steps: Iterable<Step>,
+  pace = 0,
+): Upstream {
+  const bytes = new Observable<Buffer>((subscriber) => {
+    const clock = new Clock(call);
+    void send(call, subscriber, steps, pace, clock);
+    return () => clock.stop();
+  });
+  return { status, headers, bytes };
+}
+
+/** A small whole body. */
+export function* body(text: string): Generator<Step> {
+  yield { bytes: Buffer.from(text) };
+}
+
+async function send(
+  call: Call,
+  subscriber: Subscriber<Buffer>,
+  steps: Iterable<Step>,
+  pace: number,
+  clock: Clock,
+): Promise<void> {
+  try {
+    // No provider answers before the caller has had time to listen.
+    await clock.turn();
+    let sent = 0;
+    /* oxlint-disable no-await-in-loop -- a body is sent in order, and waits where its reader does */
+    for (const step of steps) {
+      if ('fail' in step) throw step.fail;
+      if ('wait' in step) await clock.wait(step.wait);
+      else {
+        while (call.gate.closed && !subscriber.closed) await call.gate.opened();
+        if (subscriber.closed) return;
+        subscriber.next(step.bytes);
+        sent += step.bytes.length;
+        if (pace > 0) await clock.wait(pace);
+        else if (sent > burst) {
+          sent = 0;
+          await clock.turn();
+        }
+      }
+      if (subscriber.closed) return;
+    }
+    /* oxlint-enable no-await-in-loop */
+    subscriber.complete();
+  } catch (error) {
+    subscriber.error(error);
+  }
+}
+
+/** Waits that end at once when nobody listens any more. */
+export class Clock {
+  #timer: NodeJS.Timeout | undefined;
+  #wake: (() => void) | undefined;
+  #stopped = false;
+  readonly #forget: () => void;
+
+  constructor(call: Call) {
+    this.#forget = call.onEnd(() => this.stop());
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
+  wait(milliseconds: number): Promise<void> {
+    if (this.#stopped || milliseconds <= 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      this.#timer = setTimeout(resolve, Math.min(milliseconds, 2 ** 31 - 1));
+    });
+  }
+
+  /** Lets others work. */
+  turn(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  stop(): void {
+    if (this.#stopped) return;
+    this.#stopped = true;
+    this.#forget();
+    clearTimeout(this.#timer);
+    this.#wake?.();
+  }
+}
+
+/** The frames of a streamed reply, with the faults that were asked for. */
+export function* streamSteps(
+  events: Iterable<GatewayEvent>,
+  encoder: StreamEncoder,
+  switches: Switches,
+  format: string,
+): Generator<Step> {
+  const breaks = Math.min(switches['200-error'] ? 0 : Infinity, switches['error-after'] ?? Infinity);
+  const cuts = switches['cut-after'] ?? Infinity;
+  const ends = switches['end-after'] ?? Infinity;
+  if (switches['slow-first'] !== undefined) yield { wait: switches['slow-first'] };
+  let count = 0;
+  for (const frame of framesOf(events, encoder)) {
+    if (count >= breaks) {
+      for (const last of encoder.error(overloaded())) yield { bytes: Buffer.from(writeSse(last)) };
+      return;
+    }
+    const bytes = Buffer.from(writeSse(frame));
+    if (count >= cuts) {
+      yield { bytes: bytes.subarray(0, bytes.length >> 1) };
+      yield { fail: cut };
+    }
+    if (count >= ends) return;
+    yield { bytes };
+    count += 1;
+    if (count > 1) continue;
+    if (switches['unknown-event']) yield { bytes: Buffer.from(writeSse(unknownFrame(format))) };
+    if (switches.garbage) yield { bytes: Buffer.from('data: {"this is": not JSON\n\n') };
+    if (switches.silence !== undefined) yield { wait: switches.silence };
+  }
+}
+
+function* framesOf(events: Iterable<GatewayEvent>, encoder: StreamEncoder): Generator<WireFrame> {
+  for (const event of events) yield* encoder.event(event);
+  yield* encoder.end();
+}
+
+/** Something that no version of the format knows. */
+function unknownFrame(format: string): WireFrame {
+  if (format === 'messages')
+    return { event: 'demo_unknown', json: { type: 'demo_unknown', note: 'from the demo' } };
+  if (format === 'generate-content') return { json: { demoUnknown: { note: 'from the demo' } } };
+  return { json: { object: 'demo.unknown', choices: [], demo_unknown: { note: 'from the demo' } } };
+}
+
+/** The body of a whole reply, with the faults that were asked for. */
+export function* wholeSteps(document: JsonObject, switches: Switches): Generator<Step> {
+  if (switches['slow-first'] !== undefined) yield { wait: switches['slow-first'] };
+  const known = switches['unknown-event']
+    ? { ...document, demo_unknown: { note: 'from the demo' } }
+    : document;
+  const bytes = switches.garbage ? Buffer.from('{"this is": not JSON') : Buffer.from(JSON.stringify(known));
+  const half = bytes.length >> 1;
+  if (switches.silence !== undefined) {
+    yield { bytes: bytes.subarray(0, half) };
+    yield { wait: switches.silence };
+  }
+  const from = switches.silence === undefined ? 0 : half;
+  const cutShort = switches['cut-after'] !== undefined || switches['end-after'] !== undefined;
+  const until = cutShort ? half : bytes.length;
+  for (let at = from; at < until; at += burst)
+    yield { bytes: bytes.subarray(at, Math.min(at + burst, until)) };
+  if (switches['cut-after'] !== undefined) yield { fail: cut };
+}
+
+/** Gathers the events into the format's whole reply. */
+export function wholeReply(
+  events: Iterable<GatewayEvent>,
+  encoder: ReturnType<Codec['encodeWhole']>,
+): JsonObject {
+  for (const event of events) encoder.event(event);
+  return encoder.end();
+}

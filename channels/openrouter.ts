@@ -1,0 +1,11 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** OpenRouter: many vendors' models, named `vendor/model`. Reasoning is asked for in a `reasoning` object and comes with its proofs. */
+export default openaiLike({
+  name: 'openrouter',
+  baseUrl: 'https://openrouter.ai/api/v1',
+  models: ['*/*'],
+  traits: {
+    '*': { reasoning: 'openrouter', outputLimitField: 'max_tokens', replaysReasoning: true },
+  },
+});

@@ -1,0 +1,41 @@
+import type { Codec } from '../format.ts';
+import { decodeRequest, peek } from './decode-request.ts';
+import { ChatStreamDecoder } from './decode-stream.ts';
+import { chatPath, encodeRequest, headersFor } from './encode-request.ts';
+import { ChatStreamEncoder } from './encode-stream.ts';
+import { patch } from './patch.ts';
+import { settingPath } from './settings.ts';
+import { askUsage, isUsageOnly, usageTap } from './usage.ts';
+import { checkSampling, validate } from './validate.ts';
+import { ChatWholeEncoder, decodeWhole } from './whole.ts';
+import { formatName } from './wire.ts';
+
+/** Chat completions. */
+export const chatCodec: Codec = {
+  format: formatName,
+  operation: 'chat',
+  upstreamFraming: 'sse',
+  toleratesComments: true,
+  marks: {
+    // Chunks carry `"usage":null`, which is no usage.
+    usage: ['"usage":{', '"usage": {'],
+    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "'],
+    error: ['data: {"error"', 'data:{"error"', '{"error"'],
+  },
+  peek,
+  validate,
+  checkSampling,
+  clientFraming: () => 'sse',
+  patch,
+  passThrough: (_model, _stream, headers) => ({ path: chatPath, ...headersFor(headers) }),
+  askUsage,
+  isUsageOnly,
+  decodeRequest,
+  encodeRequest,
+  decodeStream: (traits) => new ChatStreamDecoder(traits),
+  encodeStream: (context) => new ChatStreamEncoder(context),
+  decodeWhole,
+  encodeWhole: (context) => new ChatWholeEncoder(context),
+  usageTap,
+  settingPath,
+};

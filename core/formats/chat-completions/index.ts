@@ -1,0 +1,19 @@
+import type { Format } from '../format.ts';
+import { chatCodec } from './codec.ts';
+import { errorReply, replyHeaders } from './errors.ts';
+import { models } from './models.ts';
+import { formatName } from './wire.ts';
+
+/** The chat completions format. Its model list has no route here: which format `/v1/models` answers in is for the headers to say. */
+const chatCompletions: Format = {
+  name: formatName,
+  routes: [{ method: 'POST', path: '/v1/chat/completions', operation: 'chat' }],
+  codecs: { chat: chatCodec },
+  errorReply,
+  replyHeaders,
+  models,
+};
+
+export default chatCompletions;
+
+export { checkSampling } from './validate.ts';

@@ -1,0 +1,39 @@
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { given } from '../_shared/check.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { Edits } from '../format.ts';
+import { readReasoning, reasoningFields, writeReasoning } from './reasoning.ts';
+
+/** The client's body with the edits made and nothing else changed. */
+export function patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject {
+  const patched: MutableObject = { ...body };
+  if (edits.model !== undefined) patched.model = edits.model;
+  const { reasoning, maxOutput } = edits.settings ?? {};
+  if (maxOutput !== undefined) {
+    for (const field of limitFields(body, traits)) patched[field] = maxOutput;
+  }
+  if (reasoning !== undefined) {
+    const merged = { ...readReasoning(body), ...reasoning };
+    const rest = isObject(body.reasoning) ? body.reasoning : {};
+    for (const field of reasoningFields) delete patched[field];
+    writeReasoning(merged, traits, patched, () => undefined);
+    // Members of OpenRouter's object that only it knows stay.
+    if (isObject(patched.reasoning))
+      patched.reasoning = {
+        ...without(rest, ['effort', 'max_tokens', 'enabled', 'exclude']),
+        ...patched.reasoning,
+      };
+  }
+  return patched;
+}
+
+/** Every limit that the client wrote, so that none is left that says otherwise. */
+function limitFields(body: JsonObject, traits: ModelTraits): readonly string[] {
+  const written = ['max_tokens', 'max_completion_tokens'].filter((field) => given(body[field]));
+  return written.length > 0 ? written : [traits.outputLimitField ?? 'max_completion_tokens'];
+}
+
+function without(object: JsonObject, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
+}

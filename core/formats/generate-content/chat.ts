@@ -1,0 +1,51 @@
+import { GatewayError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Codec } from '../format.ts';
+import { decodeRequest, modelOf } from './decode-request.ts';
+import { ReplyDecoder } from './decode-stream.ts';
+import { encodeRequest, methodPath } from './encode-request.ts';
+import { ReplyEncoder } from './encode-stream.ts';
+import { patch } from './patch.ts';
+import { settingPath } from './setting-paths.ts';
+import { usageTap } from './usage.ts';
+import { decodeWhole, encodeWhole } from './whole.ts';
+import { name, official, requestFields } from './wire.ts';
+
+/** Fields that mean something only to the account that holds the other half, and without which the answer would be another. */
+const accountBound = ['cachedContent', 'continuationToken'];
+
+/** generateContent and streamGenerateContent. */
+export const chat: Codec = {
+  format: name,
+  operation: 'chat',
+  upstreamFraming: 'sse',
+  marks: {
+    usage: ['"usageMetadata"'],
+    terminal: ['"finishReason"', '"blockReason"'],
+    model: 'modelVersion',
+    error: ['data: {"error"', 'data:{"error"', '{"error"', '[{"error"'],
+  },
+  toleratesComments: false,
+  peek: (_body, params) => ({ model: modelOf(params), stream: params.stream === true }),
+  validate: (body, params) => void decodeRequest(body, params),
+  clientFraming: (_body, params) => (params.stream === true ? (params.framing ?? 'ndjson') : 'none'),
+  patch,
+  passThrough: (model, stream) => methodPath(model, stream ? 'streamGenerateContent' : 'generateContent'),
+  onlyNative,
+  decodeRequest,
+  encodeRequest,
+  decodeStream: () => new ReplyDecoder(),
+  encodeStream: (context) => new ReplyEncoder(context),
+  decodeWhole,
+  encodeWhole,
+  usageTap,
+  settingPath,
+};
+
+function onlyNative(body: JsonObject): GatewayError | undefined {
+  const request = official(body, requestFields);
+  const param = accountBound.find((field) => typeof request[field] === 'string' && request[field] !== '');
+  if (param === undefined) return undefined;
+  const message = `${param} needs a channel of the ${name} format.`;
+  return new GatewayError('unsupported_parameter', message, { param });
+}

@@ -1,0 +1,113 @@
+import { GatewayError, wrongValue } from '../../errors.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { given, optionalObject } from '../_shared/check.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type {
+  Codec,
+  EncodedRequest,
+  EncodeTarget,
+  ReplyContext,
+  RouteParams,
+  WholeEncoder,
+} from '../format.ts';
+import { chat } from './chat.ts';
+import { decodeChat } from './decode-request.ts';
+import { encodeBody, methodPath } from './encode-request.ts';
+import { Encoding } from './encoding.ts';
+import { Extras, own, restore } from './extras.ts';
+import { patch, renamed } from './patch.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { countFields, name, official } from './wire.ts';
+
+/** countTokens: the contents alone, or a whole request inside `generateContentRequest`. */
+export const countTokens: Codec = {
+  format: name,
+  operation: 'count-tokens',
+  upstreamFraming: 'none',
+  marks: { usage: [], terminal: [], error: chat.marks.error },
+  toleratesComments: false,
+  peek: (body, params) => ({ ...chat.peek(body, params), stream: false }),
+  validate: (body, params) => void decodeCount(body, params),
+  clientFraming: () => 'none',
+  patch: patchCount,
+  passThrough: (model) => methodPath(model, 'countTokens'),
+  decodeRequest: decodeCount,
+  encodeRequest: encodeCount,
+  decodeWhole: decodeReply,
+  encodeWhole: encodeReply,
+  usageTap: () => ({ read: () => undefined }),
+  settingPath: chat.settingPath,
+};
+
+function decodeCount(wire: JsonObject, params: RouteParams): ChatRequest {
+  const body = official(wire, countFields);
+  const inner = optionalObject(body.generateContentRequest, 'generateContentRequest');
+  const extras = new Extras();
+  if (inner === undefined) return { ...decodeChat(body, params, extras), operation: 'count-tokens' };
+  if (given(body.contents)) throw wrongValue('generateContentRequest', 'given without contents');
+  const { generateContentRequest: _, ...outer } = body;
+  extras.set('$wrapped', outer);
+  try {
+    return { ...decodeChat(inner, params, extras), operation: 'count-tokens' };
+  } catch (error) {
+    throw inWrapper(error);
+  }
+}
+
+/** The paths of a wrapped request begin with the wrapper. */
+function inWrapper(error: unknown): unknown {
+  if (!(error instanceof GatewayError) || error.param === undefined || error.param === 'model') return error;
+  const param = `generateContentRequest.${error.param}`;
+  return new GatewayError(error.code, error.message.replace(error.param, param), { param });
+}
+
+function encodeCount(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const encoding = new Encoding(request, target);
+  const inner = encodeBody(request, encoding);
+  const outer = own(request.extra)?.$wrapped;
+  const bare = encoding.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
+  const model = inner.model ?? (encoding.native ? undefined : renamed('models/', target.model));
+  const wrapped: MutableObject = {
+    generateContentRequest: model === undefined ? inner : { ...inner, model },
+  };
+  if (isObject(outer)) restore(wrapped, outer);
+  return { ...methodPath(target.model, 'countTokens'), body: bare ? inner : wrapped };
+}
+
+function patchCount(
+  body: JsonObject,
+  ...[edits, traits]: [Parameters<Codec['patch']>[1], Parameters<Codec['patch']>[2]]
+): JsonObject {
+  const key =
+    body.generate_content_request === undefined ? 'generateContentRequest' : 'generate_content_request';
+  const inner = body[key];
+  // What limits or steers an answer does not change a count.
+  const named = edits.model === undefined ? {} : { model: edits.model };
+  return isObject(inner) ? { ...body, [key]: patch(inner, named, traits) } : patch(body, named, traits);
+}
+
+/** The count; details that only this format has stay beside it. */
+function decodeReply(body: JsonObject): ReturnType<Codec['decodeWhole']> {
+  if (body.error !== undefined) throw upstreamError(200, JSON.stringify(body));
+  const { totalTokens, ...details } = body;
+  const tokens = Number(totalTokens ?? Number.NaN);
+  if (!Number.isFinite(tokens))
+    throw new GatewayError('upstream_error', 'The upstream gave no count.', { origin: 'upstream' });
+  return [
+    { type: 'result', value: { tokens, ...(Object.keys(details).length === 0 ? {} : { [name]: details }) } },
+  ];
+}
+
+function encodeReply(_context: ReplyContext): WholeEncoder {
+  let reply: JsonObject = { totalTokens: 0 };
+  return {
+    event(event) {
+      if (event.type !== 'result' || !isObject(event.value)) return;
+      const { tokens } = event.value;
+      const details = event.value[name];
+      reply = { totalTokens: typeof tokens === 'number' ? tokens : 0, ...(isObject(details) ? details : {}) };
+    },
+    end: () => reply,
+  };
+}

@@ -1,0 +1,232 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { Frame, StreamDecoder } from '../format.ts';
+import { ChunkEvents } from './chunk-events.ts';
+import { Extras } from './extras.ts';
+import { readFinish } from './finish.ts';
+import { garbage, replyText } from './garbage.ts';
+import { readGrounding } from './grounding.ts';
+import { readLogprobs } from './logprobs.ts';
+import { candidateFields, chunkFields, levels } from './reply-fields.ts';
+import { Candidate, PartReader, type HeldFinish } from './reply-parts.ts';
+import { readUsage } from './usage.ts';
+import { name as format } from './wire.ts';
+
+/** A decoder of one reply. `whole`: the one chunk is the complete reply, so that no missing finish means a cut. */
+export class ReplyDecoder implements StreamDecoder {
+  readonly #whole: boolean;
+  readonly #events = new ChunkEvents();
+  readonly #parts = new PartReader(this.#events);
+  readonly #candidates = new Map<number, Candidate>();
+  #chunk = 0;
+
+  constructor(whole = false) {
+    this.#whole = whole;
+  }
+
+  frame({ data }: Frame): readonly GatewayEvent[] {
+    if (data === '[DONE]' || data.trim() === '') return [];
+    const value = parse(data);
+    if (isObject(value)) return this.chunk(value);
+    if (!Array.isArray(value)) throw garbage();
+    return value.flatMap((chunk) => {
+      if (!isObject(chunk)) throw garbage();
+      return this.chunk(chunk);
+    });
+  }
+
+  /** One chunk: the structure of a whole reply with some of its parts. */
+  chunk(chunk: JsonObject): readonly GatewayEvent[] {
+    if (chunk.error !== undefined && chunk.error !== null) throw failure(chunk);
+    this.#chunk += 1;
+    const candidates = Array.isArray(chunk.candidates) ? chunk.candidates.filter(isObject) : [];
+    this.#settleHeld(candidates);
+    if (this.#chunk === 1) this.#head(chunk);
+    if (isObject(chunk.usageMetadata))
+      this.#events.push({ type: 'usage', usage: readUsage(chunk.usageMetadata) });
+    candidates.forEach((candidate, position) => this.#candidate(candidate, position));
+    if (candidates.length === 0) this.#blocked(chunk);
+    if (this.#chunk > 1) this.#chunkExtras(chunk);
+    this.#events.markTogether(this.#heldNow() !== undefined);
+    return this.#events.take();
+  }
+
+  end(): readonly GatewayEvent[] {
+    if (this.#whole) this.#completeWhole();
+    const candidates = [...this.#candidates.values()];
+    if (candidates.length === 0 || candidates.some(({ held, finished }) => held === undefined && !finished)) {
+      throw new GatewayError(
+        'upstream_cut',
+        'The upstream closed the connection before the answer was complete.',
+        {
+          origin: 'upstream',
+        },
+      );
+    }
+    this.#finishHeld();
+    return this.#events.take();
+  }
+
+  #head(chunk: JsonObject): void {
+    const extras = new Extras();
+    extras.rest(chunk, chunkFields);
+    const created =
+      typeof chunk.createTime === 'string' ? Math.floor(Date.parse(chunk.createTime) / 1000) : Number.NaN;
+    this.#events.push({
+      type: 'head',
+      id: typeof chunk.responseId === 'string' ? chunk.responseId : '',
+      model: typeof chunk.modelVersion === 'string' ? chunk.modelVersion : '',
+      ...(Number.isFinite(created) ? { created } : {}),
+      ...extras.spread,
+    });
+  }
+
+  #at(index: number): Candidate {
+    let candidate = this.#candidates.get(index);
+    if (candidate === undefined) {
+      candidate = new Candidate(index);
+      this.#candidates.set(index, candidate);
+    }
+    return candidate;
+  }
+
+  #candidate(wire: JsonObject, position: number): void {
+    const candidate = this.#at(indexOf(wire, position));
+    if (candidate.finished) return;
+    const before = this.#events.produced;
+    for (const part of partsOf(wire)) this.#parts.read(candidate, part, this.#chunk);
+    const fields: MutableObject = {};
+    for (const key of Object.keys(wire)) if (!candidateFields.has(key)) fields[key] = wire[key];
+    const logprobs = readLogprobs(wire.logprobsResult);
+    if (logprobs !== undefined && this.#events.attachLogprobs(logprobs, wire.logprobsResult, before))
+      delete fields.logprobsResult;
+    this.#citations(candidate, wire.groundingMetadata);
+    if (this.#events.produced === before && wire.content !== undefined) fields.$content = wire.content;
+    const reason = wire.finishReason;
+    if (typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED') {
+      candidate.held = { raw: reason, fields, chunk: this.#chunk };
+      return;
+    }
+    if (reason !== undefined && reason !== null) fields.finishReason = reason;
+    if (Object.keys(fields).length === 0 || this.#events.attach(fields, before)) return;
+    this.#events.produce({
+      type: 'opaque',
+      format,
+      value: { candidates: [{ ...fields, index: candidate.index }] },
+    });
+  }
+
+  /** Sources for clients of other formats; the metadata itself goes on verbatim. */
+  #citations(candidate: Candidate, grounding: JsonValue | undefined): void {
+    const { open } = candidate;
+    if (open?.kind !== 'text' || grounding === undefined) return;
+    for (const citation of readGrounding(grounding, open.text)) {
+      const key = JSON.stringify(citation);
+      if (candidate.cited.has(key)) continue;
+      candidate.cited.add(key);
+      const extra = { [format]: { $grounding: true } };
+      this.#events.push({ type: 'citation', block: open.block, choice: candidate.index, citation, extra });
+    }
+  }
+
+  /** A prompt that was refused has no candidates. */
+  #blocked(chunk: JsonObject): void {
+    const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
+    if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
+    this.#at(0).held = { raw: feedback.blockReason, fields: { $noCandidate: true }, chunk: this.#chunk };
+  }
+
+  /** Fields of a later chunk that have no event; those of the first are the head's. */
+  #chunkExtras(chunk: JsonObject): void {
+    const fields: MutableObject = {};
+    const leveled: MutableObject = {};
+    for (const key of Object.keys(chunk)) {
+      if (chunkFields.has(key)) continue;
+      fields[key] = chunk[key];
+      leveled[levels.chunk + key] = chunk[key];
+    }
+    if (Object.keys(fields).length === 0) return;
+    const held = this.#heldNow();
+    if (held !== undefined) Object.assign(held.fields, leveled);
+    else if (!this.#events.attach(leveled, 0))
+      this.#events.produce({ type: 'opaque', format, value: { candidates: [], ...fields } });
+  }
+
+  #heldNow(): HeldFinish | undefined {
+    for (const { held } of this.#candidates.values()) if (held?.chunk === this.#chunk) return held;
+    return undefined;
+  }
+
+  /** A held finish stands unless its candidate goes on after all. */
+  #settleHeld(candidates: readonly JsonObject[]): void {
+    candidates.forEach((wire, position) => {
+      const candidate = this.#candidates.get(indexOf(wire, position));
+      if (candidate?.held !== undefined && partsOf(wire).length > 0) candidate.held = undefined;
+    });
+    this.#finishHeld();
+    this.#events.settle();
+  }
+
+  #finishHeld(): void {
+    const ready = [...this.#candidates.values()].filter(({ held }) => held !== undefined);
+    ready.forEach((candidate, position) => {
+      const { held } = candidate;
+      if (held === undefined) return;
+      candidate.held = undefined;
+      candidate.finished = true;
+      this.#parts.close(candidate);
+      const { fields, raw } = held;
+      if (position < ready.length - 1) fields.$more = true;
+      this.#events.push({
+        type: 'finish',
+        choice: candidate.index,
+        reason: reasonOf(held, candidate),
+        ...(fields.$noReason === true ? {} : { raw }),
+        format,
+        ...(Object.keys(fields).length === 0 ? {} : { extra: { [format]: fields } }),
+      });
+    });
+  }
+
+  /** A whole reply is complete as it stands, whether it says why it ended or not. */
+  #completeWhole(): void {
+    if (this.#candidates.size === 0) {
+      this.#at(0).held = { raw: '', fields: { $noCandidate: true, $noReason: true }, chunk: this.#chunk };
+    }
+    for (const candidate of this.#candidates.values()) {
+      candidate.held ??= { raw: '', fields: { $noReason: true }, chunk: this.#chunk };
+    }
+  }
+}
+
+function reasonOf(held: HeldFinish, candidate: Candidate): ReturnType<typeof readFinish> {
+  if (held.fields.$noCandidate === true) return held.raw === '' ? 'other' : 'content-filter';
+  if (held.fields.$noReason === true) return candidate.called ? 'tool-calls' : 'stop';
+  return readFinish(held.raw, candidate.called);
+}
+
+function indexOf(candidate: JsonObject, position: number): number {
+  return typeof candidate.index === 'number' ? candidate.index : position;
+}
+
+function partsOf(candidate: JsonObject): readonly JsonObject[] {
+  const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
+  return Array.isArray(parts) ? parts.filter(isObject) : [];
+}
+
+function parse(data: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch (cause) {
+    throw garbage(cause);
+  }
+}
+
+/** An error object in place of a chunk. */
+function failure(chunk: JsonObject): GatewayError {
+  const code = isObject(chunk.error) ? Number(chunk.error.code) : Number.NaN;
+  return upstreamError(code >= 400 && code < 600 ? code : 200, replyText(chunk));
+}

@@ -1,0 +1,47 @@
+import type { FinishReason } from '../../model/event.ts';
+
+/** The provider's words that mean something particular; all others are `other`. */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  STOP: 'stop',
+  MAX_TOKENS: 'length',
+  SAFETY: 'content-filter',
+  RECITATION: 'content-filter',
+  LANGUAGE: 'content-filter',
+  BLOCKLIST: 'content-filter',
+  PROHIBITED_CONTENT: 'content-filter',
+  SPII: 'content-filter',
+  IMAGE_SAFETY: 'content-filter',
+  IMAGE_PROHIBITED_CONTENT: 'content-filter',
+  IMAGE_RECITATION: 'content-filter',
+  MALFORMED_FUNCTION_CALL: 'malformed',
+  UNEXPECTED_TOOL_CALL: 'malformed',
+  TOO_MANY_TOOL_CALLS: 'malformed',
+  MALFORMED_RESPONSE: 'malformed',
+  MISSING_THOUGHT_SIGNATURE: 'malformed',
+  CONTINUATION: 'pause',
+};
+
+/** There is no word for an answer that ends with calls: they are seen. */
+export function readFinish(word: string, called: boolean): FinishReason {
+  const reason = reasons[word] ?? 'other';
+  return reason === 'stop' && called ? 'tool-calls' : reason;
+}
+
+const words: Readonly<Record<FinishReason, string>> = {
+  stop: 'STOP',
+  'stop-sequence': 'STOP',
+  length: 'MAX_TOKENS',
+  'context-window': 'MAX_TOKENS',
+  'tool-calls': 'STOP',
+  'content-filter': 'SAFETY',
+  refusal: 'SAFETY',
+  pause: 'STOP',
+  compaction: 'STOP',
+  malformed: 'MALFORMED_FUNCTION_CALL',
+  other: 'OTHER',
+};
+
+/** The word for a reason of another format. */
+export function writeFinish(reason: FinishReason): string {
+  return words[reason];
+}

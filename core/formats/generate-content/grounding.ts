@@ -1,0 +1,107 @@
+import type { Citation } from '../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+
+/** The sources that `groundingMetadata` names, each with the stretch of text it supports. Offsets there are bytes of UTF-8. */
+export function readGrounding(value: JsonValue | undefined, text: string): readonly Citation[] {
+  if (!isObject(value)) return [];
+  const chunks: readonly JsonValue[] = Array.isArray(value.groundingChunks) ? value.groundingChunks : [];
+  const supports: readonly JsonValue[] = Array.isArray(value.groundingSupports)
+    ? value.groundingSupports
+    : [];
+  const citations: Citation[] = [];
+  const used = new Set<number>();
+  const characters = new ByteOffsets(text);
+  for (const support of supports.filter(isObject)) {
+    const segment = isObject(support.segment) ? support.segment : {};
+    const indices: readonly JsonValue[] = Array.isArray(support.groundingChunkIndices)
+      ? support.groundingChunkIndices
+      : [];
+    for (const index of indices) {
+      const source = typeof index === 'number' ? readChunk(chunks[index]) : undefined;
+      if (source === undefined || typeof index !== 'number') continue;
+      used.add(index);
+      citations.push({
+        ...source,
+        ...(typeof segment.text === 'string' ? { quote: segment.text } : {}),
+        ...(segment.endIndex === undefined
+          ? {}
+          : { start: characters.at(segment.startIndex), end: characters.at(segment.endIndex) }),
+      });
+    }
+  }
+  chunks.forEach((chunk, index) => {
+    const source = used.has(index) ? undefined : readChunk(chunk);
+    if (source !== undefined) citations.push(source);
+  });
+  return citations;
+}
+
+function readChunk(chunk: JsonValue | undefined): Citation | undefined {
+  if (!isObject(chunk)) return undefined;
+  const source = [chunk.web, chunk.retrievedContext, chunk.maps, chunk.image].find(isObject);
+  if (source === undefined) return undefined;
+  const { uri, title } = source;
+  if (typeof uri !== 'string' && typeof title !== 'string') return undefined;
+  return {
+    ...(typeof uri === 'string' ? { url: uri } : {}),
+    ...(typeof title === 'string' ? { title } : {}),
+  };
+}
+
+/** Byte offsets into a text as character offsets. The text is put into bytes once. */
+class ByteOffsets {
+  readonly #text: string;
+  #bytes: Buffer | undefined;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  at(offset: JsonValue | undefined): number {
+    const bytes = typeof offset === 'string' ? Number(offset) : offset;
+    if (typeof bytes !== 'number' || !(bytes > 0)) return 0;
+    this.#bytes ??= Buffer.from(this.#text);
+    return this.#bytes.toString('utf8', 0, bytes).length;
+  }
+}
+
+/** A citation and the text of its block as far as it had come, or further. */
+export interface Cited {
+  readonly citation: Citation;
+  readonly text: () => string;
+}
+
+/** Citations of another format as `groundingMetadata`. */
+export function writeGrounding(cited: readonly Cited[]): JsonObject {
+  const chunks: JsonObject[] = [];
+  const numbers = new Map<string, number>();
+  const supports: JsonObject[] = [];
+  for (const { citation, text } of cited) {
+    const source = `${citation.url ?? ''}\n${citation.title ?? ''}`;
+    let number = numbers.get(source);
+    if (number === undefined) {
+      number = chunks.push(writeChunk(citation)) - 1;
+      numbers.set(source, number);
+    }
+    const segment = writeSegment(citation, text());
+    if (segment !== undefined) supports.push({ segment, groundingChunkIndices: [number] });
+  }
+  return { groundingChunks: chunks, ...(supports.length === 0 ? {} : { groundingSupports: supports }) };
+}
+
+function writeChunk({ url, title, quote }: Citation): JsonObject {
+  const named = title === undefined ? {} : { title };
+  if (url !== undefined) return { web: { uri: url, ...named } };
+  return { retrievedContext: { ...named, ...(quote === undefined ? {} : { text: quote }) } };
+}
+
+function writeSegment({ start, end }: Citation, text: string): JsonObject | undefined {
+  if (start === undefined || end === undefined || end <= start) return undefined;
+  const startIndex = Buffer.byteLength(text.slice(0, start));
+  const quoted = text.slice(start, end);
+  return {
+    ...(startIndex === 0 ? {} : { startIndex }),
+    endIndex: startIndex + Buffer.byteLength(quoted),
+    text: quoted,
+  };
+}

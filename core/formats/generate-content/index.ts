@@ -1,0 +1,19 @@
+import type { Format } from '../format.ts';
+import { chat } from './chat.ts';
+import { countTokens } from './count-tokens.ts';
+import { errorReply } from './errors.ts';
+import { models } from './models.ts';
+import { routes } from './routes.ts';
+import { name } from './wire.ts';
+
+/** The generateContent format: `/v1beta/models/{model}:generateContent`, its stream, its counts and its model list. */
+const generateContent: Format = {
+  name,
+  routes,
+  codecs: { chat, 'count-tokens': countTokens },
+  errorReply,
+  replyHeaders: (requestId) => ({ 'x-request-id': requestId }),
+  models,
+};
+
+export default generateContent;

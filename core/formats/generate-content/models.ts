@@ -1,0 +1,53 @@
+import { wrongValue } from '../../errors.ts';
+import type { ListedModel } from '../../model/event.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { ModelListing } from '../format.ts';
+
+const usualSize = 50;
+const largestSize = 1000;
+
+/** The model list, page by page. A page token names the last model of the page before. */
+export const models: ModelListing = {
+  list(all, query) {
+    const size = pageSize(query.get('pageSize') ?? query.get('page_size'));
+    const start = pageStart(all, query.get('pageToken') ?? query.get('page_token'));
+    const page = all.slice(start, start + size);
+    const last = page.at(-1);
+    const more = start + size < all.length && last !== undefined;
+    return {
+      models: page.map(one),
+      ...(more ? { nextPageToken: Buffer.from(last.id).toString('base64url') } : {}),
+    };
+  },
+  one,
+};
+
+function one(model: ListedModel): JsonObject {
+  return {
+    name: `models/${model.id}`,
+    baseModelId: model.id,
+    version: '001',
+    displayName: model.id,
+    description: '',
+    inputTokenLimit: model.inputLimit ?? 0,
+    outputTokenLimit: model.outputLimit ?? 0,
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+    ...(model.thinking === undefined ? {} : { thinking: model.thinking }),
+  };
+}
+
+/** More than the largest page is taken for the largest, as the provider does. */
+function pageSize(text: string | null): number {
+  if (text === null || text === '') return usualSize;
+  const size = Number(text);
+  if (!Number.isInteger(size) || size < 0) throw wrongValue('pageSize', 'a whole number, 0 or more');
+  return size === 0 ? usualSize : Math.min(size, largestSize);
+}
+
+function pageStart(all: readonly ListedModel[], token: string | null): number {
+  if (token === null || token === '') return 0;
+  const last = Buffer.from(token, 'base64url').toString();
+  const index = all.findIndex(({ id }) => id === last);
+  if (index < 0) throw wrongValue('pageToken', 'the nextPageToken of an earlier page');
+  return index + 1;
+}

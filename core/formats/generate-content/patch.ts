@@ -1,0 +1,46 @@
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { Edits } from '../format.ts';
+import { writeReasoning } from './reasoning.ts';
+import { configFields, official, thinkingFields } from './wire.ts';
+
+/** The client's body with another model, reasoning or output limit. Objects on the way are copied, the client's spelling stays. */
+export function patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject {
+  const { model, settings } = edits;
+  const patched: MutableObject = { ...body };
+  if (model !== undefined && typeof body.model === 'string') patched.model = renamed(body.model, model);
+  if (settings?.reasoning === undefined && settings?.maxOutput === undefined) return patched;
+  const key =
+    body.generationConfig === undefined && body.generation_config !== undefined
+      ? 'generation_config'
+      : 'generationConfig';
+  patched[key] = patchConfig(isObject(body[key]) ? body[key] : {}, settings, traits);
+  return patched;
+}
+
+/** A model's name in place of another, with `models/` before it where it was. */
+export function renamed(before: string, model: string): string {
+  return before.startsWith('models/') && !model.startsWith('models/') ? `models/${model}` : model;
+}
+
+function patchConfig(
+  before: JsonObject,
+  settings: NonNullable<Edits['settings']>,
+  traits: ModelTraits,
+): JsonObject {
+  const config: MutableObject = { ...official(before, configFields) };
+  if (settings.maxOutput !== undefined) config.maxOutputTokens = settings.maxOutput;
+  if (settings.reasoning === undefined) return config;
+  const written = writeReasoning({
+    reasoning: settings.reasoning,
+    traits,
+    showByDefault: false,
+    lose: () => {},
+  });
+  const thinking = isObject(config.thinkingConfig) ? official(config.thinkingConfig, thinkingFields) : {};
+  const { thinkingBudget: _budget, thinkingLevel: _level, ...rest } = thinking;
+  config.thinkingConfig = { ...rest, ...written };
+  if (Object.keys(config.thinkingConfig).length === 0) delete config.thinkingConfig;
+  return config;
+}

@@ -1,0 +1,137 @@
+import { isObject, type JsonObject } from '../../model/json.ts';
+import {
+  budgetOfEffort,
+  effortFrom,
+  effortOfBudget,
+  efforts,
+  type Effort,
+  type Reasoning,
+} from '../../model/reasoning.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+
+const base = 'generationConfig.thinkingConfig';
+
+/** `thinkingConfig` as neutral reasoning; undefined when nothing in it asks for anything. */
+export function readReasoning(body: JsonObject): Reasoning | undefined {
+  const config = isObject(body.generationConfig) ? body.generationConfig : {};
+  const thinking = isObject(config.thinkingConfig) ? config.thinkingConfig : {};
+  const show = optionalBoolean(thinking.includeThoughts, `${base}.includeThoughts`);
+  const budget = optionalNumber(thinking.thinkingBudget, `${base}.thinkingBudget`, {
+    integer: true,
+    min: -1,
+  });
+  const level = optionalString(thinking.thinkingLevel, `${base}.thinkingLevel`);
+  const effort = effortFrom(level);
+  if (show === undefined && budget === undefined && effort === undefined) return undefined;
+  return {
+    ...(effort === undefined ? {} : { effort }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(show === undefined ? {} : { show }),
+  };
+}
+
+/** Words of the display that `includeThoughts` says just as well. */
+const plainDisplays: ReadonlySet<string> = new Set(['auto', 'summarized', 'omitted']);
+
+export interface ReasoningWish {
+  readonly reasoning: Reasoning;
+  readonly traits: ModelTraits;
+  /** Show the thoughts when thinking is asked for and nothing is said about showing them. */
+  readonly showByDefault: boolean;
+  readonly lose: (path: string) => void;
+}
+
+/** A `thinkingConfig` for this model; undefined when there is nothing to say. What had to be changed is reported. */
+export function writeReasoning({
+  reasoning,
+  traits,
+  showByDefault,
+  lose,
+}: ReasoningWish): JsonObject | undefined {
+  if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning')) {
+    lose('settings.reasoning');
+    return undefined;
+  }
+  if (reasoning.mode === 'between-tools') lose('settings.reasoning.mode');
+  if (reasoning.display !== undefined && !plainDisplays.has(reasoning.display))
+    lose('settings.reasoning.display');
+  const config: MutableObject = {};
+  if (traits.reasoning === 'budget') writeBudget(config, reasoning, traits, lose);
+  else writeLevel(config, reasoning, traits, lose);
+  const show = reasoning.show ?? (showByDefault && asksToThink(reasoning) ? true : undefined);
+  if (show !== undefined) config.includeThoughts = show;
+  return Object.keys(config).length === 0 ? undefined : config;
+}
+
+function asksToThink({ mode, effort, budget }: Reasoning): boolean {
+  if (mode === 'off' || effort === 'none' || budget === 0) return false;
+  return mode === 'on' || mode === 'adaptive' || effort !== undefined || budget !== undefined;
+}
+
+const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high'];
+
+function writeLevel(
+  config: MutableObject,
+  reasoning: Reasoning,
+  traits: ModelTraits,
+  lose: (path: string) => void,
+): void {
+  const wanted = wantedEffort(reasoning);
+  if (wanted === undefined) return;
+  const effort = nearest(wanted, allowedOf(traits, levels));
+  if (effort !== wanted) lose(spelledBy(reasoning));
+  config.thinkingLevel = effort;
+}
+
+/** Most thinking tokens that every model with budgets takes, and those that list `xhigh`. */
+const budgetLimits = { usual: 24_576, larger: 32_768 };
+
+function writeBudget(
+  config: MutableObject,
+  reasoning: Reasoning,
+  traits: ModelTraits,
+  lose: (path: string) => void,
+): void {
+  const limit = traits.efforts?.includes('xhigh') ? budgetLimits.larger : budgetLimits.usual;
+  const allowed = allowedOf(traits, ['none', ...levels]);
+  if (reasoning.mode !== 'off' && reasoning.budget !== undefined && reasoning.budget !== 0) {
+    if (reasoning.budget > limit) lose('settings.reasoning.budget');
+    config.thinkingBudget = Math.min(reasoning.budget, limit);
+    return;
+  }
+  const wanted = wantedEffort(reasoning);
+  if (wanted === undefined) {
+    if (reasoning.mode === 'on' || reasoning.mode === 'adaptive') config.thinkingBudget = -1;
+    return;
+  }
+  const effort = nearest(wanted, allowed);
+  if (effort !== wanted) lose(spelledBy(reasoning));
+  config.thinkingBudget = Math.min(effort === 'minimal' ? 512 : budgetOfEffort[effort], limit);
+}
+
+function wantedEffort({ mode, effort, budget }: Reasoning): Effort | undefined {
+  if (mode === 'off') return 'none';
+  if (effort !== undefined) return effort;
+  return budget === undefined ? undefined : effortOfBudget(budget);
+}
+
+/** What the client said that cannot be had: the whole wish when it wanted no thinking at all. */
+function spelledBy({ mode, effort }: Reasoning): string {
+  if (mode === 'off') return 'settings.reasoning';
+  return `settings.reasoning.${effort === undefined ? 'budget' : 'effort'}`;
+}
+
+/** The efforts that the model says it takes, or else those of its kind. */
+function allowedOf(traits: ModelTraits, usual: readonly Effort[]): readonly Effort[] {
+  const named = efforts.filter((effort) => traits.efforts?.includes(effort));
+  const possible = traits.reasoning === 'budget' ? named : named.filter((effort) => levels.includes(effort));
+  return possible.length === 0 ? usual : possible;
+}
+
+/** The effort itself, else the nearest lower one that the model takes, else the lowest. Both lists ascend. */
+function nearest(wanted: Effort, allowed: readonly Effort[]): Effort {
+  const rank = efforts.indexOf(wanted);
+  return allowed.findLast((effort) => efforts.indexOf(effort) <= rank) ?? allowed[0] ?? 'low';
+}

@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError } from '../../errors.ts';
+import type { Proof } from '../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { BlockCounter, endOf } from '../_shared/blocks.ts';
+import { spellToolId } from '../_shared/tool-ids.ts';
+import { rawArguments } from './call-arguments.ts';
+import type { ChunkEvents } from './chunk-events.ts';
+import { dataField } from './decode-parts.ts';
+import { Extras } from './extras.ts';
+import { replyText } from './garbage.ts';
+import { mediaType } from './media.ts';
+import { blockLimit, levels } from './reply-fields.ts';
+import { readSignature } from './signatures.ts';
+import { name as format } from './wire.ts';
+
+interface OpenBlock {
+  readonly kind: 'text' | 'reasoning';
+  readonly block: number;
+  text: string;
+  /** The chunk that last added to it: two parts of one chunk are two blocks, parts of two chunks are one. */
+  chunk: number;
+}
+
+/** How a candidate ended, held until the next chunk: older providers say `STOP` in every one. */
+export interface HeldFinish {
+  readonly raw: string;
+  readonly fields: { [key: string]: JsonValue | undefined };
+  readonly chunk: number;
+}
+
+/** One answer of several. */
+export class Candidate {
+  readonly index: number;
+  open: OpenBlock | undefined;
+  called = false;
+  finished = false;
+  held: HeldFinish | undefined;
+  readonly cited = new Set<string>();
+
+  constructor(index: number) {
+    this.index = index;
+  }
+}
+
+/** Turns the parts of chunks into events of blocks. */
+export class PartReader {
+  readonly #events: ChunkEvents;
+  readonly #blocks = new BlockCounter();
+
+  constructor(events: ChunkEvents) {
+    this.#events = events;
+  }
+
+  /** `chunk` is the number of the chunk that the part stands in. */
+  read(candidate: Candidate, part: JsonObject, chunk: number): void {
+    const { functionCall, inlineData, fileData } = part;
+    const field = dataField(part);
+    if (field === 'text') this.#text(candidate, part, chunk);
+    else if (field === 'functionCall' && isWholeCall(functionCall)) this.#call(candidate, part, functionCall);
+    else if (field === 'inlineData' && part.thought !== true && isObject(inlineData))
+      this.#inline(candidate, part, inlineData);
+    else if (field === 'fileData' && isObject(fileData) && isWebFile(fileData))
+      this.#file(candidate, part, fileData);
+    else {
+      this.close(candidate);
+      this.#opaque(candidate, part);
+    }
+  }
+
+  /** Ends the open text of a candidate. */
+  close(candidate: Candidate): void {
+    const { open } = candidate;
+    if (open === undefined) return;
+    candidate.open = undefined;
+    this.#events.push(endOf(open.kind, open.block, candidate.index));
+  }
+
+  #opaque(candidate: Candidate, part: JsonObject): void {
+    this.#events.produce({ type: 'opaque', format, value: part, choice: candidate.index });
+  }
+
+  #text(candidate: Candidate, part: JsonObject, chunk: number): void {
+    const text = typeof part.text === 'string' ? part.text : '';
+    const proof = proofOf(part);
+    const extras = new Extras();
+    extras.rest(part, textFields, levels.part);
+    if (part.thought === false) extras.set(`${levels.part}thought`, false);
+    if (text === '' && proof === undefined) {
+      if (extras.spread.extra !== undefined) this.#opaque(candidate, part);
+      return;
+    }
+    const choice = candidate.index;
+    const open = this.#openText(candidate, part.thought === true ? 'reasoning' : 'text', chunk);
+    const { block, kind } = open;
+    if (text !== '') {
+      if (kind === 'text') open.text += text;
+      this.#events.produce({ type: `${kind}-delta`, block, choice, text, ...extras.spread });
+    } else if (part.text === undefined) extras.set('$noText', true);
+    if (proof === undefined) return;
+    candidate.open = undefined;
+    this.#events.produce({
+      type: `${kind}-end`,
+      block,
+      choice,
+      proof,
+      ...(text === '' ? extras.spread : {}),
+    });
+  }
+
+  /** The open block of this kind, or a new one. */
+  #openText(candidate: Candidate, kind: OpenBlock['kind'], chunk: number): OpenBlock {
+    const { open } = candidate;
+    if (open?.kind === kind && open.chunk !== chunk) {
+      open.chunk = chunk;
+      return open;
+    }
+    this.close(candidate);
+    const begun: OpenBlock = { kind, block: this.#block(), text: '', chunk };
+    candidate.open = begun;
+    this.#events.push({ type: `${kind}-start`, block: begun.block, choice: candidate.index });
+    return begun;
+  }
+
+  #call(candidate: Candidate, part: JsonObject, call: JsonObject): void {
+    this.close(candidate);
+    candidate.called = true;
+    const extras = new Extras();
+    extras.rest(part, callPartFields, levels.part);
+    extras.rest(call, callFields, 'functionCall.');
+    const stated = typeof call.id === 'string' && call.id !== '' ? call.id : undefined;
+    const id =
+      stated === undefined ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : spellToolId(stated);
+    if (stated === undefined) extras.set('$noId', true);
+    else if (stated !== id) extras.set('$id', stated);
+    const input =
+      call.args === undefined || call.args === null ? '' : (rawArguments(call.args) ?? replyText(call.args));
+    if (input === '') extras.set('$noArgs', true);
+    const proof = proofOf(part);
+    const place = { block: this.#block(), choice: candidate.index };
+    const proved = proof === undefined ? {} : { proof };
+    this.#events.push({
+      type: 'tool-start',
+      ...place,
+      id,
+      name: String(call.name),
+      ...proved,
+      ...extras.spread,
+    });
+    if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
+    this.#events.produce({ type: 'tool-end', ...place });
+  }
+
+  #inline(candidate: Candidate, part: JsonObject, inline: JsonObject): void {
+    const extras = new Extras();
+    extras.rest(part, inlinePartFields, levels.part);
+    extras.rest(inline, inlineFields, 'inlineData.');
+    this.#media(candidate, inline.mimeType, extras, {
+      data: typeof inline.data === 'string' ? inline.data : '',
+    });
+  }
+
+  #file(candidate: Candidate, part: JsonObject, file: JsonObject): void {
+    const extras = new Extras();
+    extras.rest(part, filePartFields, levels.part);
+    extras.rest(file, fileFields, 'fileData.');
+    this.#media(candidate, file.mimeType, extras, { url: String(file.fileUri) });
+  }
+
+  #media(
+    candidate: Candidate,
+    type: JsonValue | undefined,
+    extras: Extras,
+    bytes: { readonly data: string } | { readonly url: string },
+  ): void {
+    this.close(candidate);
+    const mimeType = typeof type === 'string' ? type : undefined;
+    const typed = mimeType === undefined ? {} : { mimeType };
+    const place = { block: this.#block(), choice: candidate.index };
+    this.#events.push({
+      type: 'media-start',
+      ...place,
+      media: mediaType(mimeType),
+      ...typed,
+      ...extras.spread,
+    });
+    if ('data' in bytes) this.#events.push({ type: 'media-delta', ...place, data: bytes.data });
+    this.#events.produce({ type: 'media-end', ...place, ...('url' in bytes ? bytes : {}) });
+  }
+
+  #block(): number {
+    const block = this.#blocks.next();
+    if (block < blockLimit) return block;
+    throw new GatewayError('upstream_error', 'The upstream sent an answer of too many parts.', {
+      origin: 'upstream',
+    });
+  }
+}
+
+const textFields: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature']);
+const callPartFields: ReadonlySet<string> = new Set(['functionCall', 'thoughtSignature']);
+const callFields: ReadonlySet<string> = new Set(['id', 'name', 'args']);
+const inlinePartFields: ReadonlySet<string> = new Set(['inlineData']);
+const inlineFields: ReadonlySet<string> = new Set(['mimeType', 'data']);
+const filePartFields: ReadonlySet<string> = new Set(['fileData']);
+const fileFields: ReadonlySet<string> = new Set(['mimeType', 'fileUri']);
+
+function proofOf(part: JsonObject): Proof | undefined {
+  const { thoughtSignature } = part;
+  return typeof thoughtSignature === 'string' && thoughtSignature !== ''
+    ? readSignature(thoughtSignature)
+    : undefined;
+}
+
+/** A call that comes all at once; streamed arguments are for clients of this format only. */
+function isWholeCall(call: JsonValue | undefined): call is JsonObject {
+  return (
+    isObject(call) &&
+    typeof call.name === 'string' &&
+    call.partialArgs === undefined &&
+    call.willContinue === undefined
+  );
+}
+
+function isWebFile(file: JsonObject): boolean {
+  return typeof file.fileUri === 'string' && /^https?:\/\//i.test(file.fileUri);
+}

@@ -1,0 +1,49 @@
+import { wrongType } from '../../errors.ts';
+import type { ResponseFormat } from '../../model/chat.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { given, optionalObject, optionalString } from '../_shared/check.ts';
+import { fromSchemaSubset, toSchemaSubset } from '../_shared/json-schema.ts';
+import { putAt, type MutableObject } from '../_shared/settings.ts';
+
+/** What the answer must look like. Undefined for a MIME type that no other format knows (`text/x.enum`). */
+export function readResponseFormat(body: JsonObject): ResponseFormat | undefined {
+  const config = isObject(body.generationConfig) ? body.generationConfig : {};
+  const mimeType = optionalString(config.responseMimeType, 'generationConfig.responseMimeType');
+  const subset = optionalObject(config.responseSchema, 'generationConfig.responseSchema');
+  const full = config.responseJsonSchema;
+  if (given(full) && !isObject(full)) throw wrongType('generationConfig.responseJsonSchema', 'an object');
+  if (mimeType !== undefined && mimeType !== 'application/json' && mimeType !== 'text/plain')
+    return undefined;
+  if (isObject(full)) return { type: 'json-schema', schema: full };
+  if (subset !== undefined) return { type: 'json-schema', schema: fromSchemaSubset(subset) };
+  if (mimeType === undefined) return undefined;
+  return { type: mimeType === 'application/json' ? 'json' : 'text' };
+}
+
+/** Models from before thinking (2.0 and older) know only the Schema subset, not JSON Schema. */
+export function takesJsonSchema(traits: ModelTraits): boolean {
+  return traits.reasoning !== 'none';
+}
+
+/** Writes what another format asked for; what has no place here is reported under `settings.responseFormat`. */
+export function writeResponseFormat(
+  body: MutableObject,
+  format: ResponseFormat,
+  traits: ModelTraits,
+  lose: (path: string) => void,
+): void {
+  for (const member of ['name', 'description', 'strict'] as const) {
+    if (format[member] !== undefined) lose(`settings.responseFormat.${member}`);
+  }
+  const mimeType = format.type === 'text' ? 'text/plain' : 'application/json';
+  putAt(body, 'generationConfig.responseMimeType', mimeType);
+  if (format.type !== 'json-schema' || format.schema === undefined) return;
+  if (takesJsonSchema(traits)) {
+    putAt(body, 'generationConfig.responseJsonSchema', format.schema);
+    return;
+  }
+  const drop = (path: string): void => lose(`settings.responseFormat.schema.${path}`);
+  const schema = toSchemaSubset(format.schema, { drop });
+  if (schema !== undefined) putAt(body, 'generationConfig.responseSchema', schema);
+}

@@ -1,0 +1,196 @@
+import { isDeepStrictEqual } from 'node:util';
+import { wrongType } from '../../errors.ts';
+import type { ChatSettings } from '../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { effortFrom } from '../../model/reasoning.ts';
+import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
+import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } from '../_shared/settings.ts';
+import type { Extras } from './extras.ts';
+import { readReasoning } from './reasoning.ts';
+import { readResponseFormat } from './response-format.ts';
+import { configFields, official, pick, thinkingFields } from './wire.ts';
+
+/** Settings that mean the same here and in the neutral request. The provider checks the ranges that `spec.md` leaves open. */
+export const rows: readonly SettingRow[] = [
+  { name: 'maxOutput', path: 'generationConfig.maxOutputTokens', kind: 'integer', min: 1 },
+  { name: 'temperature', path: 'generationConfig.temperature', kind: 'number' },
+  { name: 'topP', path: 'generationConfig.topP', kind: 'number', min: 0, max: 1 },
+  { name: 'topK', path: 'generationConfig.topK', kind: 'number' },
+  { name: 'stop', path: 'generationConfig.stopSequences', kind: 'strings' },
+  { name: 'choices', path: 'generationConfig.candidateCount', kind: 'integer', min: 1 },
+  { name: 'seed', path: 'generationConfig.seed', kind: 'integer' },
+  { name: 'frequencyPenalty', path: 'generationConfig.frequencyPenalty', kind: 'number' },
+  { name: 'presencePenalty', path: 'generationConfig.presencePenalty', kind: 'number' },
+  { name: 'logprobs', path: 'generationConfig.responseLogprobs', kind: 'boolean' },
+  { name: 'topLogprobs', path: 'generationConfig.logprobs', kind: 'integer', min: 0, max: 20 },
+];
+
+/** A setting with words of its own: it is kept as it was written beside its neutral meaning, and goes back so while the meaning holds. */
+interface Respelled {
+  readonly name: 'reasoning' | 'responseFormat' | 'modalities' | 'serviceTier';
+  readonly paths: readonly string[];
+  /** Throws 400 with the path. Undefined when nothing of it has a neutral meaning. */
+  readonly read: (body: JsonObject) => JsonValue | undefined;
+  readonly write?: (value: JsonValue) => JsonValue | undefined;
+}
+
+/** The settings of {@link rows}' kind that are not plain copies. Only the last two can be written without knowing the model. */
+export const respelled: readonly Respelled[] = [
+  {
+    name: 'reasoning',
+    paths: [
+      'generationConfig.thinkingConfig.includeThoughts',
+      'generationConfig.thinkingConfig.thinkingBudget',
+      'generationConfig.thinkingConfig.thinkingLevel',
+    ],
+    read: (body) => readReasoning(body) as JsonObject | undefined,
+  },
+  {
+    name: 'responseFormat',
+    paths: [
+      'generationConfig.responseMimeType',
+      'generationConfig.responseSchema',
+      'generationConfig.responseJsonSchema',
+    ],
+    read: (body) => readResponseFormat(body) as JsonObject | undefined,
+  },
+  {
+    name: 'modalities',
+    paths: ['generationConfig.responseModalities'],
+    read: readModalities,
+    write: (value) => (Array.isArray(value) ? value.map((word) => String(word).toUpperCase()) : undefined),
+  },
+  {
+    name: 'serviceTier',
+    paths: ['serviceTier'],
+    read: readTier,
+    write: (value) => (typeof value === 'string' ? tiers[value] : undefined),
+  },
+];
+
+/** Neutral tier → word here. `auto` is what is meant when nothing is said, and has no word. */
+const tiers: Readonly<Record<string, string>> = { default: 'standard', flex: 'flex', priority: 'priority' };
+
+function readTier(body: JsonObject): JsonValue | undefined {
+  const tier = optionalString(body.serviceTier, 'serviceTier')?.toLowerCase();
+  if (tier === 'unspecified') return undefined;
+  return tier === 'standard' ? 'default' : tier;
+}
+
+function readModalities(body: JsonObject): JsonValue | undefined {
+  const path = 'generationConfig.responseModalities';
+  return optionalArray(valueAt(body, path), path)?.map((word, index) => {
+    if (typeof word !== 'string') throw wrongType(`${path}[${index}]`, 'a string');
+    return word.toLowerCase();
+  });
+}
+
+const read: ReadonlySet<string> = new Set(
+  [...rows, ...respelled.flatMap(({ paths }) => paths.map((path) => ({ path })))]
+    .map(({ path }) => path.split('.'))
+    .filter(([first]) => first === 'generationConfig')
+    .map(([, second]) => second ?? ''),
+);
+
+const numeric: ReadonlySet<string> = new Set([
+  ...rows
+    .filter(({ kind }) => kind === 'number' || kind === 'integer')
+    .map(({ path }) => path.split('.')[1] ?? ''),
+  'thinkingBudget',
+]);
+
+/** `generationConfig` with its official names and without `null`s; proto JSON may write numbers as strings. */
+export function officialConfig(body: JsonObject): {
+  readonly config: JsonObject | undefined;
+  readonly thinking: JsonObject | undefined;
+} {
+  const given = optionalObject(body.generationConfig, 'generationConfig');
+  if (given === undefined) return { config: undefined, thinking: undefined };
+  const { _responseJsonSchema: older, ...rest } = given;
+  const config = numbers(
+    official(older === undefined ? given : { ...rest, responseJsonSchema: older }, configFields),
+  );
+  const thought = optionalObject(config.thinkingConfig, 'generationConfig.thinkingConfig');
+  return { config, thinking: thought === undefined ? undefined : numbers(official(thought, thinkingFields)) };
+}
+
+function numbers(object: JsonObject): JsonObject {
+  let changed: MutableObject | undefined;
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (typeof value !== 'string' || !numeric.has(key) || value.trim() === '' || Number.isNaN(Number(value)))
+      continue;
+    changed ??= { ...object };
+    changed[key] = Number(value);
+  }
+  return changed ?? object;
+}
+
+/** Reads every setting, and leaves in `extras` what only this format knows. Throws 400 with the path. */
+export function decodeSettings(body: JsonObject, extras: Extras): ChatSettings {
+  const { config, thinking } = officialConfig(body);
+  const view: MutableObject = { ...body };
+  if (config !== undefined)
+    view.generationConfig = thinking === undefined ? config : { ...config, thinkingConfig: thinking };
+  const settings: { [name: string]: unknown } = { ...readSettings(view, rows) };
+  const written: MutableObject = {};
+  for (const row of respelled) {
+    const value = row.read(view);
+    const raw = rawOf(view, row.paths);
+    if (value !== undefined) settings[row.name] = value;
+    if (raw !== undefined) written[row.name] = raw;
+  }
+  if (Object.keys(written).length > 0) extras.set('$written', written);
+  if (config !== undefined) keepConfig(config, thinking, extras);
+  return settings as ChatSettings;
+}
+
+function rawOf(body: JsonObject, paths: readonly string[]): JsonObject | undefined {
+  const raw: MutableObject = {};
+  for (const path of paths) {
+    const value = valueAt(body, path);
+    if (value !== undefined && value !== null) raw[path] = value;
+  }
+  return Object.keys(raw).length === 0 ? undefined : raw;
+}
+
+/** Unknown fields of the two objects, that an object was there though nothing was in it, and words that have no neutral meaning. */
+function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Extras): void {
+  extras.rest(config, read, 'generationConfig.');
+  const empty: string[] = [];
+  if (Object.keys(pick(config, Object.keys(config))).length === 0) empty.push('generationConfig');
+  if (thinking !== undefined) {
+    extras.rest(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
+    if (Object.keys(pick(thinking, Object.keys(thinking))).length === 0)
+      empty.push('generationConfig.thinkingConfig');
+  }
+  if (empty.length > 0) extras.set('$empty', empty);
+  const level = thinking?.thinkingLevel;
+  if (typeof level === 'string' && effortFrom(level) === undefined && !/unspecified$/i.test(level)) {
+    extras.set('generationConfig.thinkingConfig.thinkingLevel', level);
+  }
+  const { responseMimeType } = config;
+  if (
+    typeof responseMimeType === 'string' &&
+    readResponseFormat({ generationConfig: config }) === undefined
+  ) {
+    extras.set('generationConfig.responseMimeType', responseMimeType);
+    if (isObject(config.responseSchema)) extras.set('generationConfig.responseSchema', config.responseSchema);
+  }
+}
+
+/** Puts a respelled setting back as the client wrote it. False when it was never written so, or means something else by now. */
+export function writeAsWritten(
+  body: MutableObject,
+  settings: ChatSettings,
+  fields: JsonObject | undefined,
+  row: Respelled,
+): boolean {
+  const raw = isObject(fields?.$written) ? fields.$written[row.name] : undefined;
+  if (!isObject(raw)) return false;
+  const view: MutableObject = {};
+  for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(view, path, value);
+  if (!isDeepStrictEqual(row.read(view), settings[row.name])) return false;
+  for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(body, path, value);
+  return true;
+}

@@ -1,0 +1,33 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { ReplyContext, WholeEncoder } from '../format.ts';
+import { ReplyDecoder } from './decode-stream.ts';
+import { ReplyEncoder } from './encode-stream.ts';
+
+const signs = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion', 'error'];
+
+/** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
+export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  if (!signs.some((key) => body[key] !== undefined)) {
+    throw new GatewayError('upstream_error', 'The upstream sent something that is no answer.', {
+      origin: 'upstream',
+    });
+  }
+  const decoder = new ReplyDecoder(true);
+  return [...decoder.chunk(body), ...decoder.end()];
+}
+
+/** Gathers events into one chunk: the stream's encoder, which holds everything back. */
+export function encodeWhole(context: ReplyContext): WholeEncoder {
+  const encoder = new ReplyEncoder(context, true);
+  return {
+    event(event) {
+      encoder.event(event);
+    },
+    end() {
+      const [frame] = encoder.end();
+      return frame !== undefined && 'json' in frame ? frame.json : {};
+    },
+  };
+}

@@ -1,0 +1,153 @@
+import type { JsonObject } from '../../model/json.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+
+/** The name under which this format keeps what only it knows. */
+export const name = 'generate-content';
+
+/** The field names of one structure. Proto JSON lets every one of them be written in snake_case too. */
+export interface Fields {
+  readonly known: ReadonlySet<string>;
+  readonly snake: ReadonlyMap<string, string>;
+}
+
+function fields(...names: readonly string[]): Fields {
+  const snake = new Map<string, string>();
+  for (const camel of names) {
+    const spelled = camel.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    if (spelled !== camel) snake.set(spelled, camel);
+  }
+  return { known: new Set(names), snake };
+}
+
+export const requestFields = fields(
+  'model',
+  'contents',
+  'systemInstruction',
+  'tools',
+  'toolConfig',
+  'safetySettings',
+  'cachedContent',
+  'generationConfig',
+  'labels',
+  'store',
+  'serviceTier',
+  'continuationToken',
+);
+export const configFields = fields(
+  'temperature',
+  'topP',
+  'topK',
+  'candidateCount',
+  'maxOutputTokens',
+  'stopSequences',
+  'seed',
+  'presencePenalty',
+  'frequencyPenalty',
+  'responseMimeType',
+  'responseSchema',
+  'responseJsonSchema',
+  'responseModalities',
+  'responseLogprobs',
+  'logprobs',
+  'thinkingConfig',
+  'speechConfig',
+  'imageConfig',
+  'mediaResolution',
+  'audioTimestamp',
+  'enableEnhancedCivicAnswers',
+  'enableAffectiveDialog',
+  'routingConfig',
+  'modelSelectionConfig',
+  'audioTranscriptionConfig',
+  'translationConfig',
+  'responseFormat',
+);
+export const thinkingFields = fields('includeThoughts', 'thinkingBudget', 'thinkingLevel');
+export const contentFields = fields('role', 'parts');
+
+/** Fields of a part that hold its data: exactly one of them in a legal part. */
+export const dataFields = [
+  'text',
+  'inlineData',
+  'fileData',
+  'functionCall',
+  'functionResponse',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+  'audioTranscription',
+] as const;
+/** Fields of a part that say something about its data. */
+export const metaFields = [
+  'thought',
+  'thoughtSignature',
+  'videoMetadata',
+  'mediaResolution',
+  'partMetadata',
+  'mediaProcessing',
+  'speechMetadata',
+] as const;
+export const partFields = fields(...dataFields, ...metaFields);
+export const inlineFields = fields('mimeType', 'data', 'displayName');
+export const fileFields = fields('mimeType', 'fileUri', 'displayName');
+export const callFields = fields('id', 'name', 'args', 'partialArgs', 'willContinue');
+export const resultFields = fields('id', 'name', 'response', 'parts', 'scheduling', 'willContinue');
+export const toolFields = fields(
+  'functionDeclarations',
+  'googleSearch',
+  'googleSearchRetrieval',
+  'codeExecution',
+  'urlContext',
+  'googleMaps',
+  'fileSearch',
+  'computerUse',
+  'mcpServers',
+  'enterpriseWebSearch',
+  'exaAiSearch',
+  'parallelAiSearch',
+);
+export const declarationFields = fields(
+  'name',
+  'description',
+  'parameters',
+  'parametersJsonSchema',
+  'response',
+  'responseJsonSchema',
+  'behavior',
+);
+export const toolConfigFields = fields(
+  'functionCallingConfig',
+  'retrievalConfig',
+  'includeServerSideToolInvocations',
+);
+export const callingFields = fields('mode', 'allowedFunctionNames', 'streamFunctionCallArguments');
+export const countFields = fields('contents', 'generateContentRequest');
+
+/** The object with its known fields in camelCase; the same object when nothing was spelled otherwise. */
+export function official(object: JsonObject, { snake }: Fields): JsonObject {
+  let strange = false;
+  for (const key in object) {
+    if (!snake.has(key)) continue;
+    strange = true;
+    break;
+  }
+  if (!strange) return object;
+  const renamed: MutableObject = {};
+  for (const key of Object.keys(object)) {
+    const camel = snake.get(key);
+    if (camel === undefined) renamed[key] = object[key];
+    else if (!Object.hasOwn(object, camel)) renamed[camel] = object[key];
+  }
+  return renamed;
+}
+
+/** The part of an object that is given: `null` means absent, and is dropped for the fields that the gateway reads. */
+export function pick(object: JsonObject, names: Iterable<string>): MutableObject {
+  const picked: MutableObject = {};
+  for (const field of names) {
+    const value = object[field];
+    if (value !== undefined && value !== null) picked[field] = value;
+  }
+  return picked;
+}

@@ -1,0 +1,118 @@
+import { GatewayError } from '../../errors.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { given, optionalBoolean, requiredString } from '../_shared/check.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { Codec, ReplyContext, WholeEncoder } from '../format.ts';
+import { decodeRequest } from './decode-request.ts';
+import { MessagesStreamDecoder } from './decode-stream.ts';
+import { encodeRequest } from './encode-request.ts';
+import { MessagesStreamEncoder } from './encode-stream.ts';
+import { travelling } from './headers.ts';
+import { patch } from './patch.ts';
+import { settingPath } from './settings.ts';
+import { unfold } from './unfold.ts';
+import { MessagesUsageTap } from './usage.ts';
+import { MessagesWholeEncoder } from './whole.ts';
+import { name } from './wire.ts';
+
+/** What the codecs of both operations share. */
+function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
+  const counting = operation === 'count-tokens';
+  return {
+    format: name,
+    operation,
+    upstreamFraming: counting ? 'none' : 'sse',
+    toleratesComments: true,
+    // Quotes and line ends keep an answer that talks about these words from being taken for them.
+    marks: {
+      usage: ['"usage"'],
+      terminal: ['"message_stop"'],
+      error: ['event: error\n', 'event: error\r', 'event:error\n', 'event:error\r', '{"type":"error"'],
+    },
+    peek: (body) => ({
+      model: requiredString(body.model, 'model'),
+      stream: !counting && optionalBoolean(body.stream, 'stream') === true,
+    }),
+    validate(body) {
+      decodeRequest(body, operation);
+    },
+    clientFraming: () => 'sse',
+    patch: (body, edits, traits) => patch(body, edits, traits, counting),
+    passThrough: (_model, _stream, headers) => ({
+      path: counting ? '/messages/count_tokens' : '/messages',
+      headers: travelling(headers),
+    }),
+    onlyNative,
+    decodeRequest: (body) => decodeRequest(body, operation),
+    encodeRequest,
+    settingPath,
+  };
+}
+
+/** History kept by the provider: only its own channels have it. The SDK resends without it when it reads this code. */
+function onlyNative(body: JsonObject): GatewayError | undefined {
+  if (!given(body.thread)) return undefined;
+  return new GatewayError(
+    'thread_unsupported_request',
+    'The channel for this model keeps no message threads: send the whole history without `thread`.',
+    { param: 'thread', details: { error_code: 'thread_unsupported_request' } },
+  );
+}
+
+function throwIfError(body: JsonObject): void {
+  if (body.type === 'error' || isObject(body.error)) throw upstreamError(200, JSON.stringify(body));
+}
+
+function notAnAnswer(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream sent JSON that is no answer.', {
+    origin: 'upstream',
+  });
+}
+
+/** Messages in, messages out. */
+export const chatCodec: Codec = {
+  ...base('chat'),
+  decodeStream: () => new MessagesStreamDecoder(),
+  encodeStream: (context) => new MessagesStreamEncoder(context),
+  decodeWhole(body) {
+    throwIfError(body);
+    if (!Array.isArray(body.content)) throw notAnAnswer();
+    const decoder = new MessagesStreamDecoder();
+    return [...unfold(body).flatMap((frame) => decoder.json(frame)), ...decoder.end()];
+  },
+  encodeWhole: (context) => new MessagesWholeEncoder(context),
+  usageTap: () => new MessagesUsageTap(),
+};
+
+/** Counts the tokens of a request. Counts are never billed, so that no usage is read from them. */
+export const countCodec: Codec = {
+  ...base('count-tokens'),
+  decodeWhole: decodeCount,
+  encodeWhole: encodeCount,
+  usageTap: () => ({ read: () => undefined }),
+};
+
+function decodeCount(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { input_tokens: tokens, ...rest } = body;
+  if (typeof tokens !== 'number') throw notAnAnswer();
+  const extra = Object.keys(rest).length === 0 ? {} : { extra: { [name]: rest } };
+  return [{ type: 'result', value: { tokens, ...extra } }];
+}
+
+function encodeCount(context: ReplyContext): WholeEncoder {
+  const reply: MutableObject = { input_tokens: context.inputEstimate };
+  return {
+    event(event) {
+      if (event.type !== 'result' || !isObject(event.value)) return;
+      const { tokens, extra } = event.value;
+      if (typeof tokens === 'number') reply.input_tokens = tokens;
+      const fields = isObject(extra) && isObject(extra[name]) ? extra[name] : {};
+      Object.assign(reply, fields);
+    },
+    end: () => reply,
+  };
+}

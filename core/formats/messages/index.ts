@@ -1,0 +1,26 @@
+import type { Format } from '../format.ts';
+import { chatCodec, countCodec } from './codecs.ts';
+import { errorReply, replyHeaders } from './errors.ts';
+import { checkVersion } from './headers.ts';
+import { modelListing } from './models.ts';
+import { name } from './wire.ts';
+
+/** The messages format: `/v1/messages`, its token counts and its model list. */
+const messages: Format = {
+  name,
+  routes: [
+    { method: 'POST', path: '/v1/messages', operation: 'chat', checkHeaders: checkVersion },
+    {
+      method: 'POST',
+      path: '/v1/messages/count_tokens',
+      operation: 'count-tokens',
+      checkHeaders: checkVersion,
+    },
+  ],
+  codecs: { chat: chatCodec, 'count-tokens': countCodec },
+  errorReply,
+  replyHeaders,
+  models: modelListing,
+};
+
+export default messages;

@@ -1,0 +1,41 @@
+import type { ChatSettings } from '../../model/chat.ts';
+import type { SettingRow } from '../_shared/settings.ts';
+
+/** Every setting that has one field of its own. Reasoning, response format and parallel tools span several and have their own files. */
+export const settingRows: readonly SettingRow[] = [
+  { name: 'maxOutput', path: 'max_tokens', kind: 'integer', min: 0 },
+  { name: 'temperature', path: 'temperature', kind: 'number', min: 0, max: 1 },
+  { name: 'topP', path: 'top_p', kind: 'number', min: 0, max: 1 },
+  { name: 'topK', path: 'top_k', kind: 'integer' },
+  { name: 'stop', path: 'stop_sequences', kind: 'strings' },
+  { name: 'user', path: 'metadata.user_id', kind: 'string' },
+  {
+    name: 'serviceTier',
+    path: 'service_tier',
+    kind: 'string',
+    read: (value) => (value === 'auto' ? 'auto' : value === 'standard_only' ? 'default' : undefined),
+    write: (value) => (value === 'auto' ? 'auto' : value === 'default' ? 'standard_only' : undefined),
+  },
+];
+
+const spanning: Partial<Record<keyof ChatSettings, string>> = {
+  reasoning: 'thinking',
+  responseFormat: 'output_config.format',
+  parallelTools: 'tool_choice.disable_parallel_tool_use',
+};
+
+/** The client's path of a `ChatSettings` member; the member's own name where this format has none. */
+export function settingPath(member: keyof ChatSettings): string {
+  return settingRows.find((row) => row.name === member)?.path ?? spanning[member] ?? member;
+}
+
+/** Settings that a count request has no place for. */
+export const notCounted: readonly (keyof ChatSettings)[] = [
+  'maxOutput',
+  'temperature',
+  'topP',
+  'topK',
+  'stop',
+  'user',
+  'serviceTier',
+];

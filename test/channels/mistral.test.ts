@@ -1,0 +1,41 @@
+import { expect, it } from 'vitest';
+import type { HttpRequest } from '../../core/http/upstream.ts';
+import mistral from '../../channels/mistral.ts';
+import { channelSuite, testCall } from '../suites/channel-suite.ts';
+
+channelSuite(mistral, {
+  format: 'chat-completions',
+  path: '/chat/completions',
+  url: '/chat/completions',
+  credentials: { authorization: 'Bearer KEY' },
+  baseUrl: 'https://api.mistral.ai/v1',
+  models: { 'mistral-large-latest': { reasoning: 'none', outputLimitField: 'max_tokens' } },
+});
+
+it('uses Mistral’s words and leaves out what it refuses', async () => {
+  const seen: HttpRequest[] = [];
+  const http = {
+    send: (_: unknown, request: HttpRequest) => (seen.push(request), Promise.reject(new Error('enough'))),
+    close: () => Promise.resolve(),
+  };
+  const channel = mistral.spec.setup({ key: 'k' }, { http } as never);
+  const body =
+    '{"model":"m","seed":7,"stream_options":{"include_usage":true},"max_completion_tokens":5,"messages":[{"role":"user","content":"seed"}]}';
+  const request = {
+    operation: 'chat',
+    format: 'chat-completions',
+    model: 'm',
+    stream: true,
+    path: '/chat/completions',
+    query: {},
+    headers: {},
+    body,
+  } as const;
+  await channel.open(testCall().call, request).catch(() => {});
+  expect(JSON.parse(String(seen[0]?.body))).toEqual({
+    model: 'm',
+    random_seed: 7,
+    max_tokens: 5,
+    messages: [{ role: 'user', content: 'seed' }],
+  });
+});

@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { operatorFolder } from '../../support/operator-folder.ts';
+import { sluice } from './_process.ts';
+
+const check = (folder: string, environment?: Record<string, string>) =>
+  sluice(['check', '--config', join(folder, 'gateway.config.ts')], environment);
+
+test('shows the pipeline, the channels, who speaks what, and the models; and writes nothing', async () => {
+  const folder = operatorFolder({
+    'gateway.config.ts': `
+      import { defineConfig, env } from '#sluice';
+      import demo from '../../../channels/demo/index.ts';
+      import openai from '../../../channels/openai.ts';
+      export default defineConfig({
+        channels: [demo({ id: 'first', models: ['one', 'two'] }), env('OPENAI_API_KEY') && openai({ key: env('OPENAI_API_KEY') })],
+      });`,
+    'plugins/mine.ts': `
+      import { definePlugin } from '#sluice';
+      export default definePlugin({ name: 'mine', stage: 'admit', setup: () => (call, next) => next(call) });`,
+    '.env': 'OPENAI_API_KEY=sk-from-the-file',
+  });
+  const { code, stdout, stderr } = await check(folder);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toBe(`Plugins, in the order in which a call meets them
+  observe    logging, request-id
+  identify   auth
+  admit      mine
+  shape      model-alias, model-access
+  translate  translation
+
+Channels
+  first (demo)  serves one, two
+                chat: speaks chat-completions, messages, generate-content
+                count-tokens: speaks messages, generate-content
+  openai        serves gpt-*, chatgpt-*, o1*, o3*, o4*
+                chat: speaks chat-completions
+
+Models in the lists
+  one
+  two
+
+The config is sound.
+`);
+  expect(existsSync(join(folder, 'data'))).toBe(false);
+});
+
+test('shows every problem at once, of whatever kind, and ends with code 1', async () => {
+  const folder = operatorFolder({
+    'gateway.config.ts': `
+      import { defineConfig } from '#sluice';
+      import groq from '../../../channels/groq.ts';
+      import logging from '../../../plugins/logging.ts';
+      export default defineConfig({
+        listne: { port: 1 },
+        plugins: [logging({ success: false })],
+        channels: [groq({ key: '' }), groq],
+      });`,
+    'plugins/broken.ts': `throw new Error('half written');`,
+  });
+  const { code, stdout, stderr } = await check(folder, { SLUICE_PORT: 'eighty' });
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr.split('\n')).toEqual([
+    expect.stringMatching(/^SLUICE_PORT, which sets "listen\.port": /),
+    'gateway.config.ts: unknown option "listne". Check the spelling, or remove it.',
+    'gateway.config.ts, channels[1]: the channel is not called. Write it with parentheses: groq().',
+    'gateway.config.ts, channels[0] "groq": key is empty. Set the variable it is read from, or remove the channel.',
+    expect.stringMatching(/plugins\/broken\.ts: does not load: half written$/),
+    'gateway.config.ts, plugins[0] "logging": unknown option "success". Check the spelling, or remove it.',
+    '',
+    '6 problems.',
+    '',
+  ]);
+});
+
+test('opens a database that is there, and only reads the name of one that is not', async () => {
+  const folder = operatorFolder({
+    'gateway.config.ts': `import { defineConfig } from '#sluice'; export default defineConfig({ database: 'sqlite:./notes.txt' });`,
+  });
+  expect(await check(folder)).toMatchObject({ code: 0 });
+  expect(existsSync(join(folder, 'notes.txt'))).toBe(false);
+  const { code, stderr } = await check(folder, {
+    SLUICE_DATABASE: `sqlite:${join(folder, 'gateway.config.ts')}`,
+  });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^The database .*gateway\.config\.ts cannot be opened: .*\n\n1 problem\.\n$/);
+});

@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { expiryOf } from '../../../core/cli/key.ts';
+import { waitUntil } from '../state/support.ts';
+import { operatorFolder } from '../../support/operator-folder.ts';
+import { sluice, startGatewayIn } from './_process.ts';
+
+const config = `
+  import { defineConfig } from '#sluice';
+  import demo from '../../../channels/demo/index.ts';
+  export default defineConfig({ channels: [demo({ models: ['a', 'b'] })] });`;
+
+/** `sluice key …` on the database of a new folder. */
+function keysIn(folder: string) {
+  return (...args: string[]) => sluice(['key', ...args, '--config', join(folder, 'gateway.config.ts')]);
+}
+
+describe('sluice key', () => {
+  test('makes a key whose value alone goes to standard output', async () => {
+    const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
+    const made = await key(
+      'create',
+      '--name',
+      'ci',
+      '--models',
+      'a, b-*',
+      '--models',
+      'c',
+      '--expires',
+      '30d',
+      '--note',
+      'for the build',
+    );
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^sk-[A-Za-z0-9]{48}\n$/) });
+    expect(made.stderr).toMatch(/^Made the key "ci" \(key_\w{16}\)\. Its value is shown this once:\n$/);
+    const { stdout } = await key('list');
+    const until = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
+    expect(stdout).toMatch(/^key_\w{16} {2}ci {2}sk-\w{4}…\w{4} {2}a, b-\*, c {2}valid until /);
+    expect(stdout).toContain(`valid until ${until}`);
+    expect(stdout).toMatch(/never used {2}for the build\n$/);
+    expect(stdout).not.toContain(made.stdout.trim());
+  });
+
+  test('lists nothing with a hint, and revokes by id, name or first characters', async () => {
+    const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
+    expect((await key('list')).stdout).toBe(
+      'There are no keys. Make one with: sluice key create --name NAME\n',
+    );
+    const made = [
+      await key('create', '--name', 'one'),
+      await key('create', '--name', 'two'),
+      await key('create', '--name', 'three'),
+    ];
+    const id = /key_\w+/.exec(made[0]?.stderr ?? '')?.[0] ?? '';
+    expect((await key('revoke', id)).stdout).toBe(`Revoked the key "one" (${id}).\n`);
+    expect((await key('revoke', 'two')).code).toBe(0);
+    expect((await key('revoke', made[2]?.stdout.slice(0, 7) ?? '')).code).toBe(0);
+    expect(await key('revoke', 'two')).toMatchObject({ code: 1, stderr: 'There is no key "two".\n' });
+    expect((await key('list')).stdout).toMatch(/^There are no keys/);
+  });
+
+  test('does not guess between keys of one name', async () => {
+    const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
+    await key('create', '--name', 'twin');
+    await key('create', '--name', 'twin');
+    expect(await key('revoke', 'twin')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^"twin" means 2 keys\. Name one by its id: key_/),
+    });
+  });
+
+  test('refuses what makes no sense', async () => {
+    const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
+    expect(await key('create', '--name', 'x', '--expires', 'soon')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^"soon" is no time\./),
+    });
+    expect(await key('create', '--name', 'x', '--expires', '2020-01-01')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/must lie in the future/),
+    });
+    expect(await key('create', '--name', 'x', '--models', ' , ')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/leave it out to allow every model/),
+    });
+    expect(await key('create', 'x')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Give the name with --name/),
+    });
+    expect(await key('revoke')).toMatchObject({ code: 2 });
+  });
+});
+
+test('--expires takes a time from now, or the end of a day', () => {
+  const now = Date.parse('2027-01-01T12:00:00Z');
+  expect(new Date(expiryOf('12h', now)).toISOString()).toBe('2027-01-02T00:00:00.000Z');
+  expect(new Date(expiryOf('2w', now)).toISOString()).toBe('2027-01-15T12:00:00.000Z');
+  expect(new Date(expiryOf('2027-01-31', now)).toISOString()).toBe('2027-01-31T23:59:59.999Z');
+  for (const nonsense of ['', '3', '3m', '2027-13-01', '2027-02-30', 'tomorrow'])
+    expect(() => expiryOf(nonsense, now)).toThrow('is no time');
+});
+
+describe('while the gateway runs', () => {
+  test('a new key is accepted, and a revoked one refused, within about a second', async () => {
+    const folder = operatorFolder({ 'gateway.config.ts': config });
+    const gateway = await startGatewayIn(folder);
+    const key = keysIn(folder);
+    const value = (await key('create', '--name', 'late', '--models', 'a')).stdout.trim();
+    const ask = async (): Promise<Response> =>
+      fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${value}` } });
+    let status = 0;
+    const poll = setInterval(() => void ask().then((response) => (status = response.status)), 20);
+    try {
+      expect(await waitUntil(() => status === 200)).toBeLessThan(1_500);
+      expect(await (await ask()).json()).toMatchObject({ data: [{ id: 'a' }] });
+      expect(await key('revoke', 'late')).toMatchObject({ code: 0 });
+      expect(await waitUntil(() => status === 401)).toBeLessThan(1_100);
+    } finally {
+      clearInterval(poll);
+    }
+    expect(await (await ask()).json()).toMatchObject({ error: { code: 'invalid_api_key' } });
+    expect((await fetch(`${gateway.url}/v1/models`, { headers: { 'x-api-key': gateway.key } })).status).toBe(
+      200,
+    );
+  });
+});

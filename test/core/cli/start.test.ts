@@ -1,0 +1,174 @@
+import { existsSync } from 'node:fs';
+import { Agent, request, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { operatorFolder } from '../../support/operator-folder.ts';
+import { sluice, start, startGatewayIn, type GatewayProcess } from './_process.ts';
+
+const config = `
+  import { defineConfig } from '#sluice';
+  import demo from '../../../channels/demo/index.ts';
+  export default defineConfig({ channels: [demo()] });`;
+
+const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url));
+
+const startArguments = (folder: string): string[] => ['start', '--config', join(folder, 'gateway.config.ts')];
+
+/** Asks for a stream, on a connection that is not kept for another call unless an agent keeps it. */
+function stream(
+  { url, key }: GatewayProcess,
+  words: string,
+  agent: Agent | false = false,
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    request(`${url}/v1/chat/completions`, { method: 'POST', headers, agent }, resolve)
+      .once('error', reject)
+      .end(JSON.stringify({ model: 'demo', stream: true, messages: [{ role: 'user', content: words }] }));
+  });
+}
+
+function logLines(stdout: string): Record<string, unknown>[] {
+  return stdout
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+describe('sluice start', () => {
+  test('says where it listens, the first key, the plugins and the channels, and then only log lines', async () => {
+    const folder = operatorFolder({ 'gateway.config.ts': config });
+    const gateway = await startGatewayIn(folder);
+    await text(await stream(gateway, 'hello'));
+    gateway.child.kill('SIGTERM');
+    const { code, signal, stdout, stderr } = await gateway.ended;
+    expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+    expect(stdout).toMatch(
+      /^Sluice \d+\.\d+\.\d+ listens on http:\/\/localhost:\d+\n\nThe first API key, which is shown only this once:\n {2}sk-\w{48}\n\nPlugins, .*\n {2}observe +logging, request-id\n/,
+    );
+    expect(stdout).toMatch(/\nChannels\n {2}demo +serves demo, /);
+    const after = stdout.slice(stdout.indexOf('{'));
+    expect(logLines(after)).toHaveLength(after.trim().split('\n').length);
+    expect(logLines(after).map(({ msg }) => msg)).toEqual([
+      'a call was answered',
+      'stopping: open calls may finish',
+      'stopped',
+    ]);
+    expect(after).not.toContain(gateway.key);
+    expect(existsSync(join(folder, 'data/sluice.db'))).toBe(true);
+  });
+
+  test('makes no second key, and shows none that the operator chose', async () => {
+    const folder = operatorFolder({ 'gateway.config.ts': config });
+    const once = start(process.execPath, [main, ...startArguments(folder)], {
+      SLUICE_PORT: '0',
+      SLUICE_BOOTSTRAP_KEY: 'chosen-by-the-operator',
+    });
+    const [, url = ''] = await once.wrote(/listens on (http:\S+)/);
+    const status = async (key: string): Promise<number> =>
+      (await fetch(`${url}/v1/models`, { headers: { 'x-api-key': key } })).status;
+    expect(await status('chosen-by-the-operator')).toBe(200);
+    expect(await status('chosen-by-another-one')).toBe(401);
+    await once.wrote(/Channels/);
+    expect(once.stdout()).not.toMatch(/chosen-by-the-operator|shown only this once/);
+    once.child.kill('SIGTERM');
+    await once.ended;
+    const again = start(process.execPath, [main, ...startArguments(folder)], { SLUICE_PORT: '0' });
+    await again.wrote(/Channels/);
+    expect(again.stdout()).not.toContain('shown only this once');
+  });
+
+  test('finishes open streams when it is told to stop', async () => {
+    const gateway = await startGatewayIn(operatorFolder({ 'gateway.config.ts': config }));
+    const response = await stream(gateway, 'hello !silence=700');
+    gateway.child.kill('SIGTERM');
+    await gateway.wrote(/"signal":"SIGTERM"/);
+    await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow('fetch failed');
+    expect(await text(response)).toMatch(/data: \[DONE\]\n\n$/);
+    expect(await gateway.ended).toMatchObject({ code: 0 });
+  });
+
+  test('does not wait for connections that clients keep open', async () => {
+    const folder = operatorFolder({
+      'gateway.config.ts': config.replace('channels:', 'timeouts: { drain: 5_000 }, channels:'),
+    });
+    const gateway = await startGatewayIn(folder);
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const response = await stream(gateway, 'hello !silence=500', agent);
+    gateway.child.kill('SIGTERM');
+    await text(response);
+    const answeredAt = performance.now();
+    await gateway.ended;
+    expect(performance.now() - answeredAt).toBeLessThan(2_000);
+  });
+
+  test('ends at once when it is told so again, and not because one Ctrl-C came twice', async () => {
+    const gateway = await startGatewayIn(operatorFolder({ 'gateway.config.ts': config }));
+    const response = await stream(gateway, 'hello !silence=20k');
+    gateway.child.kill('SIGINT');
+    gateway.child.kill('SIGINT');
+    await gateway.wrote(/"signal":"SIGINT"/);
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(gateway.child.exitCode).toBeNull();
+    gateway.child.kill('SIGINT');
+    expect(await gateway.ended).toMatchObject({ code: 1 });
+    await expect(text(response)).rejects.toThrow('aborted');
+  });
+
+  test('shows every problem of a wrong config and ends with code 1', async () => {
+    const folder = operatorFolder({
+      'gateway.config.ts': `export default { lisen: {}, plugins: ['x'] };`,
+      'plugins/broken.ts': `throw new Error('half written');`,
+    });
+    const { code, stdout, stderr } = await sluice(startArguments(folder));
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr.trim().split('\n')).toEqual([
+      'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
+      'gateway.config.ts, plugins[0]: not a plugin. Import one from plugins/ and call it with its options.',
+      expect.stringMatching(/plugins\/broken\.ts: does not load: half written$/),
+    ]);
+    expect(existsSync(join(folder, 'data'))).toBe(false);
+  });
+
+  test('says that its port is taken, and ends', async () => {
+    const { url } = await startGatewayIn(operatorFolder({ 'gateway.config.ts': config }));
+    const { port } = new URL(url);
+    const folder = operatorFolder({ 'gateway.config.ts': config });
+    expect(await sluice(startArguments(folder), { SLUICE_PORT: port })).toMatchObject({
+      code: 1,
+      stderr: `Port ${port} on 127.0.0.1 is taken. Set listen.port or SLUICE_PORT to another one.\n`,
+    });
+  });
+
+  test('names a config that is not there', async () => {
+    const folder = operatorFolder();
+    expect(await sluice(startArguments(folder))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`${folder}/gateway.config.ts does not exist.`),
+    });
+  });
+
+  test('writes down a failure that nobody caught, and ends with code 1', async () => {
+    const folder = operatorFolder({
+      'gateway.config.ts': config,
+      'plugins/careless.ts': `
+        import { definePlugin } from '#sluice';
+        export default definePlugin({
+          name: 'careless',
+          stage: 'observe',
+          setup() {
+            setTimeout(() => void Promise.reject(new Error('nobody listens to sk-0123456789abcdef')), 300);
+            return (call, next) => next(call);
+          },
+        });`,
+    });
+    const { code, stdout } = await (await startGatewayIn(folder)).ended;
+    expect(code).toBe(1);
+    expect(logLines(stdout)).toMatchObject([
+      { level: 'fatal', msg: 'a rejection was not handled', error: { message: 'nobody listens to sk-…' } },
+    ]);
+  });
+});

@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfig, type GatewayConfig } from '../../core/config.ts';
+import { createLog } from '../../core/log.ts';
+import { startServer, type RunningServer } from '../../core/server.ts';
+
+/** A gateway started by a test, on a free port, with a database in memory. */
+export interface TestGateway extends RunningServer {
+  /** An API key that may use every model. */
+  readonly key: string;
+  /** The log's lines, parsed, as they come. */
+  readonly lines: Record<string, unknown>[];
+}
+
+/** Starts a gateway in this process. Close it in `afterAll` or `finally`. */
+export async function startGateway(config: GatewayConfig): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog('debug', {
+    write(line: string) {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+    },
+  });
+  const loaded = readConfig(
+    {
+      listen: { port: 0, host: '127.0.0.1' },
+      database: 'sqlite::memory:',
+      data: join(folder, 'data'),
+      ...config,
+    },
+    join(folder, 'gateway.config.ts'),
+  );
+  const server = await startServer(loaded, log);
+  const { value } = await server.apiKeys.create({ name: 'test' });
+  return {
+    ...server,
+    key: value,
+    lines,
+    async close() {
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

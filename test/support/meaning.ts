@@ -1,0 +1,208 @@
+import type { Block, ChatRequest, Message, Tool } from '../../core/model/chat.ts';
+import { effortOfBudget, type Reasoning } from '../../core/model/reasoning.ts';
+import { spellToolId } from '../../core/formats/_shared/tool-ids.ts';
+
+/** One thing that a request says: where the client said it, and what. `core` is what it is, `details` what is said about it. */
+interface Statement {
+  readonly at: string;
+  readonly core: string;
+  readonly details: ReadonlyMap<string, string>;
+}
+
+/**
+ * What differs between two requests in meaning, as paths in the words of the first one's format. How something is spelled does not count:
+ * merged turns, the order of tool results, ids, roles of instructions, effort against budget.
+ */
+export function differences(
+  one: ChatRequest,
+  other: ChatRequest,
+  settingPath: (name: string) => string,
+): string[] {
+  const paths = new Set<string>();
+  compare(statements(one), statements(other), paths);
+  for (const [name, value] of settings(one)) {
+    if (settings(other).get(name) !== value) {
+      const [first = '', ...members] = name.split('.');
+      paths.add([settingPath(first), ...members].join('.'));
+    }
+  }
+  if (
+    JSON.stringify(one.toolChoice ?? { type: 'auto' }) !==
+      JSON.stringify(other.toolChoice ?? { type: 'auto' }) &&
+    one.tools.length > 0
+  ) {
+    paths.add('tool_choice');
+  }
+  return [...paths];
+}
+
+function compare(ones: readonly Statement[], others: readonly Statement[], paths: Set<string>): void {
+  const left = [...others];
+  for (const statement of ones) {
+    const index = left.findIndex(({ core }) => core === statement.core);
+    const [found] = index < 0 ? [] : left.splice(index, 1);
+    if (statement.core === 'fields') {
+      for (const name of statement.details.keys())
+        paths.add(statement.at === '' ? name : `${statement.at}.${name}`);
+      continue;
+    }
+    if (found === undefined) paths.add(statement.at);
+    for (const [name, value] of statement.details) {
+      if (found !== undefined && found.details.get(name) !== value)
+        paths.add(statement.at === '' ? name : `${statement.at}.${name}`);
+    }
+  }
+  for (const { core } of left)
+    if (core !== 'fields' && !standIns.some((known) => known.test(core))) paths.add(`+${core.slice(0, 80)}`);
+}
+
+/** Texts that stand in for what a format has no field for: JSON mode as an instruction, images beside a result, results that never came. */
+const standIns = [
+  /^system text Answer with one valid JSON object/,
+  /^result of .* text \[image: see the next user message\]$/,
+  /^user text Output of /,
+  /^result of .* text \(no (output|result)\)$/,
+];
+
+function statements(request: ChatRequest): Statement[] {
+  const list: Statement[] = [{ at: '', core: 'fields', details: extras(request) }];
+  for (const message of request.system) list.push(...ofMessage(message, 'system'));
+  for (const message of request.messages)
+    list.push(
+      ...ofMessage(
+        message,
+        message.role === 'tool' ? 'user' : message.role === 'system' ? 'middle' : message.role,
+      ),
+    );
+  for (const tool of request.tools) list.push(ofTool(tool));
+  return list;
+}
+
+function ofMessage(message: Message, role: string): Statement[] {
+  const own = new Map(extras(message));
+  const list = message.content.flatMap((block) => ofBlock(block, role));
+  if (own.size > 0) list.push({ at: message.at ?? '', core: 'fields', details: own });
+  return list;
+}
+
+function ofBlock(block: Block, role: string): Statement[] {
+  const at = block.at ?? '';
+  const details = new Map(extras(block));
+  if (block.cache !== undefined) cached(details, block.cache);
+  switch (block.type) {
+    case 'text':
+      if (block.citations !== undefined) details.set('citations', JSON.stringify(block.citations.length));
+      if (block.proof !== undefined) details.set('proof', block.proof.value);
+      if (block.text === '' && details.size === 0) return [];
+      if (role.startsWith('result of'))
+        return [{ at, core: `${role} text ${block.text.replace(/^Error: /, '')}`, details }];
+      return [
+        {
+          at,
+          core: `${middle(role, block.text) === undefined ? role : 'middle'} text ${middle(role, block.text) ?? block.text}`,
+          details,
+        },
+      ];
+    case 'refusal':
+      return [{ at, core: `${role} text ${block.text}`, details: details.set('refusal', 'yes') }];
+    case 'reasoning':
+      if (block.proof !== undefined) details.set('proof', block.proof.value);
+      return [{ at, core: `${role} reasoning ${block.text}`, details }];
+    case 'tool-call':
+      if (block.proof !== undefined) details.set('proof', block.proof.value);
+      return [
+        {
+          at,
+          core: `call ${spellToolId(block.id)} ${block.name} ${block.custom ? JSON.stringify({ input: block.input }) : canonical(block.input)}`,
+          details,
+        },
+      ];
+    case 'tool-result': {
+      if (block.failed === true) details.set('failed', 'true');
+      const inner = block.content.flatMap((part) => ofBlock(part, `result of ${spellToolId(block.id)}`));
+      return [{ at, core: `result ${spellToolId(block.id)}`, details }, ...inner];
+    }
+    case 'opaque':
+      return [{ at, core: `${role} opaque ${block.format} ${JSON.stringify(block.value)}`, details }];
+    default:
+      if (block.detail !== undefined) details.set('detail', block.detail);
+      if (block.name !== undefined) details.set('name', block.name);
+      return [
+        {
+          at,
+          core: `${block.type} ${JSON.stringify(block.source.kind === 'url' ? block.source.url : block.source)}`,
+          details,
+        },
+      ];
+  }
+}
+
+function ofTool(tool: Tool): Statement {
+  const details = new Map(extras(tool));
+  if (tool.cache !== undefined) cached(details, tool.cache);
+  if (tool.type === 'custom' && tool.format !== undefined) details.set('format', JSON.stringify(tool.format));
+  if (tool.type === 'function') {
+    if (tool.description !== undefined) details.set('description', tool.description);
+    if (
+      tool.schema !== undefined &&
+      Object.keys((tool.schema.properties as object | undefined) ?? {}).length > 0
+    )
+      details.set('schema', JSON.stringify(tool.schema));
+    if (tool.strict !== undefined) details.set('strict', String(tool.strict));
+  }
+  return {
+    at: tool.at ?? '',
+    core: `tool ${tool.type === 'custom' ? 'function' : tool.type} ${tool.type === 'web-search' || tool.type === 'code-execution' ? '' : tool.name}`,
+    details,
+  };
+}
+
+function cached(details: Map<string, string>, cache: { readonly ttl?: string }): void {
+  details.set('cache', 'yes');
+  if (cache.ttl !== undefined) details.set('cache.ttl', cache.ttl);
+}
+
+/** A system message in the middle may stand in a user's turn, marked as such. */
+function middle(role: string, text: string): string | undefined {
+  const wrapped = /^<system>([^]*)<\/system>$/.exec(text)?.[1];
+  if (role === 'user' && wrapped !== undefined) return wrapped;
+  return role === 'middle' ? text : undefined;
+}
+
+function extras(piece: { readonly extra?: ChatRequest['extra'] }): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const fields of Object.values(piece.extra ?? {})) {
+    for (const [name, value] of Object.entries(fields))
+      if (!name.startsWith('$')) found.set(name, JSON.stringify(value));
+  }
+  return found;
+}
+
+function settings(request: ChatRequest): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [name, value] of Object.entries(request.settings)) {
+    if (value === undefined) continue;
+    if (name === 'reasoning') {
+      const { mode, effort, budget, show, display } = value as Reasoning;
+      const word = effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
+      if (word !== undefined && mode !== 'off') found.set('reasoning.effort', word);
+      else if (mode === 'off') found.set('reasoning.effort', 'none');
+      if (budget === -1) found.set('reasoning.budget', 'dynamic');
+      if (mode === 'between-tools') found.set('reasoning.mode', mode);
+      if (display !== undefined) found.set('reasoning.display', display);
+      else if (show !== undefined) found.set('reasoning.show', String(show));
+    } else if (name === 'responseFormat') {
+      for (const [member, inner] of Object.entries(value as object))
+        found.set(`responseFormat.${member}`, JSON.stringify(inner));
+    } else found.set(name, JSON.stringify(value));
+  }
+  return found;
+}
+
+function canonical(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json === '' ? '{}' : json));
+  } catch {
+    return json;
+  }
+}

@@ -1,0 +1,19 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { onTestFinished } from 'vitest';
+
+/** Ignored by git, and inside the repository, so that `#sluice` means the same there as in `plugins/` and `channels/`. */
+const place = fileURLToPath(new URL('../../data/tests/', import.meta.url));
+
+/** A folder as an operator has it, with a config, plugins and channels of their own. It is gone after the test. */
+export function operatorFolder(files: Readonly<Record<string, string>> = {}): string {
+  mkdirSync(place, { recursive: true });
+  const folder = mkdtempSync(join(place, 'operator-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  return folder;
+}
