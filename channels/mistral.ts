@@ -11,6 +11,7 @@ export default openaiLike({
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       refuses: [
+        'topK',
         'logprobs',
         'topLogprobs',
         'user',

@@ -1,7 +1,16 @@
 import { openaiLike } from './_openai-like.ts';
 
-/** Models that think refuse these while they do, and they think unless told otherwise. */
-const refuses = ['temperature', 'topP', 'logprobs', 'topLogprobs', 'frequencyPenalty', 'presencePenalty'];
+/** `top_k` is an extension of others' that this API answers with 400. Models that think refuse the rest too, unless told not to think. */
+const unknown = ['topK'];
+const refuses = [
+  ...unknown,
+  'temperature',
+  'topP',
+  'logprobs',
+  'topLogprobs',
+  'frequencyPenalty',
+  'presencePenalty',
+];
 const thinking = { reasoning: 'effort', systemRole: 'developer', refuses } as const;
 
 /** OpenAI. Chat completions; `max_completion_tokens` carries the output limit for every model. */
@@ -10,7 +19,7 @@ export default openaiLike({
   baseUrl: 'https://api.openai.com/v1',
   models: ['gpt-*', 'chatgpt-*', 'o1*', 'o3*', 'o4*'],
   traits: {
-    '*': { reasoning: 'none', inputLimit: 128_000, outputLimit: 16_384 },
+    '*': { reasoning: 'none', refuses: unknown, inputLimit: 128_000, outputLimit: 16_384 },
     'gpt-4.1*': { inputLimit: 1_047_576, outputLimit: 32_768 },
     'o*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },
     'gpt-5*': {
@@ -26,7 +35,7 @@ export default openaiLike({
     'gpt-5*-chat*': {
       reasoning: 'none',
       systemRole: 'system',
-      refuses: [],
+      refuses: unknown,
       inputLimit: 128_000,
       outputLimit: 16_384,
     },

@@ -66,7 +66,7 @@ export interface Call {
   readonly stream: boolean;
   readonly framing: Framing;
   readonly edits: CallEdits;
-  /** The decoded request with all edits made; decoded on first use. Throws 400 with the path. */
+  /** The decoded request with all edits made. */
   readonly request: ChatRequest;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
@@ -96,6 +96,8 @@ export class Exchange {
   readonly codec: Codec;
   readonly wire: Wire;
   readonly values = new Map<CallKey<unknown>, unknown>();
+  /** The request as the client wrote it, once it was checked. */
+  decoded: ChatRequest | undefined;
   model = '';
   stream = false;
   framing: Framing = 'none';
@@ -141,6 +143,8 @@ export class Exchange {
     const jobs = (this.#jobs ??= []);
     jobs.push(job);
     return () => {
+      // While they are being run the list is not touched: the next one would be skipped.
+      if (this.#jobs !== jobs) return;
       const index = jobs.indexOf(job);
       if (index >= 0) jobs.splice(index, 1);
     };
@@ -238,7 +242,7 @@ class CallView implements Call {
   get request(): ChatRequest {
     if (this.#request === undefined) {
       const { settings, system, messages } = this.edits;
-      const decoded = this.codec.decodeRequest(this.body, this.wire.params);
+      const decoded = (this.#exchange.decoded ??= this.codec.decodeRequest(this.body, this.wire.params));
       this.#request = {
         ...decoded,
         model: this.model,

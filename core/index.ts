@@ -53,6 +53,8 @@ export type {
   WholeEncoder,
   WireFrame,
 } from './formats/format.ts';
+export { inClientWords } from './formats/_shared/client-words.ts';
+export { sealMarks } from './formats/_shared/proof.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
 export { Gate, type Valve } from './gate.ts';
 export { JsonCutter, writeNdjson } from './http/json-frames.ts';

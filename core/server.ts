@@ -80,12 +80,15 @@ export async function startServer(
     app.drain();
     const closed = new Promise<void>((done) => server.close(() => done()));
     server.closeIdleConnections();
+    // Connections that were busy then become idle one by one.
+    const sweeping = setInterval(() => server.closeIdleConnections(), 50);
     const timer = setTimeout(() => {
       app.endAll();
       setTimeout(() => server.closeAllConnections(), 250).unref();
     }, settings.timeouts.drain);
     await closed;
     clearTimeout(timer);
+    clearInterval(sweeping);
     await gateway.close();
     await apiKeys.stop();
     await stores.close();

@@ -27,7 +27,6 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'logging',
   stage: 'observe',
-  reads: 'usage',
   options,
   setup({ successes, level }, { log, notices, onClose }) {
     const open = new Map<string, CallRecord>();

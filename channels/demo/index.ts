@@ -4,6 +4,7 @@ import {
   defineChannel,
   errorTable,
   GatewayError,
+  isObject,
   parseObject,
   toGatewayError,
   type Call,
@@ -88,6 +89,7 @@ async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upst
   let document: JsonObject;
   try {
     document = parseObject(wire.body.toString()) ?? refuseBody();
+    if (wire.format === 'messages' && isObject(document.thread)) refuseThread();
     question = ask(format, wire, document);
     demo.seals.check(question.request, {
       format: wire.format,
@@ -115,6 +117,14 @@ function counted({ input }: Question): readonly GatewayEvent[] {
 
 function refuseBody(): never {
   throw new GatewayError('invalid_json', 'The body is not a JSON object.');
+}
+
+/** The demo remembers nothing; clients that keep their history at the provider then send it themselves. */
+function refuseThread(): never {
+  throw new GatewayError('thread_unsupported_request', 'The demo keeps no threads: send the whole history.', {
+    param: 'thread',
+    details: { error_code: 'thread_unsupported_request' },
+  });
 }
 
 function ask(format: Format, wire: UpstreamRequest, document: JsonObject): Question {

@@ -11,6 +11,15 @@ import {
 /** What a signature vouches for. */
 type Sealed = 'reasoning' | 'text' | 'tool-call';
 
+/**
+ * The text of neighbouring blocks of one type so far: it goes on from message to message of one turn, because a client may keep each piece
+ * of a stream as a message of its own.
+ */
+interface Run {
+  type: string;
+  text: string;
+}
+
 /** Google's own word for "this call was not made by me". */
 const placeholder = 'skip_thought_signature_validator';
 
@@ -54,19 +63,23 @@ export class Seals {
     wire: { readonly format: string; readonly reasons: boolean; readonly strict: boolean },
   ): void {
     const turn = lastUserText(request.messages);
+    let run: Run = { type: '', text: '' };
     request.messages.forEach((message, index) => {
-      if (message.role !== 'assistant') return;
-      this.#checkProofs(message, wire.format);
+      if (message.role !== 'assistant') {
+        run = { type: '', text: '' };
+        return;
+      }
+      this.#checkProofs(message, wire.format, run);
       checkReplay(message);
       if (index > turn && wire.reasons) demandReasoning(message, wire.format, wire.strict);
     });
   }
 
-  #checkProofs(message: Message, format: string): void {
-    let run = { type: '', text: '' };
+  #checkProofs(message: Message, format: string, run: Run): void {
     for (const block of message.content) {
       const text = block.type === 'text' || block.type === 'reasoning' ? block.text : '';
-      run = { type: block.type, text: block.type === run.type ? run.text + text : text };
+      run.text = block.type === run.type ? run.text + text : text;
+      run.type = block.type;
       if (!('proof' in block) || block.proof === undefined) continue;
       if (!this.#vouches(block, block.proof, run.text, format)) {
         const what = block.type === 'reasoning' ? 'thinking' : block.type;

@@ -143,8 +143,8 @@ export interface Codec {
 
   /** Model and stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
   peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };
-  /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. */
-  validate(body: JsonObject, params: RouteParams): void;
+  /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. Gives the decoded request, so that none is decoded twice. */
+  validate(body: JsonObject, params: RouteParams): ChatRequest;
   /** Refuses temperature together with top_p (chat completions); not called when the operator lets both pass. */
   checkSampling?(body: JsonObject): void;
   /** The framing in which this client wants its stream. */
@@ -177,6 +177,11 @@ export interface Codec {
   usageTap(): UsageTap;
   /** The client's path of a `ChatSettings` member: `temperature` → `generationConfig.temperature`. */
   settingPath(name: keyof ChatSettings): string;
+  /**
+   * How this format spells what {@link EncodeTarget.lose} names neutrally: `settings.reasoning.show`, or the last member of a piece's path
+   * (`cache`, `failed`). Names that are the same in both need no row.
+   */
+  readonly words?: Readonly<Record<string, string>>;
 }
 
 export interface WholeEncoder {

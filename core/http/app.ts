@@ -10,7 +10,7 @@ import { GatewayError } from '../errors.ts';
 import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Stores } from '../state/stores.ts';
-import { bodyReader, checkJsonType, parseJsonBody, readBytes } from './body.ts';
+import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
 import { listFormat, listingCodec, listModels } from './models.ts';
 import { Reply } from './reply.ts';
 
@@ -51,12 +51,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
   const handleList = gateway.around(listModels(gateway.catalog));
 
   /** One call: from the request to the subscription that writes its reply. */
-  const run = async (
-    ctx: Context,
-    exchange: Exchange,
-    pipeline: Next,
-    prepare?: () => void,
-  ): Promise<void> => {
+  const run = async (ctx: Context, exchange: Exchange, pipeline: Next): Promise<void> => {
     ctx.respond = false;
     const { res } = ctx;
     if (draining) res.setHeader('connection', 'close');
@@ -66,7 +61,6 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     });
     replies.add(reply);
     try {
-      prepare?.();
       reply.send(await pipeline(firstView(exchange)));
     } catch (error) {
       reply.fail(error);
@@ -79,17 +73,16 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     (ctx: Context): Promise<void> => {
       const wire = wireOf(ctx);
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
-      return run(ctx, exchange, gateway.handle, () => {
+      exchange.values.set(bodyReader, async () => {
         route.checkHeaders?.(headersOf(ctx));
         Object.assign(wire, { params: routeParams(ctx, route) });
         checkJsonType(ctx.req);
-        exchange.values.set(bodyReader, async () => {
-          const bytes = await readBytes(ctx.req, settings.limits.body);
-          exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
-          codec.validate(wire.body ?? {}, wire.params);
-          if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
-        });
+        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body));
+        exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
+        exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+        if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
       });
+      return run(ctx, exchange, gateway.handle);
     };
 
   const list = (format: Format, one: boolean) => (ctx: Context) => {
@@ -99,7 +92,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     return run(ctx, new Exchange(requestId(), 'list-models', format, codec, wire), handleList);
   };
   const listByHeaders = (one: boolean) => (ctx: Context) =>
-    list(formatNamed(listFormat(ctx.headers, ctx.URL.searchParams)), one)(ctx);
+    list(formatNamed(listFormat(ctx.headers, queryOf(ctx))), one)(ctx);
 
   const router = new Router();
   router.get('/healthz', (ctx) => {
@@ -158,7 +151,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
         : new GatewayError('unknown_url', `There is nothing at ${ctx.method} ${ctx.path.slice(0, 200)}.`);
     const { status, headers, body } = format.errorReply(error, requestId());
     ctx.status = status;
-    ctx.set({ ...error.headers, ...headers });
+    ctx.set({ ...error.headers, 'content-type': 'application/json', ...headers });
     ctx.body = body;
   });
 
@@ -197,7 +190,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
 
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
 export function familyOf(path: string): string {
-  if (path.startsWith('/v1beta')) return 'generate-content';
+  if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
   return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 
@@ -212,13 +205,18 @@ function wireOf(ctx: Context): Wire {
   return {
     method: ctx.method,
     path: ctx.path,
-    query: new URLSearchParams(ctx.querystring),
+    query: queryOf(ctx),
     headers: ctx.req.headers,
     params: {},
     ip: ctx.req.socket.remoteAddress ?? '',
     bytes: noBytes,
     body: undefined,
   };
+}
+
+/** The query alone: a whole URL would need a host that makes sense, and strangers send any. */
+function queryOf(ctx: Context): URLSearchParams {
+  return new URLSearchParams(ctx.querystring);
 }
 
 /** Headers with one value each; a repeated one is joined as HTTP says. */
@@ -233,7 +231,7 @@ function headersOf(ctx: Context): Readonly<Record<string, string | undefined>> {
 }
 
 function routeParams(ctx: Context, route: Route): RouteParams {
-  return route.params?.(matchedParams(ctx), ctx.URL.searchParams, headersOf(ctx)) ?? {};
+  return route.params?.(matchedParams(ctx), queryOf(ctx), headersOf(ctx)) ?? {};
 }
 
 /** What the router matched: wildcards joined by slashes, decoded. */

@@ -116,6 +116,11 @@ function tooLarge(limit: number): GatewayError {
   return new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
 }
 
+/** The bytes behind a byte-order mark: JSON has none, and a provider need not forgive one. */
+export function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}
+
 /** The JSON object in the bytes. 400 when it is not UTF-8, not JSON, not an object, too deep or too many values. */
 export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
   if (bytes.length === 0)
@@ -124,8 +129,7 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
   measure(bytes, limits);
   let value: unknown;
   try {
-    const text = bytes.toString('utf8');
-    value = JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+    value = JSON.parse(bytes.toString('utf8'));
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 200) : '';
     throw new GatewayError('invalid_json', `The body is not valid JSON: ${reason}`, { cause: error });

@@ -257,7 +257,12 @@ export class Reply {
     this.#response.off('drain', this.#onDrain);
     this.#subscription?.unsubscribe();
     this.#subscription = undefined;
-    this.#exchange.end();
+    try {
+      this.#exchange.end();
+    } catch (error) {
+      // A job of a plugin's: thrown on, it would end the process.
+      this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
+    }
     this.#done();
   }
 

@@ -1,7 +1,7 @@
 import {
+  inClientWords,
   GatewayError,
   type Call,
-  type ChatSettings,
   type Codec,
   type EncodedRequest,
   type Loss,
@@ -36,13 +36,6 @@ export function encodeRequest(
   } catch (error) {
     throw respelled(error, call.codec);
   }
-}
-
-/** `settings.topP` → `generationConfig.topP`; a path that is already the client's stays. */
-function inClientWords(codec: Codec, path: string): string {
-  if (!path.startsWith('settings.')) return path;
-  const [name = '', ...members] = path.slice('settings.'.length).split('.');
-  return [codec.settingPath(name as keyof ChatSettings), ...members].join('.');
 }
 
 /** Encoders name settings neutrally; the client reads its own words. */

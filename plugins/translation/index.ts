@@ -5,6 +5,7 @@ import {
   definePlugin,
   GatewayError,
   peekFirst,
+  sealMarks,
   startWithEvents,
   type AttemptEvent,
   type Call,
@@ -45,7 +46,7 @@ export default definePlugin({
       const spoken = target.channel.speaks[call.operation];
       if (spoken === undefined) return countHere(call, target);
       const same = spoken.includes(call.codec.format);
-      if (same && call.patchable && tools.reads() !== 'content') {
+      if (same && call.patchable && tools.reads() !== 'content' && !holdsSeal(call)) {
         const { request, edited } = passRequest(call, target, tools.reads());
         const source = await next(call.with({ upstream: request }));
         const reply = await peekFirst(
@@ -59,6 +60,11 @@ export default definePlugin({
     };
   },
 });
+
+/** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
+function holdsSeal({ wire }: Call): boolean {
+  return sealMarks.some((mark) => wire.bytes.includes(mark));
+}
 
 async function translate(
   call: Call,

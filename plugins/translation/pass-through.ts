@@ -10,6 +10,7 @@ import {
   type Codec,
   type GatewayError,
   type GatewayEvent,
+  type JsonObject,
   type Reads,
   type Target,
   type UpstreamRequest,
@@ -48,33 +49,45 @@ function passedBody(
   reads: Reads,
 ): { readonly body: Buffer | string | undefined; readonly usage: boolean } {
   const { codec, edits, wire } = call;
-  const named = isObject(wire.body) && typeof wire.body.model === 'string';
+  const named = wire.body?.model === call.askedModel;
   const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
-  const span = named ? findModel(wire.bytes) : undefined;
-  const settled = edits.settings === undefined && !asking && !(named && span === undefined);
-  if (settled && (!named || target.model === wire.body?.model)) return { body: undefined, usage: false };
-  if (settled && span !== undefined) {
-    return {
-      body: Buffer.concat([
-        wire.bytes.subarray(0, span.start),
-        Buffer.from(JSON.stringify(target.model)),
-        wire.bytes.subarray(span.end),
-      ]),
-      usage: false,
-    };
+  const asked = asking ? (codec.askUsage?.(call.body) ?? call.body) : call.body;
+  const usage = asked !== call.body;
+  // A count may name the model inside: only the format knows where.
+  const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
+  if (edits.settings === undefined && !inside) {
+    const spliced = splicedBody(call, named ? target.model : undefined, asked);
+    if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };
   }
   const { reasoning, maxOutput } = edits.settings ?? {};
   const settings = {
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
   };
-  const patched = codec.patch(
-    call.body,
-    { ...(named ? { model: target.model } : {}), settings },
-    target.traits,
-  );
-  const asked = asking ? (codec.askUsage?.(patched) ?? patched) : patched;
-  return { body: JSON.stringify(asked), usage: asked !== patched };
+  const patched = codec.patch(asked, { model: target.model, settings }, target.traits);
+  return { body: JSON.stringify(patched), usage };
+}
+
+/**
+ * The client's bytes with the model's name replaced and the members of `asked` that the client did not write added, all else as it was.
+ * Undefined where that cannot be done in the bytes: the model is named twice, or a member of the client's has to change.
+ */
+function splicedBody({ body, wire }: Call, model: string | undefined, asked: JsonObject): Buffer | undefined {
+  const added = Object.keys(asked).filter((key) => asked[key] !== body[key]);
+  if (added.some((key) => Object.hasOwn(body, key))) return undefined;
+  let { bytes } = wire;
+  if (model !== undefined) {
+    const span = findModel(bytes);
+    if (span === undefined) return undefined;
+    if (model !== body.model) {
+      const name = Buffer.from(JSON.stringify(model));
+      bytes = Buffer.concat([bytes.subarray(0, span.start), name, bytes.subarray(span.end)]);
+    }
+  }
+  if (added.length === 0) return bytes;
+  const end = bytes.lastIndexOf('}');
+  const members = added.map((key) => `,${JSON.stringify(key)}:${JSON.stringify(asked[key])}`).join('');
+  return Buffer.concat([bytes.subarray(0, end), Buffer.from(members), bytes.subarray(end)]);
 }
 
 interface PassOptions {

@@ -119,7 +119,7 @@ describe('eachInOrder', () => {
     expect(words(events)).toEqual(['a', 'b']);
   });
 
-  test('work that fails ends the stream, lets go of the source and of the gate', async () => {
+  test('a failure of the work ends the stream, and lets go of the source and of the gate', async () => {
     const context = call();
     const source = new Subject<GatewayEvent>();
     const { ended } = collect(source.pipe(eachInOrder(context, () => Promise.reject(new Error('work')))));
@@ -130,7 +130,7 @@ describe('eachInOrder', () => {
     expect(context.gate.closed).toBe(false);
   });
 
-  test('work that throws at once is no different', async () => {
+  test('a failure at once is no different', async () => {
     const context = call();
     const source = new Subject<GatewayEvent>();
     const { ended } = collect(

@@ -10,30 +10,32 @@ interface Statement {
 }
 
 /**
- * What differs between two requests in meaning, as paths in the words of the first one's format. How something is spelled does not count:
+ * What differs between two requests in meaning, as the paths that losses are reported by. How something is spelled does not count:
  * merged turns, the order of tool results, ids, roles of instructions, effort against budget.
  */
-export function differences(
-  one: ChatRequest,
-  other: ChatRequest,
-  settingPath: (name: string) => string,
-): string[] {
+export function differences(one: ChatRequest, other: ChatRequest): string[] {
   const paths = new Set<string>();
   compare(statements(one), statements(other), paths);
+  const others = settings(other);
   for (const [name, value] of settings(one)) {
-    if (settings(other).get(name) !== value) {
-      const [first = '', ...members] = name.split('.');
-      paths.add([settingPath(first), ...members].join('.'));
-    }
+    const same =
+      name === 'reasoning.display' || name === 'reasoning.show' ? visible(others) : others.get(name);
+    if (same !== value) paths.add(`settings.${name}`);
   }
-  if (
-    JSON.stringify(one.toolChoice ?? { type: 'auto' }) !==
-      JSON.stringify(other.toolChoice ?? { type: 'auto' }) &&
-    one.tools.length > 0
-  ) {
-    paths.add('tool_choice');
-  }
+  if (one.tools.length > 0 && choice(one) !== choice(other)) paths.add('tool_choice');
   return [...paths];
+}
+
+function visible(found: ReadonlyMap<string, string>): string | undefined {
+  return found.get('reasoning.display') ?? found.get('reasoning.show');
+}
+
+/** Whether a tool must be called, and which. */
+function choice({ toolChoice = { type: 'auto' } }: ChatRequest): string {
+  if (toolChoice.type === 'tool') return `required ${toolChoice.name}`;
+  if (toolChoice.type !== 'allowed') return toolChoice.type;
+  const names = [...toolChoice.names].toSorted();
+  return `${names.length === 1 ? '' : 'allowed '}${toolChoice.mode} ${names.join()}`;
 }
 
 function compare(ones: readonly Statement[], others: readonly Statement[], paths: Set<string>): void {
@@ -79,8 +81,14 @@ function statements(request: ChatRequest): Statement[] {
 }
 
 function ofMessage(message: Message, role: string): Statement[] {
+  const turned = message.content.flatMap((block) =>
+    block.type === 'text' ? (middle(role, block.text) ?? []) : [],
+  );
   const own = new Map(extras(message));
   const list = message.content.flatMap((block) => ofBlock(block, role));
+  for (const text of turned) {
+    list.push({ at: message.at ?? '', core: `turn ${text}`, details: new Map([['role', message.role]]) });
+  }
   if (own.size > 0) list.push({ at: message.at ?? '', core: 'fields', details: own });
   return list;
 }
@@ -94,8 +102,6 @@ function ofBlock(block: Block, role: string): Statement[] {
       if (block.citations !== undefined) details.set('citations', JSON.stringify(block.citations.length));
       if (block.proof !== undefined) details.set('proof', block.proof.value);
       if (block.text === '' && details.size === 0) return [];
-      if (role.startsWith('result of'))
-        return [{ at, core: `${role} text ${block.text.replace(/^Error: /, '')}`, details }];
       return [
         {
           at,
@@ -119,8 +125,19 @@ function ofBlock(block: Block, role: string): Statement[] {
       ];
     case 'tool-result': {
       if (block.failed === true) details.set('failed', 'true');
-      const inner = block.content.flatMap((part) => ofBlock(part, `result of ${spellToolId(block.id)}`));
-      return [{ at, core: `result ${spellToolId(block.id)}`, details }, ...inner];
+      const name = `result of ${spellToolId(block.id)}`;
+      const texts = block.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+      const others = block.content
+        .filter((part) => part.type !== 'text')
+        .flatMap((part) => ofBlock(part, name));
+      const marks = new Map(block.content.flatMap((part) => [...(ofBlock(part, name)[0]?.details ?? [])]));
+      const text = texts
+        .join('\n')
+        .replace(/^Error: /, '')
+        .replace(/\n?\[image: see the next user message\]$/, '');
+      const said =
+        text === '' ? [] : [{ at: block.content[0]?.at ?? at, core: `${name} text ${text}`, details: marks }];
+      return [{ at, core: `result ${spellToolId(block.id)}`, details }, ...said, ...others];
     }
     case 'opaque':
       return [{ at, core: `${role} opaque ${block.format} ${JSON.stringify(block.value)}`, details }];
@@ -140,7 +157,8 @@ function ofBlock(block: Block, role: string): Statement[] {
 function ofTool(tool: Tool): Statement {
   const details = new Map(extras(tool));
   if (tool.cache !== undefined) cached(details, tool.cache);
-  if (tool.type === 'custom' && tool.format !== undefined) details.set('format', JSON.stringify(tool.format));
+  if (tool.type === 'custom' && tool.format !== undefined && tool.format.type !== 'text')
+    details.set('format', JSON.stringify(tool.format));
   if (tool.type === 'function') {
     if (tool.description !== undefined) details.set('description', tool.description);
     if (
@@ -185,11 +203,13 @@ function settings(request: ChatRequest): Map<string, string> {
     if (name === 'reasoning') {
       const { mode, effort, budget, show, display } = value as Reasoning;
       const word = effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
-      if (word !== undefined && mode !== 'off') found.set('reasoning.effort', word);
-      else if (mode === 'off') found.set('reasoning.effort', 'none');
+      if (word !== undefined && word !== 'none' && mode !== 'off') found.set('reasoning.effort', word);
+      else if (mode === 'off') found.set('reasoning.mode', 'off');
+      else if (effort === 'none' || budget === 0) found.set('reasoning.mode', 'off');
       if (budget === -1) found.set('reasoning.budget', 'dynamic');
       if (mode === 'between-tools') found.set('reasoning.mode', mode);
-      if (display !== undefined) found.set('reasoning.display', display);
+      if (display !== undefined)
+        found.set('reasoning.display', { omitted: 'false', summarized: 'true' }[display] ?? display);
       else if (show !== undefined) found.set('reasoning.show', String(show));
     } else if (name === 'responseFormat') {
       for (const [member, inner] of Object.entries(value as object))

@@ -3,6 +3,9 @@ import { parseObject } from '../../model/json.ts';
 
 const prefix = 'gw1.';
 
+/** What bytes that hold a sealed proof contain, plain or in base64. Such a request must not pass through: the provider would not know its own signature. */
+export const sealMarks: readonly string[] = [prefix, 'Z3cxL'];
+
 /**
  * A foreign proof in a container that fits a signature field of another format, so that it survives a round trip through a client.
  * `on` says which kind of block it belonged to when the carrying format had to put it elsewhere.

@@ -16,6 +16,8 @@ export interface ErrorShape {
 
 /** Longest body that is parsed: an error needs no more. */
 const longestBody = 1024 * 1024;
+/** Where AWS names the kind of an error. */
+const awsType = '__type';
 /** How many envelopes within envelopes are opened (aggregators quote the error of their own upstream). */
 const deepest = 4;
 
@@ -126,7 +128,7 @@ function readPlain(body: JsonObject, depth: number): ErrorShape {
   return {
     shape: message === '' ? 'empty' : 'message',
     message,
-    words: words(body.code, body.type, body.__type, body.status, body.error_code),
+    words: words(body.code, body.type, body[awsType], body.status, body.error_code),
     ...statusIn(body.code, body.status, body.status_code, body.error_code),
   };
 }

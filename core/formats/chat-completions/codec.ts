@@ -9,6 +9,7 @@ import { askUsage, isUsageOnly, usageTap } from './usage.ts';
 import { checkSampling, validate } from './validate.ts';
 import { ChatWholeEncoder, decodeWhole } from './whole.ts';
 import { formatName } from './wire.ts';
+import { words } from './words.ts';
 
 /** Chat completions. */
 export const chatCodec: Codec = {
@@ -38,4 +39,5 @@ export const chatCodec: Codec = {
   encodeWhole: (context) => new ChatWholeEncoder(context),
   usageTap,
   settingPath,
+  words,
 };

@@ -176,8 +176,9 @@ function decodeReasoning(
     blocks.push(proof === undefined ? block : { ...block, proof });
   });
   const whole = strings.reasoning_content ?? strings.reasoning;
-  const filled = whole === undefined ? blocks : fillEmpty(blocks, whole);
-  const text = filled.map((block) => block.text).join('');
+  const path = strings.reasoning_content === undefined ? `${at}.reasoning` : `${at}.reasoning_content`;
+  const filled = whole === undefined ? blocks : fillEmpty(blocks, whole, path);
+  const text = textOf(filled);
   for (const [field, value] of Object.entries(strings)) left.put(`$${field}`, value === text ? true : value);
   return filled;
 }
@@ -224,18 +225,18 @@ function attach(
   return true;
 }
 
-/** In a stream the text goes in `reasoning_content` and the entry brings only the signature: the one empty entry gets the text that the others leave. */
-function fillEmpty(blocks: readonly ReasoningBlock[], whole: string): readonly ReasoningBlock[] {
+/**
+ * In a stream the text goes in `reasoning_content` and the entry brings only the signature: the one empty entry gets the text that the
+ * others leave. Where no entry brings text or takes it, the string is a reasoning of its own.
+ */
+function fillEmpty(blocks: readonly ReasoningBlock[], whole: string, at: string): readonly ReasoningBlock[] {
   const empty = blocks.findIndex((block) => block.text === '' && block.proof?.kind !== 'encrypted');
-  if (empty < 0) return blocks;
-  const before = blocks
-    .slice(0, empty)
-    .map((block) => block.text)
-    .join('');
-  const after = blocks
-    .slice(empty + 1)
-    .map((block) => block.text)
-    .join('');
+  if (empty < 0) {
+    if (whole === '' || blocks.some((block) => block.text !== '')) return blocks;
+    return [{ type: 'reasoning', text: whole, at }, ...blocks];
+  }
+  const before = textOf(blocks.slice(0, empty));
+  const after = textOf(blocks.slice(empty + 1));
   if (before.length + after.length >= whole.length || !whole.startsWith(before) || !whole.endsWith(after))
     return blocks;
   const text = whole.slice(before.length, whole.length - after.length);
@@ -244,4 +245,8 @@ function fillEmpty(blocks: readonly ReasoningBlock[], whole: string): readonly R
       ? { ...block, text, extra: { [formatName]: { ...block.extra?.[formatName], $text: 'beside' } } }
       : block,
   );
+}
+
+function textOf(blocks: readonly ReasoningBlock[]): string {
+  return blocks.map((block) => block.text).join('');
 }

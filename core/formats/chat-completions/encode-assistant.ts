@@ -140,7 +140,7 @@ function writeReasoning(
   for (const field of strings) {
     const mark = marks[`$${field}`];
     const string = mark === true ? text : mark;
-    if (string === '' || (blocks.length > 0 && string !== undefined)) wire[field] = string;
+    if (mark === '' || (blocks.length > 0 && string !== undefined)) wire[field] = string;
   }
   if (others !== '')
     wire.reasoning_content =

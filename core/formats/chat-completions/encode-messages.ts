@@ -1,6 +1,7 @@
 import type { Block, ChatRequest, Message, ToolResultBlock } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { joinedTurns } from '../_shared/join-turns.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import { callIds, writeAssistant } from './encode-assistant.ts';
@@ -15,7 +16,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
     const instructions = writeSystem(message, scope);
     if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
   }
-  for (const message of request.messages) {
+  for (const message of scope.foreign ? joinedTurns(request.messages) : request.messages) {
     if (message.cache !== undefined) loseField(message, 'cache', scope);
     loseForeign(message.extra, formatName, message.at, scope.target.lose);
     wire.push(...writeMessage(message, scope));

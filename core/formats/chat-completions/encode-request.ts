@@ -104,7 +104,9 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
   const field =
     target.traits.outputLimitField ??
     (marks.$limit === 'max_tokens' ? 'max_tokens' : 'max_completion_tokens');
-  body[field] = limit;
+  // Zero is a messages request that only warms the cache.
+  if (limit < 1) target.lose('settings.maxOutput');
+  body[field] = Math.max(1, limit);
   if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
     body.max_tokens = marks.$max_tokens;
 }

@@ -134,7 +134,7 @@ function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope
   }
   // Providers refuse a choice where there is nothing to choose from.
   if (scope.foreign && !Array.isArray(body.tools)) {
-    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.lose('toolChoice');
+    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.lose('tool_choice');
     return;
   }
   const named = toolChoice.type === 'tool' ? toolChoice.name : undefined;

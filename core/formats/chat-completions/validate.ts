@@ -1,17 +1,19 @@
 import { GatewayError, wrongType, wrongValue } from '../../errors.ts';
+import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';
 import { decodeRequest } from './decode-request.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
-export function validate(body: JsonObject): void {
-  decodeRequest(body);
+export function validate(body: JsonObject): ChatRequest {
+  const request = decodeRequest(body);
   if (given(body.top_logprobs) && body.logprobs !== true) {
     throw new GatewayError('invalid_value', 'top_logprobs requires logprobs to be true.', {
       param: 'top_logprobs',
     });
   }
   checkMetadata(body);
+  return request;
 }
 
 function checkMetadata(body: JsonObject): void {

@@ -10,6 +10,7 @@ import { settingPath } from './setting-paths.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, encodeWhole } from './whole.ts';
 import { name, official, requestFields } from './wire.ts';
+import { words } from './words.ts';
 
 /** Fields that mean something only to the account that holds the other half, and without which the answer would be another. */
 const accountBound = ['cachedContent', 'continuationToken'];
@@ -27,7 +28,7 @@ export const chat: Codec = {
   },
   toleratesComments: false,
   peek: (_body, params) => ({ model: modelOf(params), stream: params.stream === true }),
-  validate: (body, params) => void decodeRequest(body, params),
+  validate: (body, params) => decodeRequest(body, params),
   clientFraming: (_body, params) => (params.stream === true ? (params.framing ?? 'ndjson') : 'none'),
   patch,
   passThrough: (model, stream) => methodPath(model, stream ? 'streamGenerateContent' : 'generateContent'),
@@ -40,6 +41,7 @@ export const chat: Codec = {
   encodeWhole,
   usageTap,
   settingPath,
+  words,
 };
 
 function onlyNative(body: JsonObject): GatewayError | undefined {

@@ -67,14 +67,20 @@ export class Chunk {
     const written: MutableObject = {};
     const candidates = [...this.#candidates]
       .toSorted(([a], [b]) => a - b)
-      .map(([choice, { fields, parts }]) => {
-        const { content: own, ...rest } = fields;
-        const content = parts.length > 0 ? { parts, role: 'model' } : (own ?? contentOf(choice));
-        return { ...(content === undefined ? {} : { content }), ...rest, index: choice };
-      });
+      .map(([choice, draft]) => candidateJson(choice, draft, contentOf));
     if (candidates.length > 0) written.candidates = candidates;
     return Object.assign(written, this.#fields);
   }
+}
+
+function candidateJson(
+  index: number,
+  { fields, parts }: CandidateDraft,
+  contentOf: (choice: number) => JsonValue | undefined,
+): JsonObject {
+  const { content: own, ...rest } = fields;
+  const content = parts.length > 0 ? { parts, role: 'model' } : (own ?? contentOf(index));
+  return { ...(content === undefined ? {} : { content }), ...rest, index };
 }
 
 const nests = ['functionCall.', 'inlineData.', 'fileData.'];

@@ -19,6 +19,7 @@ import { Extras, own, restore } from './extras.ts';
 import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { countFields, name, official } from './wire.ts';
+import { words } from './words.ts';
 
 /** countTokens: the contents alone, or a whole request inside `generateContentRequest`. */
 export const countTokens: Codec = {
@@ -28,7 +29,7 @@ export const countTokens: Codec = {
   marks: { usage: [], terminal: [], error: chat.marks.error },
   toleratesComments: false,
   peek: (body, params) => ({ ...chat.peek(body, params), stream: false }),
-  validate: (body, params) => void decodeCount(body, params),
+  validate: (body, params) => decodeCount(body, params),
   clientFraming: () => 'none',
   patch: patchCount,
   passThrough: (model) => methodPath(model, 'countTokens'),
@@ -38,6 +39,7 @@ export const countTokens: Codec = {
   encodeWhole: encodeReply,
   usageTap: () => ({ read: () => undefined }),
   settingPath: chat.settingPath,
+  words,
 };
 
 function decodeCount(wire: JsonObject, params: RouteParams): ChatRequest {

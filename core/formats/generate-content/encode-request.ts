@@ -36,7 +36,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
 
 /** Where a method of a model is called. The whole id is one path segment, so that none of its characters can lead elsewhere. */
 export function methodPath(model: string, method: string): Omit<EncodedRequest, 'body'> {
-  const tuned = /^tunedModels\//.test(model);
+  const tuned = model.startsWith('tunedModels/');
   const id = encodeURIComponent(model.replace(/^(?:tunedModels|models)\//, ''));
   const path = `/${tuned ? 'tunedModels' : 'models'}/${id}:${method}`;
   return method === 'streamGenerateContent' ? { path, query: { alt: 'sse' } } : { path };

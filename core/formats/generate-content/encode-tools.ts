@@ -32,7 +32,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
     const { entry, ...fields } = shell;
     if (typeof entry === 'number') entries.set(entry, { ...fields, ...entries.get(entry) });
   }
-  const tools = [...[...entries].sort(([a], [b]) => a - b).map(([, entry]) => entry), ...loose];
+  const tools = [...[...entries].toSorted(([a], [b]) => a - b).map(([, entry]) => entry), ...loose];
   if (tools.length > 0 || own(request.extra)?.$tools !== undefined) body.tools = tools;
 }
 
@@ -144,7 +144,7 @@ function encodeSchema(declaration: MutableObject, tool: FunctionTool, { native, 
 /** A tool that takes free text becomes a function with one string. */
 function encodeCustom(tool: CustomTool, encoding: Encoding): MutableObject {
   encoding.customTools.push(tool.name);
-  if (tool.format !== undefined) encoding.target.lose(`${tool.at}.format`);
+  if (tool.format !== undefined && tool.format.type !== 'text') encoding.target.lose(`${tool.at}.format`);
   const schema = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] };
   return {
     name: encoding.toolName(tool.name),

@@ -17,6 +17,7 @@ import { unfold } from './unfold.ts';
 import { MessagesUsageTap } from './usage.ts';
 import { MessagesWholeEncoder } from './whole.ts';
 import { name } from './wire.ts';
+import { words } from './words.ts';
 
 /** What the codecs of both operations share. */
 function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
@@ -36,9 +37,7 @@ function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 
       model: requiredString(body.model, 'model'),
       stream: !counting && optionalBoolean(body.stream, 'stream') === true,
     }),
-    validate(body) {
-      decodeRequest(body, operation);
-    },
+    validate: (body) => decodeRequest(body, operation),
     clientFraming: () => 'sse',
     patch: (body, edits, traits) => patch(body, edits, traits, counting),
     passThrough: (_model, _stream, headers) => ({
@@ -49,6 +48,7 @@ function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 
     decodeRequest: (body) => decodeRequest(body, operation),
     encodeRequest,
     settingPath,
+    words,
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Block, ChatRequest, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { joinedTurns } from '../_shared/join-turns.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { encodeBlock } from './encode-blocks.ts';
 import { orderTurns, type Turn } from './turns.ts';
@@ -21,7 +22,7 @@ export function encodeHistory(request: ChatRequest, writing: Writing): EncodedHi
   if (writing.native) return nativeHistory(request, writing);
   const system = encodeSystem(request.system, writing);
   const turns = orderTurns(
-    request.messages.map((message) => turnOf(message, writing)),
+    joinedTurns(request.messages).map((message) => turnOf(message, writing)),
     writing,
   );
   if (turns.length > 0) return { ...(system === undefined ? {} : { system }), messages: turns.map(wireOf) };

@@ -121,7 +121,8 @@ function visibleStops(body: MutableObject, target: EncodeTarget): void {
 
 /** Asks for reasoning; true when it was asked for in the client's own words. */
 function writeReasoning(request: ChatRequest, body: MutableObject, writing: Writing): boolean {
-  const { reasoning, maxOutput } = request.settings;
+  const { reasoning } = request.settings;
+  const maxOutput = request.operation === 'chat' ? request.settings.maxOutput : undefined;
   const { traits, lose } = writing.target;
   const kept = own(request.extra);
   if (reasoning === undefined) return kept.$reasoning === undefined;

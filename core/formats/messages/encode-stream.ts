@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { sealProof } from '../_shared/proof.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
@@ -194,9 +194,6 @@ export class MessagesStreamEncoder implements StreamEncoder {
         this.#input(event);
         return;
       case 'tool-end':
-        this.#endTool();
-        this.#close(event.extra);
-        return;
       case 'refusal-end':
         this.#close(event.extra);
         return;
@@ -254,6 +251,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   #close(extra?: Extra): void {
     const current = this.#current;
     if (current === undefined) return;
+    if (current.kind === 'custom-tool') this.#endWrapping(current);
     this.#current = undefined;
     if (current.citations.length > 0) this.#lose('citation');
     if (current.index === undefined) return;
@@ -290,6 +288,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   #endReasoning(block: number, { proof, extra }: Extract<BlockEvent, { type: 'reasoning-end' }>): void {
     if (proof === undefined) return this.#close(extra);
+    if (this.#current !== undefined && this.#current.kind !== 'reasoning') this.#close();
     const current = this.#begin(block, 'reasoning', undefined);
     if (proof.format === name && proof.kind === 'encrypted') {
       if (current.index !== undefined) this.#close();
@@ -334,9 +333,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   /** Free text rides as the one member of an object. */
-  #endTool(): void {
-    const current = this.#current;
-    if (current?.kind !== 'custom-tool' || current.index === undefined) return;
+  #endWrapping(current: Current): void {
+    if (current.index === undefined) return;
     const partial_json = current.wrapped ? '"}' : `${wrapping}"}`;
     this.#delta(current.index, { type: 'input_json_delta', partial_json }, undefined);
   }
@@ -386,6 +384,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
       this.#out.push({ event: 'content_block_stop', json: { ...value, index: current.index } });
       return;
     }
+    // The ordinary pieces have events of their own: here they would land in a block of another kind.
+    if (current.kind !== 'opaque' && isOrdinary(value.delta)) return;
     const empty = current.kind === 'reasoning' ? emptyThinking : { type: 'text', text: '' };
     this.#out.push({ event: 'content_block_delta', json: { ...value, index: this.#open(current, empty) } });
   }
@@ -404,6 +404,13 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
 const emptyThinking: JsonObject = { type: 'thinking', thinking: '', signature: '' };
 const wrapping = '{"input":"';
+const ordinaryDeltas: ReadonlySet<string> = new Set([
+  'text_delta',
+  'citations_delta',
+  'thinking_delta',
+  'signature_delta',
+  'input_json_delta',
+]);
 /** Frames that the encoder alone may say. */
 const reserved: ReadonlySet<string> = new Set([
   'message_start',
@@ -412,6 +419,10 @@ const reserved: ReadonlySet<string> = new Set([
   'error',
   'ping',
 ]);
+
+function isOrdinary(delta: unknown): boolean {
+  return !isObject(delta) || typeof delta.type !== 'string' || ordinaryDeltas.has(delta.type);
+}
 
 function emptyDelta(kind: Kind): JsonObject | undefined {
   switch (kind) {

@@ -5,7 +5,6 @@ import { checkVersion } from './headers.ts';
 import { modelListing } from './models.ts';
 import { name } from './wire.ts';
 
-/** The messages format: `/v1/messages`, its token counts and its model list. */
 const messages: Format = {
   name,
   routes: [
@@ -23,4 +22,5 @@ const messages: Format = {
   models: modelListing,
 };
 
+/** The messages format: `/v1/messages`, its token counts and its model list. */
 export default messages;

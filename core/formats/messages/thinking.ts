@@ -34,7 +34,7 @@ export interface Room {
 /** Reasoning in the words that the model takes: a token budget, or `adaptive` with an effort. */
 export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   const { traits } = room;
-  if (isOff(reasoning)) return traits.reasoning === 'none' ? {} : { thinking: { type: 'disabled' } };
+  if (isOff(reasoning)) return switchedOff(room);
   if (traits.reasoning === 'none') {
     room.lose('settings.reasoning');
     return {};
@@ -46,6 +46,15 @@ export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
   if (reasoning.mode === 'between-tools') return { thinking: { type: 'between_tools' } };
   const style = traits.reasoning ?? reasoning.mode;
   return style === 'adaptive' ? adaptive(reasoning, room) : enabled(reasoning, room);
+}
+
+/** Some models refuse to be told not to think: they get the least effort there is. */
+function switchedOff({ traits, lose }: Room): Thinking {
+  if (traits.reasoning === 'none') return {};
+  if (traits.reasoning !== 'adaptive' || (traits.efforts?.includes('none') ?? true))
+    return { thinking: { type: 'disabled' } };
+  lose('settings.reasoning.mode');
+  return { thinking: { type: 'adaptive' }, effort: nearest('low', traits.efforts) };
 }
 
 function isOff({ mode, effort, budget }: Reasoning): boolean {
@@ -90,6 +99,7 @@ function enabled(reasoning: Reasoning, room: Room): Thinking {
     return {};
   }
   const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
+  if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
   reportBudget(reasoning, budget, lose);
   return {
     thinking: { type: 'enabled', budget_tokens: budget, ...display(reasoning) },

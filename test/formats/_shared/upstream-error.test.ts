@@ -5,6 +5,16 @@ import { upstreamError, type UpstreamFailure } from '../../../core/formats/_shar
 const chat = (message: string, code: unknown, type = 'invalid_request_error'): string =>
   JSON.stringify({ error: { message, type, param: null, code } });
 
+const retryInfo = (delay: unknown): string =>
+  JSON.stringify({
+    error: {
+      code: 429,
+      status: 'RESOURCE_EXHAUSTED',
+      message: 'm',
+      details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: delay }],
+    },
+  });
+
 describe('the status that a client sees', () => {
   it.each([
     [400, 400, 'invalid_request', false],
@@ -228,18 +238,9 @@ describe('how long to wait', () => {
   });
 
   it('from RetryInfo', () => {
-    const body = (delay: unknown): string =>
-      JSON.stringify({
-        error: {
-          code: 429,
-          status: 'RESOURCE_EXHAUSTED',
-          message: 'm',
-          details: [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: delay }],
-        },
-      });
-    expect(upstreamError(429, body('34.07s')).retryAfter).toBe(35);
-    expect(upstreamError(429, body({ seconds: '12' })).retryAfter).toBe(12);
-    expect(upstreamError(429, body('?')).retryAfter).toBeUndefined();
+    expect(upstreamError(429, retryInfo('34.07s')).retryAfter).toBe(35);
+    expect(upstreamError(429, retryInfo({ seconds: '12' })).retryAfter).toBe(12);
+    expect(upstreamError(429, retryInfo('?')).retryAfter).toBeUndefined();
   });
 
   it('is not told for what waiting does not help', () => {

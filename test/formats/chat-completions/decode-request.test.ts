@@ -133,6 +133,29 @@ describe('what a request means', () => {
     });
   });
 
+  it('a reasoning beside entries that bring no text is not lost, and comes back as it was', () => {
+    const history = {
+      model: 'm',
+      messages: [
+        { role: 'user', content: 'Hi' },
+        {
+          role: 'assistant',
+          reasoning: 'Look it up.',
+          reasoning_details: [
+            { type: 'reasoning.encrypted', data: 'c2ln', id: 'c', format: 'google-gemini-v1' },
+          ],
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+      ],
+    };
+    const request = codec.decodeRequest(history, {});
+    expect(request.messages[1]?.content).toMatchObject([
+      { type: 'reasoning', text: 'Look it up.' },
+      { type: 'tool-call', proof: { format: 'generate-content', value: 'c2ln' } },
+    ]);
+    expect(codec.encodeRequest(request, target()).body).toEqual(history);
+  });
+
   it('arguments as an object are tolerated', () => {
     const request = codec.decodeRequest(
       {

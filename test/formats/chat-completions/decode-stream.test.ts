@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
 import { parseSse, SseCutter } from '../../../core/http/sse.ts';
 import { fixturesOf } from '../../support/fixtures.ts';
 import {
@@ -7,6 +6,7 @@ import {
   decoder,
   decodeSse,
   deltas,
+  failureOf,
   fixture,
   type GatewayEvent,
   type JsonObject,
@@ -34,30 +34,21 @@ function said(events: readonly GatewayEvent[]): Record<string, unknown> {
 function checkBlocks(events: readonly GatewayEvent[]): void {
   const open = new Map<number, string>();
   const seen = new Set<number>();
+  const wrong: GatewayEvent[] = [];
   for (const event of events) {
     if (!('block' in event)) continue;
     const [kind = '', step] = event.type.split('-');
     if (step === 'start') {
-      expect(seen.has(event.block), `block ${event.block} starts once`).toBe(false);
+      if (seen.has(event.block)) wrong.push(event);
       seen.add(event.block);
       open.set(event.block, kind);
     } else {
-      const expected = event.type === 'citation' ? 'text' : kind;
-      expect(open.get(event.block), `${event.type} in an open block`).toBe(expected);
+      if (open.get(event.block) !== (event.type === 'citation' ? 'text' : kind)) wrong.push(event);
       if (step === 'end') open.delete(event.block);
     }
   }
+  expect(wrong).toEqual([]);
   expect([...open]).toEqual([]);
-}
-
-function failure(run: () => unknown): GatewayError {
-  try {
-    run();
-  } catch (error) {
-    expect(error).toBeInstanceOf(GatewayError);
-    return error as GatewayError;
-  }
-  throw new Error('did not fail');
 }
 
 const call = (fragments: readonly JsonObject[], finish = 'tool_calls'): Record<string, unknown> => {
@@ -70,6 +61,23 @@ const call = (fragments: readonly JsonObject[], finish = 'tool_calls'): Record<s
   checkBlocks(events);
   return said(events);
 };
+
+const done = (input: string, id: unknown = 'call_1', name = 'f'): JsonObject =>
+  ({ id, name, input }) as JsonObject;
+
+const chunk = (more: JsonObject): { readonly data: string } => ({
+  data: JSON.stringify({ id: 'chatcmpl-1', created: 1, model: 'm', ...more }),
+});
+
+const usage = (output: number): JsonObject => ({
+  prompt_tokens: 5,
+  completion_tokens: output,
+  total_tokens: 5 + output,
+});
+
+const detail = (text: string, index: number): JsonObject => ({
+  reasoning_details: [{ type: 'reasoning.summary', summary: text, index }],
+});
 
 describe('a stream cut anywhere between two reads', () => {
   it.each(fixturesOf('chat-completions', 'streams', '.sse'))('says the same: $name', (file) => {
@@ -101,7 +109,7 @@ describe('an upstream that goes away', () => {
       const frames = parseSse(file.text);
       const finish = frames.findIndex((frame) => /"finish_reason":"/.test(frame.data));
       for (let count = 0; count < finish; count += 1) {
-        const error = failure(() => decodeFrames(frames.slice(0, count)));
+        const error = failureOf(() => decodeFrames(frames.slice(0, count)));
         expect(error).toMatchObject({ code: 'upstream_cut', origin: 'upstream', status: 502 });
       }
     }
@@ -116,7 +124,7 @@ describe('an upstream that goes away', () => {
   it('while one of two answers is open is cut', () => {
     const frames = parseSse(fixture('streams/several-choices.sse'));
     const second = frames.findLastIndex((frame) => frame.data.includes('"length"'));
-    expect(failure(() => decodeFrames(frames.slice(0, second))).code).toBe('upstream_cut');
+    expect(failureOf(() => decodeFrames(frames.slice(0, second))).code).toBe('upstream_cut');
   });
 
   it('with [DONE] but no finish reason has ended naturally', () => {
@@ -129,7 +137,7 @@ describe('an upstream that goes away', () => {
 
 describe('garbage and errors in the stream', () => {
   it.each(['{"id":', 'hello', '"text"', '5', 'null'])('%s is an upstream error', (data) => {
-    expect(failure(() => decoder().frame({ data }))).toMatchObject({
+    expect(failureOf(() => decoder().frame({ data }))).toMatchObject({
       code: 'upstream_error',
       origin: 'upstream',
       status: 502,
@@ -152,11 +160,11 @@ describe('garbage and errors in the stream', () => {
     ],
     ['{"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"error"}]}', 'upstream_error'],
   ])('%s', (data, code) => {
-    expect(failure(() => decoder().frame({ data }))).toMatchObject({ code, origin: 'upstream' });
+    expect(failureOf(() => decoder().frame({ data }))).toMatchObject({ code, origin: 'upstream' });
   });
 
   it('an event named error is one', () => {
-    expect(failure(() => decoder().frame({ event: 'error', data: '{"detail":"It broke"}' })).message).toBe(
+    expect(failureOf(() => decoder().frame({ event: 'error', data: '{"detail":"It broke"}' })).message).toBe(
       'It broke',
     );
   });
@@ -176,16 +184,13 @@ describe('garbage and errors in the stream', () => {
       id: `call_${index}`,
       function: { name: 'f', arguments: '{}' },
     }));
-    expect(failure(() => decodeFrames(deltas([{ tool_calls: many }]))).code).toBe('upstream_error');
+    expect(failureOf(() => decodeFrames(deltas([{ tool_calls: many }]))).code).toBe('upstream_error');
     const data = '{"id":"x","choices":[{"index":99999,"delta":{"content":"a"},"finish_reason":null}]}';
-    expect(failure(() => decoder().frame({ data })).code).toBe('upstream_error');
+    expect(failureOf(() => decoder().frame({ data })).code).toBe('upstream_error');
   });
 });
 
 describe('tool calls as providers write them', () => {
-  const done = (input: string, id: unknown = 'call_1', name = 'f'): JsonObject =>
-    ({ id, name, input }) as JsonObject;
-
   it('without an index', () => {
     const result = call([
       { id: 'call_1', function: { name: 'f', arguments: '' } },
@@ -325,16 +330,7 @@ describe('tool calls as providers write them', () => {
 });
 
 describe('other habits of providers', () => {
-  const chunk = (more: JsonObject): { readonly data: string } => ({
-    data: JSON.stringify({ id: 'chatcmpl-1', created: 1, model: 'm', ...more }),
-  });
-
   it('usage in every chunk: the last one counts', () => {
-    const usage = (output: number): JsonObject => ({
-      prompt_tokens: 5,
-      completion_tokens: output,
-      total_tokens: 5 + output,
-    });
     const events = decodeFrames([
       chunk({ choices: [{ index: 0, delta: { content: 'a' }, finish_reason: null }], usage: usage(1) }),
       chunk({ choices: [{ index: 0, delta: { content: 'b' }, finish_reason: 'stop' }], usage: usage(2) }),
@@ -469,9 +465,6 @@ describe('reasoning as providers write it', () => {
   });
 
   it('another index is another reasoning', () => {
-    const detail = (text: string, index: number): JsonObject => ({
-      reasoning_details: [{ type: 'reasoning.summary', summary: text, index }],
-    });
     const events = decodeFrames(deltas([detail('A', 0), detail('B', 0), detail('C', 1)]));
     checkBlocks(events);
     expect(events.filter((event) => event.type === 'reasoning-start')).toHaveLength(2);

@@ -4,6 +4,14 @@ import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import { readUsage } from '../../../core/formats/chat-completions/usage.ts';
 import { codec, type JsonObject } from './support.ts';
 
+function headers(code: ErrorCode, details = {}): Readonly<Record<string, string>> {
+  return chatCompletions.errorReply(new GatewayError(code, 'x', details), 'r').headers;
+}
+
+function marked(data: string): boolean {
+  return codec.marks.usage.some((mark) => data.includes(mark));
+}
+
 describe('an error before the first byte', () => {
   it.each(Object.keys(errorTable) as ErrorCode[])(
     '%s has the four fields, a string or null as code, and its status',
@@ -51,8 +59,6 @@ describe('an error before the first byte', () => {
   });
 
   it('tells clients when to come back, or not to', () => {
-    const headers = (code: ErrorCode, details = {}): Readonly<Record<string, string>> =>
-      chatCompletions.errorReply(new GatewayError(code, 'x', details), 'r').headers;
     expect(headers('rate_limit_exceeded', { retryAfter: 7 })).toMatchObject({ 'retry-after': '7' });
     expect(headers('rate_limit_exceeded')).toMatchObject({ 'retry-after': '1' });
     expect(headers('insufficient_quota')).toMatchObject({ 'x-should-retry': 'false' });
@@ -146,7 +152,6 @@ describe('usage', () => {
   });
 
   it('that is null is not marked as usage', () => {
-    const marked = (data: string): boolean => codec.marks.usage.some((mark) => data.includes(mark));
     expect(marked('data: {"choices":[],"usage":null}')).toBe(false);
     expect(marked('data: {"choices":[],"usage":{"prompt_tokens":1}}')).toBe(true);
     expect(marked('data: {"choices": [], "usage": {"prompt_tokens": 1}}')).toBe(true);

@@ -45,16 +45,15 @@ describe('a request to a channel of the same format', () => {
     expect(codec.encodeRequest(codec.decodeRequest(body, {}), target()).body).toEqual(body);
   });
 
-  it('says where every piece stood', () => {
-    for (const file of fixturesOf(name, 'requests', '.json')) {
-      const request = codec.decodeRequest(requestOf(file).body, {});
-      for (const message of [...request.system, ...request.messages]) {
-        expect(message.at, file.name).toMatch(/^messages\[\d+\]$/);
-        for (const block of message.content) expect(block.at, file.name).toMatch(/^messages\[\d+\]/);
-      }
-      for (const tool of request.tools)
-        expect(tool.at, file.name).toMatch(/^(tools\[\d+\]|web_search_options)$/);
-    }
+  it.each(fixturesOf(name, 'requests', '.json'))('says where every piece stood: $name', (file) => {
+    const request = codec.decodeRequest(requestOf(file).body, {});
+    const messages = [...request.system, ...request.messages];
+    const blocks = messages.flatMap((message) => message.content);
+    expect(messages.filter(({ at }) => !/^messages\[\d+\]$/.test(at ?? ''))).toEqual([]);
+    expect(blocks.filter(({ at }) => !/^messages\[\d+\]/.test(at ?? ''))).toEqual([]);
+    expect(request.tools.filter(({ at }) => !/^(tools\[\d+\]|web_search_options)$/.test(at ?? ''))).toEqual(
+      [],
+    );
   });
 
   it('keeps a client field that looks like a mark of ours', () => {
@@ -97,11 +96,9 @@ describe('a stream', () => {
     expect(decodeSse(file.text)).toEqual(golden);
   });
 
-  it('tells the same as the whole reply folded from it', () => {
-    for (const file of spoken) {
-      const whole = fold(wireFrames(file.text));
-      expect(encodeWhole(codec.decodeWhole(whole, {})), file.name).toEqual(whole);
-    }
+  it.each(spoken)('tells the same as the whole reply folded from it: $name', (file) => {
+    const whole = fold(wireFrames(file.text));
+    expect(encodeWhole(codec.decodeWhole(whole, {}))).toEqual(whole);
   });
 });
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { GatewayError } from '../../../core/errors.ts';
 import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import type {
   Codec,
@@ -109,23 +110,47 @@ export function wireFrames(text: string): WireFrame[] {
   );
 }
 
-/** A stream of these deltas, with its beginning and its end. */
-export function deltas(list: readonly JsonObject[], finish = 'stop'): Frame[] {
-  const chunk = (delta: JsonObject, word: string | null): Frame => ({
+function chunkOf(delta: JsonObject, finish: string | null): Frame {
+  return {
     data: JSON.stringify({
       id: 'chatcmpl-1',
       object: 'chat.completion.chunk',
       created: 1_760_000_000,
       model: 'm',
-      choices: [{ index: 0, delta, finish_reason: word }],
+      choices: [{ index: 0, delta, finish_reason: finish }],
     }),
-  });
+  };
+}
+
+/** A stream of these deltas, with its beginning and its end. */
+export function deltas(list: readonly JsonObject[], finish = 'stop'): Frame[] {
   return [
-    chunk({ role: 'assistant', content: '', refusal: null }, null),
-    ...list.map((delta) => chunk(delta, null)),
-    chunk({}, finish),
+    chunkOf({ role: 'assistant', content: '', refusal: null }, null),
+    ...list.map((delta) => chunkOf(delta, null)),
+    chunkOf({}, finish),
     { data: '[DONE]' },
   ];
+}
+
+/** The GatewayError that this throws; anything else fails the test. */
+export function failureOf(run: () => unknown): GatewayError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('did not fail');
+}
+
+/** The events with the text of every delta of this type replaced. */
+export function censored(
+  events: readonly GatewayEvent[],
+  type: 'text-delta' | 'reasoning-delta',
+): GatewayEvent[] {
+  const edited: GatewayEvent[] = [];
+  for (const event of events) edited.push(event.type === type ? { ...event, text: '***' } : event);
+  return edited;
 }
 
 export function fixture(path: string): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
-import type { Block, ChatRequest, ChatSettings, Message, Tool } from '../../../core/model/chat.ts';
+import type { Block, ChatRequest, ChatSettings, Message, Source, Tool } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { Reasoning } from '../../../core/model/reasoning.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';
@@ -241,7 +241,7 @@ describe('a conversation of another format', () => {
 });
 
 describe('media of another format', () => {
-  const image = (source: Extract<Block, { type: 'image' }>['source'], more: object = {}): Block => ({
+  const image = (source: Source, more: object = {}): Block => ({
     type: 'image',
     source,
     at: 'messages[0].content[0]',

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
@@ -111,7 +111,7 @@ describe('whatever events come', () => {
         const whole = encodeWhole(events);
         expect(checkLegal([{ json: whole }])).toEqual([]);
         // Texts that interleave stand in another order: only their pieces are the same.
-        expect([...textOf([whole])].sort()).toEqual([...textOf(chunks(encode(events)))].sort());
+        expect([...textOf([whole])].toSorted()).toEqual([...textOf(chunks(encode(events)))].toSorted());
       }),
     );
   });

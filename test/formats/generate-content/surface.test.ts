@@ -1,4 +1,4 @@
-import Router from '@koa/router';
+import { Router } from '@koa/router';
 import { describe, expect, test } from 'vitest';
 import { errorTable, GatewayError, type ErrorCode } from '../../../core/errors.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';

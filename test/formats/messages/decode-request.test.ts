@@ -490,7 +490,7 @@ describe('patch', () => {
   });
 
   it('leaves thinking off where the history forbids it', () => {
-    const body = { ...bodyOf('parallel-tools'), max_tokens: 9000 };
+    const body: JsonObject = { ...bodyOf('parallel-tools'), max_tokens: 9000 };
     const tools = (body.messages as JsonObject[]).slice(0, 3);
     expect(
       chat.patch({ ...body, messages: tools }, { settings: { reasoning: { effort: 'high' } } }, {}).thinking,

@@ -97,7 +97,7 @@ export function context(changes: Partial<ReplyContext> = {}): ReplyContext {
 export function decode(text: string): GatewayEvent[] {
   const decoder = chat.decodeStream?.({});
   if (decoder === undefined) throw new Error('no stream');
-  return [...parseSse(text).flatMap((frame) => [...decoder.frame(frame)]), ...decoder.end()];
+  return [...parseSse(text).flatMap((frame) => decoder.frame(frame)), ...decoder.end()];
 }
 
 export function encoder(changes: Partial<ReplyContext> = {}): StreamEncoder {
@@ -108,7 +108,7 @@ export function encoder(changes: Partial<ReplyContext> = {}): StreamEncoder {
 
 export function framesOf(events: readonly GatewayEvent[], changes: Partial<ReplyContext> = {}): WireFrame[] {
   const made = encoder(changes);
-  return [...events.flatMap((event) => [...made.event(event)]), ...made.end()];
+  return [...events.flatMap((event) => made.event(event)), ...made.end()];
 }
 
 export function fold(frames: readonly WireFrame[]): JsonObject {
@@ -119,10 +119,7 @@ export function fold(frames: readonly WireFrame[]): JsonObject {
 
 /** Frames as a provider sent them. */
 export function wireOf(text: string): WireFrame[] {
-  return parseSse(text).map(({ event, data }) => ({
-    ...(event === undefined ? {} : { event }),
-    json: JSON.parse(data) as JsonObject,
-  }));
+  return parseSse(text).map(({ event = '', data }) => ({ event, json: JSON.parse(data) as JsonObject }));
 }
 
 export function sse(...frames: readonly (JsonObject & { readonly type: string })[]): string {

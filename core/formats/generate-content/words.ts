@@ -1,0 +1,12 @@
+/** Neutral names of what may be lost, as generateContent spells them. */
+export const words: Readonly<Record<string, string>> = {
+  'settings.reasoning': 'generationConfig.thinkingConfig',
+  'settings.reasoning.effort': 'generationConfig.thinkingConfig.thinkingLevel',
+  'settings.reasoning.budget': 'generationConfig.thinkingConfig.thinkingBudget',
+  'settings.reasoning.mode': 'generationConfig.thinkingConfig',
+  'settings.reasoning.show': 'generationConfig.thinkingConfig.includeThoughts',
+  'settings.responseFormat': 'generationConfig.responseMimeType',
+  'settings.responseFormat.type': 'generationConfig.responseMimeType',
+  proof: 'thoughtSignature',
+  schema: 'parameters',
+};

@@ -1,0 +1,204 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { startGatewayIn, type GatewayProcess } from '../core/cli/_process.ts';
+import { operatorFolder } from '../support/operator-folder.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+const home = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The files that a page shows: code whose first line names its path. */
+function filesOn(page: string): Record<string, string> {
+  const text = readFileSync(join(home, page), 'utf8');
+  return Object.fromEntries(
+    [...text.matchAll(/^```ts\n(\/\/ (\S+\.ts)\n[\s\S]*?)^```$/gm)].map(([, code = '', path = '']) => [
+      path,
+      code,
+    ]),
+  );
+}
+
+/** An operator's folder with the files of a page as they stand there, the helpers of this repository's folders, and a config. */
+function folderWith(page: string, config: string): string {
+  const files = filesOn(page);
+  const folder = operatorFolder({ ...files, 'gateway.config.ts': config });
+  for (const path of new Set(Object.keys(files).map((file) => dirname(file)))) {
+    mkdirSync(join(folder, path), { recursive: true });
+    for (const name of readdirSync(join(home, path)))
+      if (name.startsWith('_')) symlinkSync(join(home, path, name), join(folder, path, name));
+  }
+  return folder;
+}
+
+/** What the editor would mark red in a folder. */
+async function typeErrors(folder: string): Promise<string> {
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ extends: join(home, 'tsconfig.json'), include: ['**/*'] }),
+  );
+  const compiler = join(home, 'node_modules/typescript/bin/tsc');
+  const { stdout } = await promisify(execFile)(process.execPath, [compiler, '--noEmit', '-p', folder]).catch(
+    (error: { stdout: string }) => error,
+  );
+  return stdout;
+}
+
+async function chat(
+  { url, key }: Pick<GatewayProcess, 'url' | 'key'>,
+  content: string,
+  more: object = {},
+): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content }], ...more }),
+  });
+}
+
+async function answerOf(response: Response): Promise<string | undefined> {
+  const { choices } = (await response.json()) as { choices: { message: { content: string } }[] };
+  return choices[0]?.message.content;
+}
+
+/** The texts of a stream, put together. */
+async function streamedBy(response: Response): Promise<string> {
+  const lines = (await response.text()).split('\n').filter((line) => line.startsWith('data: {'));
+  const chunks = lines.map(
+    (line) => JSON.parse(line.slice(6)) as { choices: { delta: { content?: string | null } }[] },
+  );
+  return chunks.map(({ choices }) => choices[0]?.delta.content ?? '').join('');
+}
+
+const demo = `import demo from '../../../channels/demo/index.ts';`;
+
+describe('the plugins on the page', () => {
+  test('are what the page says they are', () => {
+    expect(Object.keys(filesOn('plugins/README.md'))).toEqual([
+      'plugins/redact.ts',
+      'plugins/prompt-limit.ts',
+      'plugins/maintenance.ts',
+    ]);
+  });
+
+  test('run by being in the folder, and change nothing until they are told to', async () => {
+    const folder = folderWith(
+      'plugins/README.md',
+      `import { defineConfig } from '#sluice'; ${demo} export default defineConfig({ channels: [demo()] });`,
+    );
+    expect(await typeErrors(folder)).toBe('');
+    const gateway = await startGatewayIn(folder);
+    expect(gateway.stdout()).toMatch(/admit +prompt-limit\n +shape .*redact/);
+    expect(gateway.stdout()).not.toContain('maintenance');
+    expect(await answerOf(await chat(gateway, 'moonshine and more'))).toBe('You said: moonshine and more');
+  });
+
+  test('mask, refuse and answer when the config says so', async () => {
+    const folder = folderWith(
+      'plugins/README.md',
+      `import { defineConfig } from '#sluice';
+       ${demo}
+       import promptLimit from './plugins/prompt-limit.ts';
+       import redact from './plugins/redact.ts';
+       export default defineConfig({
+         plugins: [redact({ words: ['moonshine', 'a.b'] }), promptLimit({ tokens: 100 })],
+         channels: [demo()],
+       });`,
+    );
+    expect(await typeErrors(folder)).toBe('');
+    const gateway = await startGatewayIn(folder);
+    const said = 'Moonshine, not acb, a.b or moon shine 🙂moonshine🙂';
+    const masked = 'You said: *********, not acb, *** or moon shine 🙂*********🙂';
+    expect(await answerOf(await chat(gateway, said))).toBe(masked);
+    expect(await streamedBy(await chat(gateway, said, { stream: true }))).toBe(masked);
+    const refused = await chat(gateway, 'long '.repeat(200));
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({
+      error: { code: 'context_length_exceeded', message: expect.stringMatching(/at most 100/) },
+    });
+    await gateway.wrote(/"plugin":"prompt-limit".*"keyId":"key_/);
+  });
+
+  test('answer without any provider, in every format, streamed and whole', async () => {
+    const folder = folderWith(
+      'plugins/README.md',
+      `import { defineConfig } from '#sluice';
+       import maintenance from './plugins/maintenance.ts';
+       export default defineConfig({ plugins: [maintenance({ message: 'Back at noon.' })] });`,
+    );
+    const gateway = await startGatewayIn(folder);
+    expect(await answerOf(await chat(gateway, 'hello'))).toBe('Back at noon.');
+    expect(await streamedBy(await chat(gateway, 'hello', { stream: true }))).toBe('Back at noon.');
+    const messages = await fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: {
+        'x-api-key': gateway.key,
+        'anthropic-version': '2023-06-01',
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ model: 'x', max_tokens: 10, messages: [{ role: 'user', content: 'hello' }] }),
+    });
+    expect(await messages.json()).toMatchObject({
+      model: 'x',
+      content: [{ type: 'text', text: 'Back at noon.' }],
+      stop_reason: 'end_turn',
+    });
+    const generate = await fetch(`${gateway.url}/v1beta/models/x:generateContent?key=${gateway.key}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hello' }] }] }),
+    });
+    expect(await generate.json()).toMatchObject({
+      candidates: [{ content: { parts: [{ text: 'Back at noon.' }] }, finishReason: 'STOP' }],
+    });
+  });
+});
+
+describe('the channels on the page', () => {
+  test('reach their provider', async () => {
+    const upstream = await startUpstream((_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(
+        JSON.stringify({
+          id: 'chatcmpl-1',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
+          choices: [
+            { index: 0, message: { role: 'assistant', content: 'Hello from there.' }, finish_reason: 'stop' },
+          ],
+          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+        }),
+      );
+    });
+    onTestFinished(() => upstream.close());
+    const paths = Object.keys(filesOn('channels/README.md'));
+    expect(paths.length).toBeGreaterThan(0);
+    const names = paths.map((path) => path.replace(/^channels\/(.*)\.ts$/, '$1'));
+    const folder = folderWith(
+      'channels/README.md',
+      `import { defineConfig } from '#sluice';
+       ${names.map((name) => `import ${name} from './channels/${name}.ts';`).join('\n')}
+       export default defineConfig({
+         channels: [${names.map((name) => `${name}({ key: 'the-key-of-${name}', baseUrl: '${upstream.url}/${name}', models: ['from-${name}'] })`).join(', ')}],
+       });`,
+    );
+    expect(await typeErrors(folder)).toBe('');
+    const gateway = await startGatewayIn(folder);
+    for (const name of names) {
+      // oxlint-disable-next-line no-await-in-loop
+      expect(await answerOf(await chat(gateway, 'hello', { model: `from-${name}` }))).toBe(
+        'Hello from there.',
+      );
+      const seen = upstream.requests.at(-1);
+      expect(seen?.url).toMatch(new RegExp(`^/${name}/.*chat/completions$`));
+      expect(JSON.stringify(seen?.headers)).not.toContain(gateway.key);
+      expect(JSON.parse(seen?.body.toString() ?? '')).toMatchObject({
+        model: `from-${name}`,
+        messages: [{ content: 'hello' }],
+      });
+    }
+  });
+});

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import requestId, { clientRequestId } from '../../plugins/request-id.ts';
+import { answering, handlerOf, testCall, testTools } from './_call.ts';
+
+async function kept(headers: Record<string, string>): Promise<string | undefined> {
+  const { call } = testCall({ headers });
+  const handler = await handlerOf(requestId, testTools().tools);
+  await handler(call, answering());
+  return call.get(clientRequestId);
+}
+
+test("keeps the client's own id for the log", async () => {
+  expect(await kept({ 'x-request-id': 'abc-1' })).toBe('abc-1');
+  expect(await kept({ 'x-client-request-id': 'mine', 'x-request-id': 'a-proxy' })).toBe('mine');
+  expect(await kept({})).toBeUndefined();
+});
+
+test('passes over what is too long, or could write into the log', async () => {
+  expect(await kept({ 'x-request-id': 'a'.repeat(201) })).toBeUndefined();
+  expect(await kept({ 'x-request-id': 'two words' })).toBeUndefined();
+  expect(await kept({ 'x-client-request-id': '', 'x-request-id': 'next' })).toBe('next');
+});
