@@ -6,6 +6,6 @@ export default openaiLike({
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
   traits: {
-    '*': { reasoning: 'openrouter', outputLimitField: 'max_tokens', replaysReasoning: true },
+    '*': { reasoning: 'object', outputLimitField: 'max_tokens', replaysReasoning: true },
   },
 });

@@ -125,14 +125,24 @@ export class Exchange {
     return this.#controller.signal;
   }
 
-  /** The call is over: whatever still waits for it stops. */
+  /** The call is over: whatever still waits for it stops. Every job runs; what the first that failed threw is thrown when all have run. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
     const jobs = this.#jobs;
     this.#jobs = undefined;
-    if (jobs !== undefined) for (const job of jobs) job();
+    let failure: { readonly error: unknown } | undefined;
+    if (jobs !== undefined) {
+      for (const job of jobs) {
+        try {
+          job();
+        } catch (error) {
+          failure ??= { error };
+        }
+      }
+    }
     this.#controller?.abort(ended);
+    if (failure !== undefined) throw failure.error;
   }
 
   onEnd(job: () => void): () => void {

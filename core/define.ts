@@ -67,6 +67,7 @@ export type RouteHandler = (
 /** `content` turns pass-through off, so that every reply comes as decoded events; `usage` makes streams tell their usage. */
 export type Reads = 'nothing' | 'usage' | 'content';
 
+/** What a plugin declares. `definePlugin` carries its types; only `name`, `stage` and `setup` are required. */
 export interface PluginSpec<Schema extends z.ZodType> {
   /** The file's or folder's name. */
   readonly name: string;
@@ -148,6 +149,7 @@ export interface ChannelParts {
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
 }
 
+/** What a channel kind declares. `defineChannel` carries its types; only `name` and `setup` are required. */
 export interface ChannelSpec<Schema extends z.ZodObject> {
   /** The file's name. */
   readonly name: string;

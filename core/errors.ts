@@ -50,6 +50,7 @@ export const errorTable = {
 /** A permanent name of one kind of failure. */
 export type ErrorCode = keyof typeof errorTable;
 
+/** What may be said about a failure beyond its code and sentence. Everything is optional. */
 export interface ErrorDetails {
   /** The field that is wrong, in the client's words: `messages[1].content[0].text`. */
   readonly param?: string;

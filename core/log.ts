@@ -93,7 +93,7 @@ function standardOutput(): DestinationStream {
   const destination = pino.destination({
     dest: 1,
     sync: false,
-    ...(process.stdout.isTTY ? {} : { minLength: 8192, periodicFlush: 250 }),
+    ...(process.stdout.isTTY ? {} : { minLength: 65_536, maxWrite: 131_072, periodicFlush: 250 }),
   });
   process.once('exit', () => destination.flushSync());
   return destination;

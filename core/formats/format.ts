@@ -184,11 +184,13 @@ export interface Codec {
   readonly words?: Readonly<Record<string, string>>;
 }
 
+/** Gathers the events of one reply; `end` gives the body, or throws when there was no reply to speak of. */
 export interface WholeEncoder {
   event(event: GatewayEvent): void;
   end(): JsonObject;
 }
 
+/** Watches one reply for usage; remembers what earlier frames said. */
 export interface UsageTap {
   /** `data` is the text of a frame, or of a whole body. Undefined when it carries no usage. */
   read(data: string): Usage | undefined;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import Koa, { type Context } from 'koa';
 import Router from '@koa/router';
@@ -163,17 +163,16 @@ export function createApp(gateway: Gateway, stores: Stores): App {
         socket.destroy();
         return;
       }
-      const status =
-        error.code === 'HPE_HEADER_OVERFLOW'
-          ? '431 Request Header Fields Too Large'
-          : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-            ? '408 Request Timeout'
-            : '400 Bad Request';
-      const body = JSON.stringify({
-        error: { message: status.slice(4), type: 'invalid_request_error', param: null, code: null },
-      });
+      const refusal = unreadable(error);
+      const open = [...replies].find((reply) => reply.writesTo(socket));
+      if (open !== undefined) {
+        open.breakOff(refusal);
+        return;
+      }
+      const { body } = formatNamed('chat-completions').errorReply(refusal, requestId());
+      const text = JSON.stringify(body);
       socket.end(
-        `HTTP/1.1 ${status}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`,
+        `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
       );
     },
     drain: () => {
@@ -186,6 +185,17 @@ export function createApp(gateway: Gateway, stores: Stores): App {
         );
     },
   };
+}
+
+/** Why Node's parser gave up on a request. */
+function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return new GatewayError('invalid_request', 'The headers of the request are too large.', { status: 431 });
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    return new GatewayError('request_timeout', 'The request was not sent in time.');
+  }
+  return new GatewayError('invalid_request', 'The request is not valid HTTP.');
 }
 
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
 import type { Exchange } from '../call.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
@@ -11,6 +12,7 @@ import { estimateTokens } from '../tokens.ts';
 import { writeNdjson } from './json-frames.ts';
 import { parseSse, sseComment, writeSse } from './sse.ts';
 
+/** What every reply of a gateway shares. */
 export interface ReplyOptions {
   readonly log: Log;
   /** Silence after which something harmless is sent, in milliseconds. */
@@ -103,6 +105,21 @@ export class Reply {
     } catch {
       this.#finish('');
     }
+  }
+
+  /** True when this reply goes over the socket. */
+  writesTo(socket: Duplex): boolean {
+    return this.#response.socket === socket;
+  }
+
+  /** What the client sends is no longer HTTP: it is told so where nothing was sent yet. In the middle of a reply the connection breaks. */
+  breakOff(error: GatewayError): void {
+    if (this.#committed) {
+      this.#response.destroy();
+      return;
+    }
+    this.#response.setHeader('connection', 'close');
+    this.fail(error);
   }
 
   /** Called about once a second: sends a keep-alive when one is due, and gives up on a client that reads nothing. */

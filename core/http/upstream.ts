@@ -25,6 +25,7 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+/** Times for all providers of a gateway. */
 export interface HttpClientOptions {
   /** Longest wait for a connection, in milliseconds. */
   readonly connectTimeout: number;

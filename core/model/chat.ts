@@ -18,6 +18,7 @@ interface Piece {
   readonly cache?: { readonly ttl?: string };
 }
 
+/** Plain text. */
 export interface TextBlock extends Piece {
   readonly type: 'text';
   readonly text: string;
@@ -32,6 +33,7 @@ export interface RefusalBlock extends Piece {
   readonly text: string;
 }
 
+/** An image, a sound, a video or a document. */
 export interface MediaBlock extends Piece {
   readonly type: 'image' | 'audio' | 'video' | 'file';
   readonly source: Source;
@@ -41,6 +43,7 @@ export interface MediaBlock extends Piece {
   readonly detail?: string;
 }
 
+/** The model's thinking, with the proof that must come back unchanged. */
 export interface ReasoningBlock extends Piece {
   readonly type: 'reasoning';
   /** Empty when the provider hides it (`proof.kind` is then `encrypted`, or the text was omitted). */
@@ -48,6 +51,7 @@ export interface ReasoningBlock extends Piece {
   readonly proof?: Proof;
 }
 
+/** A call the model makes. */
 export interface ToolCallBlock extends Piece {
   readonly type: 'tool-call';
   readonly id: string;
@@ -59,6 +63,7 @@ export interface ToolCallBlock extends Piece {
   readonly proof?: Proof;
 }
 
+/** What a call gave. */
 export interface ToolResultBlock extends Piece {
   readonly type: 'tool-result';
   /** The id of the call that it answers. */
@@ -100,6 +105,7 @@ export interface Message extends Piece {
   readonly plain?: boolean;
 }
 
+/** Something the model may use: a function of the client, or a service of the provider. */
 export type Tool =
   | (Piece & {
       readonly type: 'function';
@@ -128,12 +134,14 @@ export type Tool =
       readonly value: JsonObject;
     });
 
+/** Whether the model must use a tool, and which. */
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
   | { readonly type: 'tool'; readonly name: string }
   /** Only these tools; `mode` says whether one must be called. */
   | { readonly type: 'allowed'; readonly mode: 'auto' | 'required'; readonly names: readonly string[] };
 
+/** The shape the answer must have. `schema` is a JSON Schema, given with `json-schema` only. */
 export interface ResponseFormat {
   readonly type: 'text' | 'json' | 'json-schema';
   readonly name?: string;

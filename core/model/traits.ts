@@ -5,9 +5,9 @@
 export interface ModelTraits {
   /**
    * How reasoning is asked for. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`;
-   * chat completions: `effort` (official), `thinking` (DeepSeek's switch), `openrouter` (a `reasoning` object), `none` (not at all).
+   * chat completions: `effort` (official), `thinking` (DeepSeek's switch), `object` (a `reasoning` object), `none` (not at all).
    */
-  readonly reasoning?: 'adaptive' | 'budget' | 'level' | 'effort' | 'thinking' | 'openrouter' | 'none';
+  readonly reasoning?: 'adaptive' | 'budget' | 'level' | 'effort' | 'thinking' | 'object' | 'none';
   /** Efforts that the model takes; others are moved to the nearest lower one, else the lowest. */
   readonly efforts?: readonly string[];
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */

@@ -8,6 +8,7 @@ import { startWithEvents } from '../operators.ts';
 import type { Catalog } from './catalog.ts';
 import type { Target } from './target.ts';
 
+/** What the choice of a channel works with. */
 export interface AttemptsOptions {
   readonly catalog: Catalog;
   readonly notices: Notices;
@@ -77,7 +78,7 @@ export const sendToChannel: Next = async (call) => {
   const { target } = call;
   const { upstream } = call.edits;
   if (target === undefined || upstream === undefined) {
-    throw new Error('No plugin of the translate stage made a request for the channel: is "translation" off?');
+    throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
   }
   const answer = await target.channel.open(call, upstream);
   return new Observable<GatewayEvent>((subscriber) => {

@@ -40,9 +40,9 @@ const preparedFor = new WeakMap<DatabaseSync, Statements>();
  *
  * Every operation runs to its end before it returns its promise, and every failure rejects that promise.
  * An expired entry is never returned; `deleteExpired` removes those that nobody asks for.
+ *
+ * The members left out are typed loosely by Keyv (any stored form, `setMany` as void); here they have their true types.
  */
-// The members left out are typed loosely by Keyv (they return any stored form, `setMany` returns nothing while Keyv
-// hands its result on as booleans). Here they have their true types.
 export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 'setMany'> {
   /** Set by Keyv. Without one the entries are in a namespace of their own, not in all of them. */
   namespace: string | undefined;

@@ -20,6 +20,7 @@ import { undoSpelling } from './undo-spelling.ts';
 /** Largest whole reply that is held for decoding, in bytes. */
 const wholeLimit = 256 * 1024 * 1024;
 
+/** What is known of the answer before it comes. */
 export interface DecodeOptions {
   readonly codec: Codec;
   readonly traits: ModelTraits;

@@ -8,5 +8,5 @@ channelSuite(openrouter, {
   url: '/chat/completions',
   credentials: { authorization: 'Bearer KEY' },
   baseUrl: 'https://openrouter.ai/api/v1',
-  models: { 'anthropic/claude-opus-5': { reasoning: 'openrouter', outputLimitField: 'max_tokens' } },
+  models: { 'anthropic/claude-opus-5': { reasoning: 'object', outputLimitField: 'max_tokens' } },
 });

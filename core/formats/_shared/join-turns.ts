@@ -1,16 +1,23 @@
-import type { Block, Message, ReasoningBlock, TextBlock } from '../../model/chat.ts';
+import type { Block, ChatRequest, Message, ReasoningBlock, TextBlock } from '../../model/chat.ts';
+
+/** Formats whose streams are whole replies in pieces: their clients send back what they got, piece by piece. */
+const piecewise: ReadonlySet<string> = new Set(['generate-content']);
 
 /**
- * A history in which the pieces of a stream are what they were before it was cut: some clients keep every chunk as a part, or as a message,
- * of its own. Neighbouring assistant messages become one turn, neighbouring reasoning becomes one block with the proof that stands on its
- * last piece. For encoders whose format has no such pieces; what a client of the same format wrote is left alone.
+ * A request's history in which the pieces of a stream are what they were before it was cut. Clients of some formats keep every chunk as a
+ * part, or as a message, of its own: their neighbouring assistant messages become one turn, and neighbouring reasoning becomes one block
+ * with the proof that stands on its last piece. For encoders of another format.
  */
-export function joinedTurns(messages: readonly Message[]): readonly Message[] {
-  const joined: Message[] = [];
+export function joinedTurns({ format, messages }: ChatRequest): readonly Message[] {
+  return piecewise.has(format) ? joined(messages) : messages;
+}
+
+function joined(messages: readonly Message[]): readonly Message[] {
+  const turns: Message[] = [];
   for (const message of messages) {
-    const last = joined.at(-1);
+    const last = turns.at(-1);
     if (last === undefined || !isPiece(last) || !isPiece(message)) {
-      joined.push(
+      turns.push(
         message.role === 'assistant'
           ? { ...message, content: joinedBlocks(message.content, inside) }
           : message,
@@ -19,9 +26,9 @@ export function joinedTurns(messages: readonly Message[]): readonly Message[] {
     }
     const { plain: _, ...turn } = last;
     const more = joinedBlocks(message.content, inside);
-    joined[joined.length - 1] = { ...turn, content: joinedBlocks([...last.content, ...more], across) };
+    turns[turns.length - 1] = { ...turn, content: joinedBlocks([...last.content, ...more], across) };
   }
-  return joined;
+  return turns;
 }
 
 /** An assistant message with nothing of its own that a joined one would lose. */
@@ -36,14 +43,14 @@ const inside: Joins = (before, after) => before.text.trim() === '' || after.text
 const across: Joins = () => true;
 
 function joinedBlocks(blocks: readonly Block[], joins: Joins): readonly Block[] {
-  const joined: Block[] = [];
+  const kept: Block[] = [];
   for (const block of blocks) {
-    const last = joined.at(-1);
+    const last = kept.at(-1);
     const whole = last === undefined ? undefined : joinedPair(last, block, joins);
-    if (whole === undefined) joined.push(block);
-    else joined[joined.length - 1] = whole;
+    if (whole === undefined) kept.push(block);
+    else kept[kept.length - 1] = whole;
   }
-  return joined.length === blocks.length ? blocks : joined;
+  return kept.length === blocks.length ? blocks : kept;
 }
 
 function joinedPair(before: Block, after: Block, joins: Joins): Block | undefined {

@@ -48,6 +48,7 @@ const subsetFormats: Readonly<Record<string, readonly string[]>> = {
   integer: ['int32', 'int64'],
 };
 
+/** How a schema is cut down to the subset. */
 export interface SubsetOptions {
   /** Called with the path of every keyword that was left out: `properties.when.format`. */
   readonly drop: (path: string) => void;

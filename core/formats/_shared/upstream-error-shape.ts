@@ -10,6 +10,8 @@ export interface ErrorShape {
   /** The HTTP status that the body states. */
   readonly status?: number;
   readonly param?: string;
+  /** `error.details.error_code`: what clients of the messages format act upon. */
+  readonly errorCode?: string;
   /** Seconds, from `RetryInfo`. */
   readonly retryDelay?: number;
 }
@@ -93,9 +95,15 @@ function readEnvelope(body: JsonObject, error: JsonObject, depth: number): Error
     message: inner?.message || sentence(error.message) || sentence(error.detail) || '',
     words: [...words(error.type, error.code, error.status, code, ...reasons), ...(inner?.words ?? [])],
     ...(isString(error.param) && error.param !== '' ? { param: error.param } : {}),
+    ...errorCodeIn(error.details),
     ...statusIn(error.code, error.status, error.status_code, error.http_code, body.status, inner?.status),
     ...(retryDelay === undefined ? {} : { retryDelay }),
   };
+}
+
+function errorCodeIn(details: JsonValue | undefined): { readonly errorCode?: string } {
+  const code = isObject(details) ? details.error_code : undefined;
+  return isString(code) && /^[a-z0-9_]{1,64}$/.test(code) ? { errorCode: code } : {};
 }
 
 function shapeOf(body: JsonObject, error: JsonObject): ErrorShape['shape'] {

@@ -5,6 +5,7 @@ import { readErrorShape, type ErrorShape } from './upstream-error-shape.ts';
 /** What went wrong at the upstream, in terms of what the gateway does about it. */
 export type UpstreamFault =
   | 'bad-request'
+  | 'conversation'
   | 'context-length'
   | 'content-policy'
   | 'too-large'
@@ -40,6 +41,12 @@ interface Answer {
 /** Upstream fault → what the client sees. The client's own key is fine when the channel's is not: never a 401, 402, 403 or 404. */
 const answers: Readonly<Record<UpstreamFault, Answer>> = {
   'bad-request': { code: 'invalid_request', message: 'The upstream refused the request.', retryable: false },
+  // What the provider remembers of the conversation is not what the client thinks: it knows what to do, when it is told.
+  conversation: {
+    code: 'invalid_request',
+    message: 'The upstream cannot go on with this conversation.',
+    retryable: false,
+  },
   'context-length': {
     code: 'context_length_exceeded',
     message: 'The request is longer than the context of the model.',
@@ -202,6 +209,7 @@ export function upstreamError(status: number, body: string, headers: Headers = {
   const shape = readErrorShape(body);
   const fault = faultOf(status, shape);
   const answer = answers[fault];
+  const told = fault === 'conversation' ? conversationAnswer(status, shape) : {};
   const message = redact(shape.message);
   const cause: UpstreamFailure = { fault, status, message };
   const retryAfter =
@@ -214,14 +222,33 @@ export function upstreamError(status: number, body: string, headers: Headers = {
     cause,
     ...(retryAfter === undefined ? {} : { retryAfter }),
     ...(shape.param !== undefined && fault === 'bad-request' ? { param: redact(shape.param) } : {}),
+    ...(shape.errorCode !== undefined && (fault === 'bad-request' || fault === 'conversation')
+      ? { details: { error_code: shape.errorCode } }
+      : {}),
+    ...(told.status === undefined ? {} : { status: told.status }),
   };
-  return new GatewayError(answer.code, answer.hide || message === '' ? answer.message : message, details);
+  return new GatewayError(
+    told.code ?? answer.code,
+    answer.hide || message === '' ? answer.message : message,
+    details,
+  );
+}
+
+/** The statuses of a lost thread (404) and of one that is busy (409) are the message: clients send everything again, or later. */
+function conversationAnswer(
+  status: number,
+  shape: ErrorShape,
+): { readonly code?: ErrorCode; readonly status?: number } {
+  const stated = status >= 400 ? status : shape.status;
+  if (stated === 404) return { code: 'not_found', status: stated };
+  return stated === 409 ? { code: 'conflict', status: stated } : {};
 }
 
 function faultOf(status: number, shape: ErrorShape): UpstreamFault {
   const text = shape.message.slice(0, 4000).toLowerCase();
   const word = wordsOf.find(([, words]) => shape.words.some((candidate) => words.has(candidate)))?.[0];
   const stated = status >= 400 ? status : shape.status;
+  if (stated !== undefined && stated < 500 && shape.errorCode?.startsWith('thread_')) return 'conversation';
   // A request too long or too bold is the client's to mend, under whatever 4xx (or inside a 200) it is told.
   if (stated === undefined || stated < 500) {
     if (word === 'context-length' || contextTexts.some((part) => text.includes(part)))

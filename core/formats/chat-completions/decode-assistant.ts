@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { decodeContent } from './decode-parts.ts';
 import { Leftovers } from './extra.ts';
-import { detailEntries, googleSignature, readDetail } from './reasoning-details.ts';
+import { detailEntries, extraContentSignature, readDetail } from './reasoning-details.ts';
 import { formatName, sameJson } from './wire.ts';
 
 const messageFields = new Set(
@@ -99,7 +99,7 @@ function decodeCall(call: JsonValue, at: string): Block {
     };
   }
   const left = new Leftovers();
-  const proof = googleSignature(call);
+  const proof = extraContentSignature(call);
   if (proof !== undefined && sameJson(call.extra_content, { google: { thought_signature: proof.value } })) {
     left.take(call, signedCallFields).put('$extra_content', call.extra_content ?? null);
   } else left.take(call, callFields);

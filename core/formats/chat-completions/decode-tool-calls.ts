@@ -6,7 +6,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import { Leftovers } from './extra.ts';
-import { googleSignature, readDetail } from './reasoning-details.ts';
+import { extraContentSignature, readDetail } from './reasoning-details.ts';
 import { formatName } from './wire.ts';
 
 const callFields = new Set(['index', 'id', 'type', 'function', 'custom']);
@@ -109,7 +109,7 @@ export class ToolCalls {
       throw new GatewayError('upstream_error', 'The upstream continued a tool call that had ended.', {
         origin: 'upstream',
       });
-    call.proof ??= googleSignature(fragment);
+    call.proof ??= extraContentSignature(fragment);
     const input = textOf(custom ? inner.input : inner.arguments);
     const left = new Leftovers()
       .take(fragment, call.started ? laterFields : callFields, 'call.')

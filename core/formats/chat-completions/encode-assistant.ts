@@ -111,7 +111,7 @@ function bringsProof(block: ToolCallBlock): boolean {
 
 /** OpenRouter takes proofs of several makers back, each tagged with its maker. */
 function takesProof(proof: Proof, scope: Scope): boolean {
-  return scope.target.traits.reasoning === 'openrouter' && isTagged(proof);
+  return scope.target.traits.reasoning === 'object' && isTagged(proof);
 }
 
 /**

@@ -16,7 +16,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
     const instructions = writeSystem(message, scope);
     if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
   }
-  for (const message of scope.foreign ? joinedTurns(request.messages) : request.messages) {
+  for (const message of scope.foreign ? joinedTurns(request) : request.messages) {
     if (message.cache !== undefined) loseField(message, 'cache', scope);
     loseForeign(message.extra, formatName, message.at, scope.target.lose);
     wire.push(...writeMessage(message, scope));

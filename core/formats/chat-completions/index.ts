@@ -4,7 +4,6 @@ import { errorReply, replyHeaders } from './errors.ts';
 import { models } from './models.ts';
 import { formatName } from './wire.ts';
 
-/** The chat completions format. Its model list has no route here: which format `/v1/models` answers in is for the headers to say. */
 const chatCompletions: Format = {
   name: formatName,
   routes: [{ method: 'POST', path: '/v1/chat/completions', operation: 'chat' }],
@@ -14,6 +13,7 @@ const chatCompletions: Format = {
   models,
 };
 
+/** The chat completions format. Its model list has no route here: which format `/v1/models` answers in is for the headers to say. */
 export default chatCompletions;
 
 export { checkSampling } from './validate.ts';

@@ -74,7 +74,7 @@ export function writeDetail(
 }
 
 /** The signature that Google's endpoint of this dialect hangs on a tool call. */
-export function googleSignature(call: JsonObject): Proof | undefined {
+export function extraContentSignature(call: JsonObject): Proof | undefined {
   const google = isObject(call.extra_content) ? call.extra_content.google : undefined;
   const value = isObject(google) ? google.thought_signature : undefined;
   return typeof value === 'string' && value !== ''

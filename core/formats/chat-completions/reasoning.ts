@@ -13,7 +13,7 @@ import type { MutableObject } from '../_shared/settings.ts';
 import type { Leftovers } from './extra.ts';
 import { sameJson } from './wire.ts';
 
-type Style = 'effort' | 'thinking' | 'openrouter' | 'none';
+type Style = 'effort' | 'thinking' | 'object' | 'none';
 type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 
 /** The fields in which providers of this dialect ask for reasoning. */
@@ -101,7 +101,7 @@ function only(object: JsonObject, members: ReadonlySet<string>): JsonObject {
 const styleFields: Readonly<Record<Style, readonly string[]>> = {
   effort: ['reasoning_effort'],
   thinking: ['thinking', 'reasoning_effort'],
-  openrouter: ['reasoning'],
+  object: ['reasoning'],
   none: [],
 };
 
@@ -127,9 +127,7 @@ function asJson(reasoning: Reasoning | undefined): JsonValue {
 /** How this model is asked for reasoning. */
 export function styleOf(traits: ModelTraits): Style {
   const { reasoning } = traits;
-  return reasoning === 'thinking' || reasoning === 'openrouter' || reasoning === 'none'
-    ? reasoning
-    : 'effort';
+  return reasoning === 'thinking' || reasoning === 'object' || reasoning === 'none' ? reasoning : 'effort';
 }
 
 /** Writes the wish in the words that the model's traits name. What they cannot say is reported. */
@@ -144,7 +142,7 @@ export function writeReasoning(
     lose('settings.reasoning');
     return;
   }
-  if (style === 'openrouter') writeObject(wanted, traits, body, lose);
+  if (style === 'object') writeObject(wanted, traits, body, lose);
   else writeEffort(wanted, traits, style, body, lose);
 }
 

@@ -6,7 +6,6 @@ import { models } from './models.ts';
 import { routes } from './routes.ts';
 import { name } from './wire.ts';
 
-/** The generateContent format: `/v1beta/models/{model}:generateContent`, its stream, its counts and its model list. */
 const generateContent: Format = {
   name,
   routes,
@@ -16,4 +15,5 @@ const generateContent: Format = {
   models,
 };
 
+/** The generateContent format: `/v1beta/models/{model}:generateContent`, its stream, its counts and its model list. */
 export default generateContent;

@@ -35,6 +35,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
 /** Words of the display that `includeThoughts` says just as well. */
 const plainDisplays: ReadonlySet<string> = new Set(['auto', 'summarized', 'omitted']);
 
+/** What was asked of the reasoning, and of which model. */
 export interface ReasoningWish {
   readonly reasoning: Reasoning;
   readonly traits: ModelTraits;

@@ -10,7 +10,7 @@ import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
 import { configFields, official, pick, thinkingFields } from './wire.ts';
 
-/** Settings that mean the same here and in the neutral request. The provider checks the ranges that `spec.md` leaves open. */
+/** Settings that mean the same here and in the neutral request. The provider checks the ranges that have no limit here. */
 export const rows: readonly SettingRow[] = [
   { name: 'maxOutput', path: 'generationConfig.maxOutputTokens', kind: 'integer', min: 1 },
   { name: 'temperature', path: 'generationConfig.temperature', kind: 'number' },

@@ -19,6 +19,7 @@ function fields(...names: readonly string[]): Fields {
   return { known: new Set(names), snake };
 }
 
+/** Fields of a request. */
 export const requestFields = fields(
   'model',
   'contents',
@@ -33,6 +34,7 @@ export const requestFields = fields(
   'serviceTier',
   'continuationToken',
 );
+/** Fields of `generationConfig`. */
 export const configFields = fields(
   'temperature',
   'topP',
@@ -62,7 +64,9 @@ export const configFields = fields(
   'translationConfig',
   'responseFormat',
 );
+/** Fields of `thinkingConfig`. */
 export const thinkingFields = fields('includeThoughts', 'thinkingBudget', 'thinkingLevel');
+/** Fields of a content. */
 export const contentFields = fields('role', 'parts');
 
 /** Fields of a part that hold its data: exactly one of them in a legal part. */
@@ -88,11 +92,17 @@ export const metaFields = [
   'mediaProcessing',
   'speechMetadata',
 ] as const;
+/** Fields of a part. */
 export const partFields = fields(...dataFields, ...metaFields);
+/** Fields of `inlineData`. */
 export const inlineFields = fields('mimeType', 'data', 'displayName');
+/** Fields of `fileData`. */
 export const fileFields = fields('mimeType', 'fileUri', 'displayName');
+/** Fields of `functionCall`. */
 export const callFields = fields('id', 'name', 'args', 'partialArgs', 'willContinue');
+/** Fields of `functionResponse`. */
 export const resultFields = fields('id', 'name', 'response', 'parts', 'scheduling', 'willContinue');
+/** Fields of a tools entry, one for each kind of tool. */
 export const toolFields = fields(
   'functionDeclarations',
   'googleSearch',
@@ -107,6 +117,7 @@ export const toolFields = fields(
   'exaAiSearch',
   'parallelAiSearch',
 );
+/** Fields of a function declaration. */
 export const declarationFields = fields(
   'name',
   'description',
@@ -116,12 +127,15 @@ export const declarationFields = fields(
   'responseJsonSchema',
   'behavior',
 );
+/** Fields of `toolConfig`. */
 export const toolConfigFields = fields(
   'functionCallingConfig',
   'retrievalConfig',
   'includeServerSideToolInvocations',
 );
+/** Fields of `functionCallingConfig`. */
 export const callingFields = fields('mode', 'allowedFunctionNames', 'streamFunctionCallArguments');
+/** Fields of a countTokens request. */
 export const countFields = fields('contents', 'generateContentRequest');
 
 /** The object with its known fields in camelCase; the same object when nothing was spelled otherwise. */

@@ -22,7 +22,7 @@ export function encodeHistory(request: ChatRequest, writing: Writing): EncodedHi
   if (writing.native) return nativeHistory(request, writing);
   const system = encodeSystem(request.system, writing);
   const turns = orderTurns(
-    joinedTurns(request.messages).map((message) => turnOf(message, writing)),
+    joinedTurns(request).map((message) => turnOf(message, writing)),
     writing,
   );
   if (turns.length > 0) return { ...(system === undefined ? {} : { system }), messages: turns.map(wireOf) };

@@ -48,6 +48,38 @@ describe('the status that a client sees', () => {
   });
 });
 
+describe('a thread that the provider does not keep', () => {
+  const refused = (status: number, code: string): ReturnType<typeof upstreamError> =>
+    upstreamError(
+      status,
+      JSON.stringify({
+        type: 'error',
+        error: { type: 'x', message: 'No thread.', details: { error_code: code } },
+      }),
+    );
+
+  it.each([
+    [400, 'thread_unsupported_request', 'invalid_request'],
+    [404, 'thread_not_found', 'not_found'],
+    [409, 'thread_continue_in_flight', 'conflict'],
+  ])(
+    'is told with its status %i and its code %s, because the client knows what to do',
+    (status, told, code) => {
+      expect(refused(status, told)).toMatchObject({
+        status,
+        code,
+        details: { error_code: told },
+        message: 'No thread.',
+        retryable: false,
+      });
+    },
+  );
+
+  it('is no excuse for any other 404', () => {
+    expect(refused(404, 'model_not_found')).toMatchObject({ status: 503, code: 'no_available_channel' });
+  });
+});
+
 describe('the shapes of error bodies', () => {
   it.each([
     ['chat', chat('Bad colour.', 'invalid_value')],

@@ -189,7 +189,7 @@ describe('edits of a pass-through', () => {
     });
     expect(
       codec.patch({ ...body, reasoning: { effort: 'high', x: 1, exclude: true } }, wish, {
-        reasoning: 'openrouter',
+        reasoning: 'object',
       }),
     ).toEqual({
       ...body,

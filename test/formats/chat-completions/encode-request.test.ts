@@ -241,7 +241,7 @@ describe('a conversation that came in another format', () => {
     const replayed = encode({ messages: turns }, { replaysReasoning: true });
     expect((replayed.body.messages as readonly JsonObject[])[1]).toMatchObject({ reasoning_content: 'Hm.' });
     expect(replayed.losses).toEqual(['messages[1].content[0].proof']);
-    const tagged = encode({ messages: turns }, { reasoning: 'openrouter' });
+    const tagged = encode({ messages: turns }, { reasoning: 'object' });
     expect((tagged.body.messages as readonly JsonObject[])[1]).toMatchObject({
       reasoning_details: [
         { type: 'reasoning.text', text: 'Hm.', signature: 'c2ln', format: 'anthropic-claude-v1', index: 0 },
@@ -537,13 +537,13 @@ describe('reasoning is asked for in the words of the model', () => {
     ],
     [
       { effort: 'low', show: false },
-      { reasoning: 'openrouter' },
+      { reasoning: 'object' },
       { reasoning: { effort: 'low', exclude: true } },
       [],
     ],
-    [{ budget: 5000 }, { reasoning: 'openrouter' }, { reasoning: { max_tokens: 5000 } }, []],
-    [{ mode: 'off' }, { reasoning: 'openrouter' }, { reasoning: { enabled: false } }, []],
-    [{ mode: 'adaptive' }, { reasoning: 'openrouter' }, { reasoning: { enabled: true } }, []],
+    [{ budget: 5000 }, { reasoning: 'object' }, { reasoning: { max_tokens: 5000 } }, []],
+    [{ mode: 'off' }, { reasoning: 'object' }, { reasoning: { enabled: false } }, []],
+    [{ mode: 'adaptive' }, { reasoning: 'object' }, { reasoning: { enabled: true } }, []],
     [{ effort: 'low' }, { reasoning: 'none' }, {}, ['settings.reasoning']],
   ])('%j with %j', (reasoning, traits, expected, lost) => {
     const { body, losses } = encode({ settings: { reasoning } }, traits);
@@ -562,7 +562,7 @@ describe('reasoning is asked for in the words of the model', () => {
     const request = codec.decodeRequest(body, {});
     expect(codec.encodeRequest(request, target()).body).toEqual(body);
     expect(codec.encodeRequest(request, target({ traits: { reasoning: 'thinking' } })).body).toEqual(body);
-    expect(codec.encodeRequest(request, target({ traits: { reasoning: 'openrouter' } })).body).toEqual({
+    expect(codec.encodeRequest(request, target({ traits: { reasoning: 'object' } })).body).toEqual({
       model: 'm',
       messages: body.messages,
       reasoning: { effort: 'high' },

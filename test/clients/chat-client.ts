@@ -1,0 +1,204 @@
+import type OpenAI from 'openai';
+import { zodResponseFormat } from 'openai/helpers/zod';
+import {
+  citySchema,
+  resultOf,
+  spoiled,
+  type Ask,
+  type Client,
+  type Said,
+  type Spoil,
+  type ToolSpec,
+} from './conversation.ts';
+
+type ChatMessage = OpenAI.Chat.Completions.ChatCompletionMessageParam;
+
+/** What providers of this dialect add for reasoning, and clients send back. */
+interface ChatReasoning {
+  reasoning_content?: string | null;
+  reasoning_details?: ChatDetail[];
+}
+interface ChatDetail {
+  type: string;
+  index?: number;
+  text?: string;
+  signature?: string | null;
+  data?: string;
+  [other: string]: unknown;
+}
+
+const settings = (ask: Ask) => ({
+  model: ask.model,
+  ...(ask.maxTokens === undefined ? {} : { max_completion_tokens: ask.maxTokens }),
+  ...(ask.stop === undefined ? {} : { stop: [...ask.stop] }),
+  ...(ask.thinking ? { reasoning_effort: 'high' as const } : {}),
+});
+const messages = (ask: Ask): ChatMessage[] => [
+  ...(ask.system === undefined ? [] : [{ role: 'system' as const, content: ask.system }]),
+  ...(ask.history ?? []).map(({ role, text }): ChatMessage => ({ role, content: text })),
+  {
+    role: 'user',
+    content:
+      ask.image === undefined
+        ? ask.text
+        : [
+            { type: 'text', text: ask.text },
+            { type: 'image_url', image_url: { url: `data:image/png;base64,${ask.image}` } },
+          ],
+  },
+];
+const said = (completion: OpenAI.Chat.Completions.ChatCompletion, thinking: string, pieces: number): Said => {
+  const [choice] = completion.choices;
+  const { usage } = completion;
+  return {
+    text: choice?.message.content ?? '',
+    thinking,
+    model: completion.model,
+    stop: choice?.finish_reason,
+    pieces,
+    tokens: {
+      input: usage?.prompt_tokens ?? Number.NaN,
+      output: usage?.completion_tokens ?? Number.NaN,
+      reasoning: usage?.completion_tokens_details?.reasoning_tokens ?? 0,
+      cacheRead: usage?.prompt_tokens_details?.cached_tokens ?? 0,
+    },
+  };
+};
+const functionTools = (tools: readonly ToolSpec[]) =>
+  tools.map(({ name, description, schema }) => ({
+    type: 'function' as const,
+    function: { name, description, parameters: { ...schema } },
+  }));
+
+/** The `openai` SDK: create, the stream helper, runTools, parse. */
+export function chatClient(client: OpenAI): Client {
+  /** One answer; the message as a client that keeps everything would send it back. */
+  const turn = async (
+    body: ReturnType<typeof settings> & { messages: ChatMessage[]; tools?: ReturnType<typeof functionTools> },
+    stream: boolean,
+  ): Promise<{ said: Said; message: OpenAI.Chat.Completions.ChatCompletionMessage & ChatReasoning }> => {
+    if (!stream) {
+      const completion = await client.chat.completions.create(body);
+      const message = completion.choices[0]?.message as OpenAI.Chat.Completions.ChatCompletionMessage &
+        ChatReasoning;
+      return { said: said(completion, message.reasoning_content ?? '', 1), message };
+    }
+    const running = client.chat.completions.stream({ ...body, stream_options: { include_usage: true } });
+    let pieces = 0;
+    let thinking = '';
+    const details: ChatDetail[] = [];
+    running.on('content', () => {
+      pieces += 1;
+    });
+    running.on('chunk', (chunk) => {
+      const delta = chunk.choices[0]?.delta as ChatReasoning | undefined;
+      thinking += delta?.reasoning_content ?? '';
+      for (const detail of delta?.reasoning_details ?? []) gather(details, detail);
+    });
+    const completion = await running.finalChatCompletion();
+    const { role, content, tool_calls, refusal } = completion.choices[0]?.message ?? {
+      role: 'assistant',
+      content: null,
+      refusal: null,
+    };
+    return {
+      said: said(completion, thinking, pieces),
+      message: {
+        role,
+        content,
+        refusal,
+        ...(tool_calls === undefined ? {} : { tool_calls }),
+        ...(thinking === '' ? {} : { reasoning_content: thinking }),
+        ...(details.length === 0 ? {} : { reasoning_details: details }),
+      },
+    };
+  };
+
+  return {
+    format: 'chat-completions',
+    words: { done: 'stop', length: 'length', tools: 'tool_calls' },
+    whole: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, false)).said,
+    stream: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, true)).said,
+    async loop(ask, { tools, stream, spoil }) {
+      const body = { ...settings(ask), messages: messages(ask), tools: functionTools(tools) };
+      const first = await turn(body, stream);
+      const calls = (first.message.tool_calls ?? []).filter((call) => call.type === 'function');
+      const results = calls.map(({ id, function: { name } }): ChatMessage => ({
+        role: 'tool',
+        tool_call_id: id,
+        content: resultOf(tools, name),
+      }));
+      const kept = spoil === undefined ? first.message : spoilChat(first.message, spoil);
+      const last = await turn(
+        { ...body, messages: [...body.messages, kept as ChatMessage, ...results] },
+        stream,
+      );
+      return {
+        calls: calls.map(({ id, function: { name, arguments: input } }) => ({
+          id,
+          name,
+          input: JSON.parse(input) as unknown,
+        })),
+        stop: first.said.stop,
+        thinking: first.said.thinking,
+        final: last.said,
+      };
+    },
+    async runner(ask, tools) {
+      const runner = client.chat.completions.runTools({
+        ...settings(ask),
+        messages: messages(ask),
+        tools: tools.map(({ name, description, schema, result }) => ({
+          type: 'function' as const,
+          function: { name, description, parameters: { ...schema }, function: () => result },
+        })),
+      });
+      return (await runner.finalContent()) ?? '';
+    },
+    async structured(ask) {
+      const completion = await client.chat.completions.parse({
+        ...settings(ask),
+        messages: messages(ask),
+        response_format: zodResponseFormat(citySchema, 'city'),
+      });
+      return completion.choices[0]?.message.parsed;
+    },
+  };
+}
+
+/** Details of a stream belong together by index and type; their texts are pieces. */
+function gather(details: ChatDetail[], piece: ChatDetail): void {
+  const known = details.find(({ index, type }) => index === piece.index && type === piece.type);
+  if (known === undefined) {
+    details.push({ ...piece });
+    return;
+  }
+  const text = (known.text ?? '') + (piece.text ?? '');
+  const data = (known.data ?? '') + (piece.data ?? '');
+  Object.assign(
+    known,
+    piece,
+    known.text === undefined && piece.text === undefined ? {} : { text },
+    data === '' ? {} : { data },
+  );
+}
+
+function spoilChat<M extends ChatReasoning>(message: M, what: Spoil): M {
+  if (what === 'forget') {
+    const { reasoning_content: _content, reasoning_details: _details, ...kept } = message;
+    return kept as M;
+  }
+  const reasoning_details = structuredClone(message.reasoning_details ?? []);
+  for (const detail of reasoning_details) {
+    if (what === 'words' && detail.text !== undefined) detail.text += '!';
+    if (what === 'proof' && detail.signature) detail.signature = spoiled(detail.signature);
+    if (what === 'proof' && detail.data !== undefined) detail.data = spoiled(detail.data);
+  }
+  return {
+    ...message,
+    ...(message.reasoning_details === undefined ? {} : { reasoning_details }),
+    ...(what === 'words' && message.reasoning_content
+      ? { reasoning_content: `${message.reasoning_content}!` }
+      : {}),
+  };
+}

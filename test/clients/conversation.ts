@@ -1,0 +1,125 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import type { FormatName } from './sdks.ts';
+
+/** What a user asks, in no SDK's words. */
+export interface Ask {
+  readonly model: string;
+  readonly text: string;
+  readonly system?: string;
+  /** Earlier turns, oldest first. */
+  readonly history?: readonly { readonly role: 'user' | 'assistant'; readonly text: string }[];
+  /** A PNG, base64. */
+  readonly image?: string;
+  readonly maxTokens?: number;
+  readonly stop?: readonly string[];
+  readonly thinking?: boolean;
+}
+
+/** What the user sees of an answer. */
+export interface Said {
+  readonly text: string;
+  readonly thinking: string;
+  readonly model: string;
+  /** The client's own word. */
+  readonly stop: string | null | undefined;
+  readonly tokens: Tokens;
+  /** How many pieces the text came in; 1 when it came whole. */
+  readonly pieces: number;
+}
+
+export interface Tokens {
+  /** All of the prompt. */
+  readonly input: number;
+  /** All of the answer, reasoning included. */
+  readonly output: number;
+  readonly reasoning: number;
+  readonly cacheRead: number;
+}
+
+export interface ToolSpec {
+  readonly name: string;
+  readonly description: string;
+  readonly schema: {
+    readonly type: 'object';
+    readonly properties: Record<string, { type: 'string'; description?: string; enum?: string[] }>;
+    readonly required: string[];
+  };
+  /** What running it gives. */
+  readonly result: string;
+}
+
+/** What a client does to the model's reasoning before it sends it back. */
+export type Spoil = 'proof' | 'words' | 'forget';
+
+export interface LoopOptions {
+  readonly tools: readonly ToolSpec[];
+  readonly stream: boolean;
+  /** Changes what the client sends back of the model's reasoning: its proof, its words, or all of it is forgotten. */
+  readonly spoil?: Spoil;
+}
+
+export interface Loop {
+  /** The calls of the first answer. */
+  readonly calls: readonly {
+    readonly id: string | undefined;
+    readonly name: string;
+    readonly input: unknown;
+  }[];
+  /** Why the first answer stopped. */
+  readonly stop: Said['stop'];
+  readonly thinking: string;
+  readonly final: Said;
+}
+
+/** An official SDK, used the way its documentation shows. */
+export interface Client {
+  readonly format: FormatName;
+  /** The words for: done, cut by the output limit, waits for tools. */
+  readonly words: { readonly done: string; readonly length: string; readonly tools: string };
+  whole(ask: Ask): Promise<Said>;
+  /** Through the SDK's stream helper. */
+  stream(ask: Ask): Promise<Said>;
+  /** Calls, results, final answer, with the history kept by hand. */
+  loop(ask: Ask, options: LoopOptions): Promise<Loop>;
+  /** The same through the SDK's own tool runner. */
+  runner(ask: Ask, tools: readonly ToolSpec[]): Promise<string>;
+  /** An answer that satisfies `citySchema`, parsed by the SDK where it does that. */
+  structured(ask: Ask): Promise<unknown>;
+}
+
+/** The schema of structured answers: nesting, a choice, a list, limits. */
+export const citySchema = z.object({
+  city: z.string(),
+  population: z.number().int(),
+  climate: z.enum(['dry', 'wet']),
+  districts: z.array(z.object({ name: z.string(), central: z.boolean() })),
+});
+
+/** Changes one thing that a proof vouches for, so that whoever made it must refuse it. */
+export function spoiled(proof: string): string {
+  const decoded = Buffer.from(proof, 'base64').toString();
+  if (decoded.startsWith('gw1.')) return Buffer.from(spoiled(decoded)).toString('base64');
+  if (!proof.startsWith('gw1.')) return flipped(proof);
+  // Another provider's proof in the gateway's container: the container stays sound, what is in it does not.
+  const inner = JSON.parse(Buffer.from(proof.slice(4), 'base64url').toString()) as { v: string };
+  return `gw1.${Buffer.from(JSON.stringify({ ...inner, v: flipped(inner.v) })).toString('base64url')}`;
+}
+
+function flipped(text: string): string {
+  return (text.startsWith('A') ? 'B' : 'A') + text.slice(1);
+}
+
+/** The demo's description of a base64 attachment. */
+export function described(kind: string, mimeType: string, base64: string): string {
+  const bytes = Buffer.from(base64, 'base64');
+  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 8);
+  return `${kind} (${mimeType}, ${bytes.length} bytes, sha256 ${digest})`;
+}
+
+/** What a client answers to a call of a tool. */
+export function resultOf(tools: readonly ToolSpec[], name: string): string {
+  const tool = tools.find((one) => one.name === name);
+  if (tool === undefined) throw new Error(`The model called "${name}", which was not offered.`);
+  return tool.result;
+}

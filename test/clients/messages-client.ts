@@ -1,0 +1,156 @@
+import type Anthropic from '@anthropic-ai/sdk';
+import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod';
+import {
+  citySchema,
+  resultOf,
+  spoiled,
+  type Ask,
+  type Client,
+  type Said,
+  type Spoil,
+  type ToolSpec,
+} from './conversation.ts';
+
+const messages = (ask: Ask): Anthropic.MessageParam[] => [
+  ...(ask.history ?? []).map(({ role, text }) => ({ role, content: text })),
+  {
+    role: 'user',
+    content:
+      ask.image === undefined
+        ? ask.text
+        : [
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: ask.image } },
+            { type: 'text', text: ask.text },
+          ],
+  },
+];
+const toolParams = (tools: readonly ToolSpec[]): Anthropic.Tool[] =>
+  tools.map(({ name, description, schema }) => ({ name, description, input_schema: { ...schema } }));
+const said = (message: Anthropic.Message, pieces: number): Said => {
+  const { usage } = message;
+  const cacheRead = usage.cache_read_input_tokens ?? 0;
+  return {
+    text: message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join(''),
+    thinking: message.content
+      .flatMap((block) => (block.type === 'thinking' ? [block.thinking] : []))
+      .join(''),
+    model: message.model,
+    stop: message.stop_reason,
+    pieces,
+    tokens: {
+      input: usage.input_tokens + cacheRead + (usage.cache_creation_input_tokens ?? 0),
+      output: usage.output_tokens,
+      reasoning: usage.output_tokens_details?.thinking_tokens ?? 0,
+      cacheRead,
+    },
+  };
+};
+
+/** The `@anthropic-ai/sdk`: create, the stream helper, the tool runner, parse. `how` says in which words it asks for thinking. */
+export function messagesClient(client: Anthropic, how: 'adaptive' | 'budget'): Client {
+  const settings = (ask: Ask) => ({
+    model: ask.model,
+    max_tokens: ask.maxTokens ?? 8192,
+    ...(ask.system === undefined ? {} : { system: ask.system }),
+    ...(ask.stop === undefined ? {} : { stop_sequences: [...ask.stop] }),
+    ...(ask.thinking && how === 'adaptive'
+      ? {
+          thinking: { type: 'adaptive' as const, display: 'summarized' as const },
+          output_config: { effort: 'high' as const },
+        }
+      : {}),
+    ...(ask.thinking && how === 'budget'
+      ? { thinking: { type: 'enabled' as const, budget_tokens: 2048 } }
+      : {}),
+  });
+  const turn = async (
+    body: Anthropic.MessageCreateParamsNonStreaming,
+    stream: boolean,
+  ): Promise<{ said: Said; message: Anthropic.Message }> => {
+    if (!stream) {
+      const message = await client.messages.create(body);
+      return { said: said(message, 1), message };
+    }
+    const running = client.messages.stream(body);
+    let pieces = 0;
+    running.on('text', () => {
+      pieces += 1;
+    });
+    const message = await running.finalMessage();
+    return { said: said(message, pieces), message };
+  };
+  return {
+    format: 'messages',
+    words: { done: 'end_turn', length: 'max_tokens', tools: 'tool_use' },
+    whole: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, false)).said,
+    stream: async (ask) => (await turn({ ...settings(ask), messages: messages(ask) }, true)).said,
+    async loop(ask, { tools, stream, spoil }) {
+      const body = { ...settings(ask), messages: messages(ask), tools: toolParams(tools) };
+      const first = await turn(body, stream);
+      const calls = first.message.content.filter((block) => block.type === 'tool_use');
+      const content =
+        spoil === undefined
+          ? first.message.content
+          : first.message.content.flatMap((block) => spoilBlock(block, spoil));
+      const last = await turn(
+        {
+          ...body,
+          messages: [
+            ...body.messages,
+            { role: 'assistant', content },
+            {
+              role: 'user',
+              content: calls.map(({ id, name }) => ({
+                type: 'tool_result',
+                tool_use_id: id,
+                content: resultOf(tools, name),
+              })),
+            },
+          ],
+        },
+        stream,
+      );
+      return {
+        calls: calls.map(({ id, name, input }) => ({ id, name, input })),
+        stop: first.said.stop,
+        thinking: first.said.thinking,
+        final: last.said,
+      };
+    },
+    async runner(ask, tools) {
+      const message = await client.beta.messages.toolRunner({
+        model: ask.model,
+        max_tokens: 1024,
+        messages: [{ role: 'user', content: ask.text }],
+        tools: tools.map(({ name, description, schema, result }) => ({
+          name,
+          description,
+          input_schema: { ...schema },
+          parse: (input: unknown) => input,
+          run: () => result,
+        })),
+      });
+      return message.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
+    },
+    async structured(ask) {
+      const message = await client.messages.parse({
+        ...settings(ask),
+        messages: messages(ask),
+        output_config: { format: zodOutputFormat(citySchema) },
+      });
+      return message.parsed_output;
+    },
+  };
+}
+
+function spoilBlock(block: Anthropic.ContentBlock, what: Spoil): Anthropic.ContentBlock[] {
+  if (block.type !== 'thinking' && block.type !== 'redacted_thinking') return [block];
+  if (what === 'forget') return [];
+  if (block.type === 'redacted_thinking')
+    return [what === 'proof' ? { ...block, data: spoiled(block.data) } : block];
+  return [
+    what === 'proof'
+      ? { ...block, signature: spoiled(block.signature) }
+      : { ...block, thinking: `${block.thinking}!` },
+  ];
+}

@@ -1,0 +1,422 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import demo from '../../channels/demo/index.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { chatClient } from './chat-client.ts';
+import { citySchema, described, type Ask, type Client, type ToolSpec } from './conversation.ts';
+import { generateContentClient } from './generate-content-client.ts';
+import { messagesClient } from './messages-client.ts';
+import { anthropic, formats, genai, olderAnthropic, openai, type FormatName } from './sdks.ts';
+
+/** Every official client, as it comes and as older ones of its kind do. */
+const clients: Readonly<Record<string, (gateway: TestGateway) => Client>> = {
+  openai: (gateway) => chatClient(openai(gateway)),
+  anthropic: (gateway) => messagesClient(anthropic(gateway), 'adaptive'),
+  'anthropic 2023': (gateway) => messagesClient(olderAnthropic(gateway), 'budget'),
+  genai: (gateway) => generateContentClient(genai(gateway), 'level'),
+  'genai v1beta': (gateway) => generateContentClient(genai(gateway, { apiVersion: 'v1beta' }), 'budget'),
+};
+
+const weather: ToolSpec = {
+  name: 'get_weather',
+  description: 'The weather in a city',
+  schema: {
+    type: 'object',
+    properties: {
+      city: { type: 'string', description: 'Its name' },
+      unit: { type: 'string', enum: ['celsius', 'fahrenheit'] },
+    },
+    required: ['city', 'unit'],
+  },
+  result: '21 degrees',
+};
+const time: ToolSpec = {
+  name: 'get_time',
+  description: 'The time in a zone',
+  schema: { type: 'object', properties: { zone: { type: 'string' } }, required: ['zone'] },
+  result: 'noon',
+};
+const weatherInput = { city: 'demo city', unit: 'celsius' };
+const timeInput = { zone: 'demo zone' };
+
+/** One red pixel. */
+const png =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==';
+
+interface Pair {
+  readonly client: Client;
+  readonly channel: FormatName;
+  readonly model: string;
+}
+
+/** What a user can do through every pair of client and channel: column of the table, what is noticed, and the proof. */
+const capabilities: readonly (readonly [
+  column: string,
+  sentence: string,
+  check: (pair: Pair) => Promise<void>,
+])[] = [
+  [
+    'text',
+    'an answer comes whole, in the name of the model that was asked for',
+    async ({ client, model }) => {
+      const said = await client.whole({ model, text: 'Hello there' });
+      expect(said).toMatchObject({
+        text: 'You said: Hello there',
+        thinking: '',
+        model,
+        stop: client.words.done,
+      });
+    },
+  ],
+  [
+    'stream',
+    'an answer comes piece by piece and adds up to the whole one',
+    async ({ client, model }) => {
+      const said = await client.stream({ model, text: 'Grüße, 世界 🌍, and so on' });
+      expect(said).toMatchObject({
+        text: 'You said: Grüße, 世界 🌍, and so on',
+        thinking: '',
+        model,
+        stop: client.words.done,
+      });
+      expect(said.pieces).toBeGreaterThan(3);
+    },
+  ],
+  [
+    'turns',
+    'instructions and earlier turns reach the provider in their roles and order',
+    async ({ client, channel, model }) => {
+      const said = await client.whole({
+        model,
+        system: 'Answer in French.',
+        history: [
+          { role: 'user', text: 'My name is Ada.' },
+          { role: 'assistant', text: 'Bonjour Ada.' },
+        ],
+        text: '!request What is my name?',
+      });
+      const { format, body } = JSON.parse(said.text) as { format: string; body: Record<string, unknown> };
+      expect(format).toBe(channel);
+      expect(turnsOf(channel, body)).toEqual([
+        ['system', 'Answer in French.'],
+        ['user', 'My name is Ada.'],
+        ['assistant', 'Bonjour Ada.'],
+        ['user', '!request What is my name?'],
+      ]);
+    },
+  ],
+  [
+    'length',
+    'an answer that reached its limit says so, whole and streamed',
+    async ({ client, model }) => {
+      const ask: Ask = { model, text: 'a long story', maxTokens: 3 };
+      expect(await client.whole(ask)).toMatchObject({
+        text: 'You said:',
+        stop: client.words.length,
+        tokens: { output: 3 },
+      });
+      expect(await client.stream(ask)).toMatchObject({
+        text: 'You said:',
+        stop: client.words.length,
+        tokens: { output: 3 },
+      });
+    },
+  ],
+  [
+    'stop',
+    'a stop sequence ends the answer before it',
+    async ({ client, channel, model }) => {
+      const said = await client.stream({ model, text: 'one two three four', stop: ['three'] });
+      expect(said.text).toBe('You said: one two ');
+      const knows = client.format === 'messages' && channel === 'messages';
+      expect(said.stop).toBe(knows ? 'stop_sequence' : client.words.done);
+    },
+  ],
+  [
+    'usage',
+    'the tokens counted are the same whichever client asked, whole and streamed',
+    async ({ client, model }) => {
+      const ask: Ask = { model, system: 'Be brief.', text: 'one two three' };
+      const tokens = { input: 6, output: 6, reasoning: 0, cacheRead: 0 };
+      expect((await client.whole(ask)).tokens).toEqual(tokens);
+      expect((await client.stream(ask)).tokens).toEqual(tokens);
+    },
+  ],
+  [
+    'vision',
+    'every byte of a picture reaches the model',
+    async ({ client, model }) => {
+      const said = await client.whole({ model, text: 'What is this?', image: png });
+      expect(said.text).toBe(
+        `You said: What is this?\nI received 1 attachment: ${described('image', 'image/png', png)}`,
+      );
+    },
+  ],
+  [
+    'tools',
+    'a tool is called, and the answer quotes its result',
+    async ({ client, model }) => {
+      const loop = await client.loop(
+        { model, text: 'Please call get_weather' },
+        { tools: [weather, time], stream: false },
+      );
+      expect(loop.calls.map(({ name, input }) => ({ name, input }))).toEqual([
+        { name: 'get_weather', input: weatherInput },
+      ]);
+      expect(loop.stop).toBe(client.words.tools);
+      expect(loop.final).toMatchObject({ text: 'get_weather returned: 21 degrees', stop: client.words.done });
+    },
+  ],
+  [
+    'tools stream',
+    'the same while both answers are streamed',
+    async ({ client, model }) => {
+      const loop = await client.loop(
+        { model, text: 'Please call get_weather' },
+        { tools: [weather, time], stream: true },
+      );
+      expect(loop.calls.map(({ name, input }) => ({ name, input }))).toEqual([
+        { name: 'get_weather', input: weatherInput },
+      ]);
+      expect(loop.stop).toBe(client.words.tools);
+      expect(loop.final).toMatchObject({ text: 'get_weather returned: 21 degrees', stop: client.words.done });
+    },
+  ],
+  [
+    'parallel',
+    'two tools are called at once, and both results are quoted in order',
+    async ({ client, model }) => {
+      const loop = await client.loop(
+        { model, text: 'Please call get_weather and get_time' },
+        { tools: [weather, time], stream: false },
+      );
+      expectBothCalls(loop.calls);
+      expect(loop.final.text).toBe('get_weather returned: 21 degrees\nget_time returned: noon');
+    },
+  ],
+  [
+    'interleaved',
+    'parallel calls whose arguments arrive in turns do not get mixed up',
+    async ({ client, model }) => {
+      const loop = await client.loop(
+        { model, text: '!interleave Please call get_weather and get_time' },
+        { tools: [weather, time], stream: true },
+      );
+      expectBothCalls(loop.calls);
+      expect(loop.final.text).toBe('get_weather returned: 21 degrees\nget_time returned: noon');
+    },
+  ],
+  [
+    'runner',
+    'the tool runner of the SDK finishes its loop',
+    async ({ client, model }) => {
+      const text = await client.runner({ model, text: 'Please call get_weather then get_time' }, [
+        weather,
+        time,
+      ]);
+      expect(text).toBe('get_time returned: noon');
+    },
+  ],
+  [
+    'thinking',
+    'reasoning is shown apart from the answer and counted, whole and streamed alike',
+    async ({ client, model }) => {
+      const ask: Ask = { model, text: 'Why is the sky blue?', thinking: true };
+      const whole = await client.whole(ask);
+      expect(whole.text).toBe('You said: Why is the sky blue?');
+      expect(whole.thinking).toMatch(/^The user wrote: Why is the sky blue\?\nI think with .+\.$/);
+      expect(whole.tokens.reasoning).toBeGreaterThan(5);
+      expect(whole.tokens.output).toBe(whole.tokens.reasoning + 9);
+      const streamed = await client.stream(ask);
+      expect({ ...streamed, pieces: 1 }).toEqual(whole);
+    },
+  ],
+  [
+    'proof',
+    'reasoning survives a tool loop: the provider gets back what it signed',
+    async ({ client, model }) => {
+      const ask: Ask = { model, text: 'Please call get_weather', thinking: true };
+      const loop = await client.loop(ask, { tools: [weather], stream: false });
+      expect(loop.thinking).toContain('The user wrote: Please call get_weather');
+      expect(loop.final.text).toBe('get_weather returned: 21 degrees');
+    },
+  ],
+  [
+    'proof stream',
+    'the same while both answers are streamed',
+    async ({ client, model }) => {
+      const ask: Ask = { model, text: 'Please call get_weather', thinking: true };
+      const loop = await client.loop(ask, { tools: [weather], stream: true });
+      expect(loop.thinking).toContain('The user wrote: Please call get_weather');
+      expect(loop.final.text).toBe('get_weather returned: 21 degrees');
+    },
+  ],
+  [
+    'proof changed',
+    'reasoning that was tampered with reaches the provider as it is, and is refused there',
+    async ({ client, channel, model }) => {
+      const ask: Ask = { model, text: 'Please call get_weather', thinking: true };
+      const spoil = channel === 'chat-completions' ? 'words' : 'proof';
+      const broken = client.loop(ask, { tools: [weather], stream: false, spoil });
+      await expect(broken).rejects.toMatchObject({
+        status: 400,
+        message: expect.stringMatching(
+          /invalid signature in|reasoning_content is not the reasoning of this turn/,
+        ) as string,
+      });
+    },
+  ],
+  [
+    'json',
+    'structured output satisfies its schema',
+    async ({ client, model }) => {
+      const parsed = citySchema.parse(await client.structured({ model, text: 'Tell me about a city' }));
+      expect(parsed).toMatchObject({
+        city: 'demo city',
+        climate: 'dry',
+        districts: [{ name: 'demo name', central: true }],
+      });
+    },
+  ],
+];
+
+function expectBothCalls(
+  calls: readonly { readonly id: string | undefined; readonly name: string; readonly input: unknown }[],
+): void {
+  expect(calls.map(({ name, input }) => ({ name, input }))).toEqual([
+    { name: 'get_weather', input: weatherInput },
+    { name: 'get_time', input: timeInput },
+  ]);
+  for (const { id } of calls) expect(id).toMatch(/./);
+  expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
+}
+
+/** The words of a string or of a list of parts. */
+const words = (content: unknown): string =>
+  typeof content === 'string'
+    ? content
+    : (content as { text?: string }[]).map(({ text }) => text ?? '').join('');
+
+/** Roles and words of a provider's request body. */
+function turnsOf(format: FormatName, body: Record<string, unknown>): [string, string][] {
+  if (format === 'generate-content') {
+    const { systemInstruction, contents } = body as {
+      systemInstruction: { parts: unknown };
+      contents: { role: string; parts: unknown }[];
+    };
+    return [
+      ['system', words(systemInstruction.parts)],
+      ...contents.map(({ role, parts }): [string, string] => [
+        role === 'model' ? 'assistant' : role,
+        words(parts),
+      ]),
+    ];
+  }
+  const messages = body.messages as { role: string; content: unknown }[];
+  const turns = messages.map(({ role, content }): [string, string] => [role, words(content)]);
+  return format === 'messages' ? [['system', words(body.system)], ...turns] : turns;
+}
+
+let gateway: TestGateway;
+const outcomes = new Map<string, Map<string, boolean>>();
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    channels: formats.map((format) =>
+      demo({ id: format, speaks: [format], strict: true, models: { [`via-${format}`]: 'demo' } }),
+    ),
+  });
+});
+
+afterAll(async () => {
+  process.stdout.write(table());
+  await gateway.close();
+});
+
+const pairs = Object.entries(clients).flatMap(([name, make]) =>
+  formats.map((channel) => ({ name, make, channel })),
+);
+
+describe.each(pairs)('$name → $channel', ({ name, make, channel }) => {
+  test.each(capabilities)('%s: %s', async (column, _sentence, check) => {
+    const row = `${name} → ${channel}`;
+    const cells = outcomes.get(row) ?? new Map<string, boolean>();
+    outcomes.set(row, cells.set(column, false));
+    expect.hasAssertions();
+    await check({ client: make(gateway), channel, model: `via-${channel}` });
+    cells.set(column, true);
+  });
+});
+
+describe('a client that forgets the reasoning of a tool loop', () => {
+  const forgetful: readonly (readonly [client: string, channel: FormatName])[] = [
+    ['openai', 'messages'],
+    ['openai', 'generate-content'],
+    ['anthropic', 'generate-content'],
+    ['anthropic 2023', 'generate-content'],
+    ['genai', 'messages'],
+    ['genai v1beta', 'messages'],
+  ];
+
+  test.each(forgetful)('%s on a %s channel still gets its answer', async (name, channel) => {
+    const client = clients[name]?.(gateway);
+    const loop = await client?.loop(
+      { model: `via-${channel}`, text: 'Please call get_weather and get_time', thinking: true },
+      { tools: [weather, time], stream: true, spoil: 'forget' },
+    );
+    expect(loop?.thinking).toContain('The user wrote:');
+    expect(loop?.final.text).toBe('get_weather returned: 21 degrees\nget_time returned: noon');
+  });
+});
+
+describe('the conversation helper of genai, which keeps each chunk as a content of its own', () => {
+  test.each(formats)('thinks through a streamed tool loop on a %s channel', async (channel) => {
+    const chat = genai(gateway).chats.create({
+      model: `via-${channel}`,
+      config: {
+        thinkingConfig: { includeThoughts: true, thinkingBudget: 2048 },
+        tools: [
+          {
+            functionDeclarations: [
+              { name: weather.name, description: weather.description, parametersJsonSchema: weather.schema },
+            ],
+          },
+        ],
+      },
+    });
+    const calls: { id?: string; name?: string }[] = [];
+    for await (const chunk of await chat.sendMessageStream({ message: 'Please call get_weather' }))
+      calls.push(...(chunk.functionCalls ?? []));
+    expect(calls.map(({ name }) => name)).toEqual(['get_weather']);
+    const [{ id, name } = {}] = calls;
+    let text = '';
+    const answer = await chat.sendMessageStream({
+      message: [
+        {
+          functionResponse: {
+            ...(id === undefined ? {} : { id }),
+            name: name ?? '',
+            response: { output: weather.result },
+          },
+        },
+      ],
+    });
+    for await (const chunk of answer) text += chunk.text ?? '';
+    expect(text).toBe('get_weather returned: 21 degrees');
+    let again = '';
+    for await (const chunk of await chat.sendMessageStream({ message: 'Thank you' }))
+      again += chunk.text ?? '';
+    expect(again).toBe('You said: Thank you');
+  });
+});
+
+/** Pair × capability, for the reader of the log. */
+function table(): string {
+  const rows = [...outcomes].filter(([, cells]) => cells.size > 0);
+  const width = Math.max(...rows.map(([row]) => row.length), 0);
+  const columns = capabilities.map(([column]) => column);
+  const lines = rows.map(
+    ([row, cells]) =>
+      `${row.padEnd(width)}  ${columns.map((column) => (cells.get(column) === undefined ? '·' : cells.get(column) ? '✓' : '✗').padEnd(column.length)).join('  ')}`,
+  );
+  return `\n${' '.repeat(width)}  ${columns.join('  ')}\n${lines.join('\n')}\n\n`;
+}

@@ -1,0 +1,116 @@
+import Anthropic from '@anthropic-ai/sdk';
+import { GoogleGenAI } from '@google/genai';
+import OpenAI from 'openai';
+
+/** The three wire dialects, by the gateway's names. */
+export const formats = ['chat-completions', 'messages', 'generate-content'] as const;
+export type FormatName = (typeof formats)[number];
+
+/** One HTTP exchange of an SDK, as it went over the wire. */
+export interface Exchange {
+  readonly url: string;
+  readonly requestHeaders: Headers;
+  readonly requestBody: string;
+  readonly status: number;
+  readonly headers: Headers;
+  /** The bytes of the answer; waits for its end. */
+  readonly body: Promise<Buffer>;
+}
+
+/** A `fetch` for an SDK that keeps what went over the wire: the SDKs hide most headers and all bytes. */
+export class Recorder {
+  readonly exchanges: Exchange[] = [];
+
+  readonly fetch = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const response = await fetch(input, init);
+    const body = response
+      .clone()
+      .arrayBuffer()
+      .then((bytes) => Buffer.from(bytes));
+    body.catch(() => {});
+    this.exchanges.push({
+      url: input instanceof Request ? input.url : String(input),
+      requestHeaders: new Headers(init?.headers),
+      requestBody: typeof init?.body === 'string' ? init.body : '',
+      status: response.status,
+      headers: response.headers,
+      body,
+    });
+    return response;
+  };
+
+  /** The latest exchange. */
+  get last(): Exchange {
+    const last = this.exchanges.at(-1);
+    if (last === undefined) throw new Error('The SDK has sent nothing.');
+    return last;
+  }
+}
+
+/** Where an SDK finds the gateway, and with which key. */
+export interface Access {
+  readonly url: string;
+  readonly key: string;
+}
+
+interface Options {
+  readonly recorder?: Recorder;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default 0: a test sees every answer. */
+  readonly retries?: number;
+}
+
+/** The official `openai` client. */
+export function openai({ url, key }: Access, { recorder, headers, retries = 0 }: Options = {}): OpenAI {
+  return new OpenAI({
+    baseURL: `${url}/v1`,
+    apiKey: key,
+    maxRetries: retries,
+    logLevel: 'off',
+    ...(headers === undefined ? {} : { defaultHeaders: headers }),
+    ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
+  });
+}
+
+/** The official `@anthropic-ai/sdk` client: Bearer and version 2026-10-21. */
+export function anthropic({ url, key }: Access, { recorder, headers, retries = 0 }: Options = {}): Anthropic {
+  return new Anthropic({
+    baseURL: url,
+    apiKey: key,
+    maxRetries: retries,
+    logLevel: 'off',
+    ...(headers === undefined ? {} : { defaultHeaders: headers }),
+    ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
+  });
+}
+
+/** The same SDK sending what Claude Code and older clients send: `x-api-key` and version 2023-06-01. */
+export function olderAnthropic(
+  { url, key }: Access,
+  { recorder, headers, retries = 0 }: Options = {},
+): Anthropic {
+  return new Anthropic({
+    baseURL: url,
+    apiKey: key,
+    maxRetries: retries,
+    logLevel: 'off',
+    defaultHeaders: { authorization: null, 'x-api-key': key, 'anthropic-version': '2023-06-01', ...headers },
+    ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
+  });
+}
+
+/** The official `@google/genai` client; `apiVersion` undefined means the SDK's own default, `v1`. */
+export function genai(
+  { url, key }: Access,
+  { recorder, headers, apiVersion }: Options & { readonly apiVersion?: string } = {},
+): GoogleGenAI {
+  return new GoogleGenAI({
+    apiKey: key,
+    ...(apiVersion === undefined ? {} : { apiVersion }),
+    httpOptions: {
+      baseUrl: url,
+      ...(headers === undefined ? {} : { headers: { ...headers } }),
+      ...(recorder === undefined ? {} : { fetch: recorder.fetch }),
+    },
+  });
+}

@@ -1,0 +1,78 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const key = `sk-${'t'.repeat(48)}`;
+
+/** A gateway in a process of its own, started as an operator starts it. */
+export interface GatewayProcess {
+  readonly url: string;
+  readonly key: string;
+  /** Log lines and whatever else it wrote. */
+  readonly output: string[];
+  /** Resident memory in bytes. */
+  memory(): number;
+  signal(name: NodeJS.Signals): void;
+  /** Resolves to exit code or signal. */
+  readonly exited: Promise<number | string>;
+  /** Ends it at once and removes its files. */
+  end(): Promise<void>;
+}
+
+/** Starts `sluice start` with a config whose members are given as source text; `openai`, `anthropic` and `gemini` are in scope. */
+export async function startProcess(members: string): Promise<GatewayProcess> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-process-'));
+  const config = join(folder, 'gateway.config.ts');
+  const imports = ['openai', 'anthropic', 'gemini']
+    .map((kind) => `import ${kind} from '${root}channels/${kind}.ts';`)
+    .join('\n');
+  writeFileSync(
+    config,
+    `${imports}\nexport default { listen: { port: 0 }, database: 'sqlite::memory:', ${members} };\n`,
+  );
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(root, 'core/cli/main.ts'), 'start', '--config', config],
+    {
+      cwd: folder,
+      env: { PATH: process.env.PATH, SLUICE_BOOTSTRAP_KEY: key, NODE_ENV: 'production' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  const output: string[] = [];
+  const exited = new Promise<number | string>((resolve) =>
+    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown')),
+  );
+  const url = new Promise<string>((resolve, reject) => {
+    let text = '';
+    const onData = (chunk: Buffer): void => {
+      text += chunk.toString();
+      output.push(chunk.toString());
+      const found = /listens on (http:\/\/\S+)/.exec(text)?.[1];
+      if (found !== undefined) resolve(found.replace('localhost', '127.0.0.1'));
+    };
+    child.stdout?.on('data', onData);
+    child.stderr?.on('data', onData);
+    void exited.then((code) => reject(new Error(`The gateway ended with ${code}: ${text}`)));
+  });
+  return {
+    url: await url,
+    key,
+    output,
+    memory: () =>
+      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024,
+    signal: (name) => void child.kill(name),
+    exited,
+    async end() {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

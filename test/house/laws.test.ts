@@ -1,0 +1,432 @@
+import { describe, expect, test } from 'vitest';
+import { blank, everyFile, imports, lineOf, places, read, scripts } from './source.ts';
+
+const core = scripts('core');
+const plugins = scripts('plugins');
+const channels = scripts('channels');
+const product = [...core, ...plugins, ...channels];
+const own = everyFile().filter(
+  (path) => !path.startsWith('test/fixtures/') && path !== 'test/house/laws.test.ts',
+);
+const ownScripts = own.filter((path) => path.endsWith('.ts'));
+
+/** Nothing when a law is kept; else what to do, and where. */
+function verdict(found: readonly string[], whatToDo: string): string {
+  return found.length === 0 ? '' : `${whatToDo}\n  ${found.join('\n  ')}`;
+}
+
+/** `importer imports specifier` for each import that is not allowed. */
+function strangers(
+  files: readonly string[],
+  allowed: (specifier: string, target: string | undefined, importer: string) => boolean,
+): string[] {
+  return files.flatMap((path) =>
+    imports(path)
+      .filter(({ specifier, target }) => !allowed(specifier, target, path))
+      .map(({ specifier }) => `${path} imports ${specifier}`),
+  );
+}
+
+const isBuiltin = (specifier: string): boolean => specifier.startsWith('node:');
+
+describe('who may import whom', () => {
+  test('the model imports nothing of ours', () => {
+    expect(
+      verdict(
+        strangers(
+          scripts('core/model'),
+          (specifier, target) => isBuiltin(specifier) || target?.startsWith('core/model/') === true,
+        ),
+        'core/model is what everything else stands on: move what it needs into core/model, or the function that needs more out of it.',
+      ),
+    ).toBe('');
+  });
+
+  test('formats know the model, errors and what formats share', () => {
+    const allowed = (specifier: string, target: string | undefined, importer: string): boolean => {
+      if (target === undefined) return isBuiltin(specifier);
+      const folder = importer.split('/').slice(0, 3).join('/');
+      return (
+        target.startsWith('core/model/') ||
+        target.startsWith('core/formats/_shared/') ||
+        target.startsWith(`${folder}/`) ||
+        ['core/errors.ts', 'core/formats/format.ts', 'core/define.ts'].includes(target)
+      );
+    };
+    expect(
+      verdict(
+        strangers(scripts('core/formats'), allowed),
+        'A format imports core/model, core/errors.ts, core/define.ts, format.ts, _shared and its own folder. What two formats share goes to _shared; what needs more is no business of a format.',
+      ),
+    ).toBe('');
+  });
+
+  test('the core imports no plugin and no channel', () => {
+    expect(
+      verdict(
+        strangers(
+          core,
+          (_specifier, target) =>
+            target === undefined || target.startsWith('core/') || target === 'package.json',
+        ),
+        'The core finds plugins and channels by discovery and by the config. Put what it needs into core/ behind an interface in core/define.ts.',
+      ),
+    ).toBe('');
+  });
+
+  test.each(['plugins', 'channels'])('%s import #sluice, their own folder, rxjs, zod and Node', (folder) => {
+    const packages = new Set(['#sluice', 'rxjs', 'zod']);
+    expect(
+      verdict(
+        strangers(scripts(folder), (specifier, target) =>
+          target === undefined || specifier === '#sluice'
+            ? packages.has(specifier) || isBuiltin(specifier)
+            : target.startsWith(`${folder}/`),
+        ),
+        `What ${folder} need of the core is exported by core/index.ts and imported as '#sluice': export it there, or do without.`,
+      ),
+    ).toBe('');
+  });
+
+  test('no file needs itself', () => {
+    expect(
+      verdict(
+        cycles(product),
+        'These files import each other in a circle, so that one of them runs before what it needs: move what they share into a file of its own, or import types only.',
+      ),
+    ).toBe('');
+  });
+});
+
+/** Circles of imports that Node sees, each named once. */
+function cycles(files: readonly string[]): string[] {
+  const graph = new Map(
+    files.map((path) => [
+      path,
+      imports(path).flatMap(({ target, isType }) => (target === undefined || isType ? [] : [target])),
+    ]),
+  );
+  const found = new Map<string, string>();
+  const done = new Set<string>();
+  const visit = (path: string, trail: readonly string[]): void => {
+    const from = trail.indexOf(path);
+    if (from >= 0) {
+      const circle = trail.slice(from);
+      found.set(circle.toSorted().join(), [...circle, path].join(' > '));
+      return;
+    }
+    if (done.has(path)) return;
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of files) visit(path, []);
+  return [...found.values()];
+}
+
+describe('what the core knows', () => {
+  /** Makers of models, and their products, as a word or a part of one. */
+  const makers =
+    /[\w-]*(openai|anthropic|claude|gemini|google|goog-|groq|deepseek|mistral|openrouter|ollama|azure|bedrock|vertex|gpt-?\d|kimi|moonshot|qwen|xai\b|grok|llama)[\w-]*/i;
+
+  /** Words of the public formats: they stand on the wire, so that a codec cannot do without them. Nothing else belongs here. */
+  const wireFacts = new Set([
+    // Header names of the three formats, which also decide in which format models are listed.
+    'openai-beta',
+    'anthropic-version',
+    'anthropic-beta',
+    'x-goog-api-key',
+    // `reasoning_details[].format` and `extra_content.google` of chat completions, and where one dialect puts a stream's usage.
+    'anthropic-claude-v1',
+    'google-gemini-v1',
+    'openai-responses-v1',
+    'google',
+    'x_groq',
+    // Tools of generateContent, and the host whose file addresses only that format's provider can read.
+    'googleSearch',
+    'googleSearchRetrieval',
+    'googleMaps',
+    'googleapis',
+    // How keys begin that must never be shown.
+    'xai',
+  ]);
+
+  test('no provider by name', () => {
+    const found = core.flatMap((path) => {
+      const text = read(path);
+      return [...blank(text, { strings: false }).matchAll(new RegExp(makers, 'gi'))]
+        .filter(([word]) => !wireFacts.has(word))
+        .map(({ 0: word, index }) => `${path}:${lineOf(text, index)}: ${word}`);
+    });
+    expect(
+      verdict(
+        found,
+        'Knowledge about a provider lives in channels/. Say what a model can do with a trait (core/model/traits.ts); only a word that stands on the wire of a public format may be added to wireFacts.',
+      ),
+    ).toBe('');
+  });
+
+  test('no plugin by name', () => {
+    const names = everyFile('plugins').map((path) => path.split('/')[1]?.replace(/\.ts$/, '') ?? '');
+    // `request-id` is a header of messages as well.
+    const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && name !== 'request-id');
+    expect(
+      verdict(
+        places(core, new RegExp(`(['"\`])(${plain.join('|')})\\1|"(${plain.join('|')})"`), {
+          strings: false,
+        }),
+        'The core must run without any plugin: ask by stage or by capability, and let messages name the stage.',
+      ),
+    ).toBe('');
+  });
+});
+
+describe('one of a kind', () => {
+  /**
+   * One subscription per call pulls everything: the reply's. The other files are operators, which subscribe to their source when they are
+   * subscribed to, and hand their own unsubscribing on. An operator made of rxjs's own needs no place here.
+   */
+  const maySubscribe = [
+    'core/http/reply.ts', // the one that counts
+    'core/http/upstream.ts', // undoes a provider's compression
+    'core/operators.ts', // the operators for plugins
+    'core/routing/attempts.ts', // turns a channel's bytes into events
+    'plugins/translation/decode-reply.ts', // bytes to decoded events
+    'plugins/translation/pass-through.ts', // bytes to frames
+  ];
+
+  test('streams are subscribed to in one place, and by operators', () => {
+    expect(
+      verdict(
+        places(product, /\.subscribe\(/).filter(
+          (place) => !maySubscribe.some((path) => place.startsWith(`${path}:`)),
+        ),
+        'A second subscription runs the call twice, or outlives it. Return the stream and change it with operators: map, observe, onUsage, eachInOrder.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        maySubscribe.filter((path) => places([path], /\.subscribe\(/).length === 0),
+        'These files no longer subscribe: take them off the list.',
+      ),
+    ).toBe('');
+  });
+
+  test('one AbortController', () => {
+    const found = places(product, /new AbortController\b/);
+    expect(
+      verdict(
+        found.length === 1 && found[0]?.startsWith('core/call.ts:') === true ? [] : found,
+        'The call has one AbortController, in core/call.ts: pass call.signal on, or use call.onEnd.',
+      ),
+    ).toBe('');
+  });
+
+  test('the environment is read in core/config.ts', () => {
+    expect(
+      verdict(
+        places(product, /\bprocess\s*\.\s*env\b|\bprocess\s*\[/).filter(
+          (place) => !place.startsWith('core/config.ts:'),
+        ),
+        "Read the environment with env('NAME') from core/config.ts, so that .env files count and one place lists what there is.",
+      ),
+    ).toBe('');
+  });
+
+  test('the console belongs to the command line', () => {
+    expect(
+      verdict(
+        places(product, /\bconsole\b/).filter((place) => !/^core\/(cli\/|log\.ts:)/.test(place)),
+        'Write to the log (tools.log): it is structured and masks secrets. Only core/cli speaks to a person.',
+      ),
+    ).toBe('');
+  });
+});
+
+describe('how it is written', () => {
+  test('no any', () => {
+    expect(
+      verdict(
+        places(ownScripts, /(?<!\.)\bany\b(?!\s*[:(])/),
+        'Name the type, or take unknown and check it.',
+      ),
+    ).toBe('');
+  });
+
+  test('nothing is left for later', () => {
+    expect(
+      verdict(
+        linesWith(own, /\b(TODO|FIXME|XXX|HACK)\b/),
+        'Do it now, or write down in the README that it is missing.',
+      ),
+    ).toBe('');
+  });
+
+  test('every export says what its user needs', () => {
+    expect(
+      verdict(
+        product.flatMap(undocumented),
+        'Put a /** sentence */ above it that says what its user needs: shape, unit, errors, the source of an odd rule. Do not repeat the name.',
+      ),
+    ).toBe('');
+  });
+
+  test('files are named in kebab-case', () => {
+    const kebab = /^[_.]?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9-]+)*$/;
+    const documents = /^([A-Z]+\.md|LICENSE|Dockerfile)$/;
+    expect(
+      verdict(
+        own.filter((path) => path.split('/').some((name) => !kebab.test(name) && !documents.test(name))),
+        'Name files in kebab-case after their main export: encode-request.ts.',
+      ),
+    ).toBe('');
+  });
+
+  test('tests are named for what a user would notice', () => {
+    const title = /\b(?:it|test|describe)(?:\.each\([^)]*\))?\(\s*(['"`])((?:should|correctly)\b[^'"`]*)\1/gi;
+    const tests = ownScripts.filter((path) => path.endsWith('.test.ts'));
+    expect(
+      verdict(
+        places(tests, title, { strings: false }),
+        'Say what happens: "refuses a key that has expired", not "should work".',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        places(tests, /\b(?:it|test|describe)\.(?:only|todo)\b/),
+        'Every test runs: remove .only and .todo.',
+      ),
+    ).toBe('');
+  });
+});
+
+/** `path:line: text` of each line that fits. */
+function linesWith(paths: readonly string[], pattern: RegExp): string[] {
+  return paths.flatMap((path) =>
+    read(path)
+      .split('\n')
+      .flatMap((line, index) =>
+        pattern.test(line) ? [`${path}:${index + 1}: ${line.trim().slice(0, 160)}`] : [],
+      ),
+  );
+}
+
+/**
+ * Exports without a comment above them. Overloads share one, and so do the lines of a table: constants that stand line below line. What
+ * is only passed on has its comment where it is made.
+ */
+function undocumented(path: string): string[] {
+  const lines = read(path).split('\n');
+  const isOneLine = (line: string): boolean => /^export (?:const|type|function) .*;$/.test(line);
+  return lines.flatMap((line, index) => {
+    const declaration =
+      /^export (?:default |declare |abstract |async )*(?:function\*?|class|interface|type|const|enum)? ?(\w+)/;
+    const name = declaration.exec(line)?.[1];
+    if (name === undefined || /^export (?:type )?[{*]/.test(line)) return [];
+    let above = index - 1;
+    while (isOneLine(lines[above] ?? '')) above -= 1;
+    return lines[above]?.trimEnd().endsWith('*/') === true ? [] : [`${path}:${index + 1}: ${name}`];
+  });
+}
+
+describe('what is published', () => {
+  test('the repository speaks of the product alone', () => {
+    const makers = [
+      /\b(this|the|another|previous|next|parallel|my) (coding )?session\b(?! (id|key|cookie|token))/i,
+      /\bsub-?agents?\b|\bco-authored-by\b|\bgenerated (by|with) (an? )?(ai|llm|claude|gpt)/i,
+      /\b(the|my|our) brief\b|\b(decisions|architecture|style|spec|wire-formats|performance|lessons-from-peers)\.md\b/i,
+    ];
+    const issues = /(^|[\s(])#\d{2,}\b|\bissues?[ /]#?\d+\b|\bpull\/\d+\b|\bGH-\d+\b/i;
+    const machines = /(?<![\w.])\/(work|home|root|Users|mnt|srv)\/\w|\b[A-Z]:\\\\/;
+    const registries =
+      /\b(registry|npm|pypi|proxy|mirror|artifactory|nexus)\.[a-z0-9.-]+\.(com|org|net|io|dev|internal|local|corp)\b/i;
+    const texts = own.filter((path) => !path.endsWith('package-lock.json'));
+    const found = [...makers, issues, machines, registries].flatMap((pattern) => linesWith(texts, pattern));
+    expect(
+      verdict(
+        found,
+        'Write about the product: what it does and why, for a reader who was not there when it was made.',
+      ),
+    ).toBe('');
+  });
+
+  test('lock files name no host', () => {
+    expect(
+      verdict(
+        linesWith(
+          own.filter((path) => path.endsWith('package-lock.json')),
+          /"resolved":|\bregistry\./,
+        ),
+        'Install with --omit-lockfile-registry-resolved, so that a lock file works with every registry.',
+      ),
+    ).toBe('');
+  });
+
+  test('the compiler is strict', () => {
+    const { compilerOptions } = JSON.parse(read('tsconfig.json')) as {
+      compilerOptions: Record<string, unknown>;
+    };
+    const wanted = [
+      'strict',
+      'noUncheckedIndexedAccess',
+      'exactOptionalPropertyTypes',
+      'verbatimModuleSyntax',
+      'erasableSyntaxOnly',
+    ];
+    expect(
+      verdict(
+        wanted.filter((name) => compilerOptions[name] !== true),
+        'Switch these on in tsconfig.json: what they find is a mistake in most cases.',
+      ),
+    ).toBe('');
+  });
+
+  test('versions are exact', () => {
+    const found = own
+      .filter((path) => path.endsWith('package.json'))
+      .flatMap((path) => {
+        const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read(path)) as Record<
+          string,
+          Record<string, string> | undefined
+        >;
+        return Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
+          .filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
+          .map(([name, version]) => `${path}: ${name} ${version}`);
+      });
+    expect(verdict(found, 'Pin the version that was tested, without ^ or ~.')).toBe('');
+  });
+
+  test('every package that is imported is asked for', () => {
+    const { dependencies = {} } = JSON.parse(read('package.json')) as {
+      dependencies?: Record<string, string>;
+    };
+    const nameOf = (specifier: string): string =>
+      specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+    expect(
+      verdict(
+        strangers(
+          product,
+          (specifier, target) =>
+            target !== undefined || isBuiltin(specifier) || Object.hasOwn(dependencies, nameOf(specifier)),
+        ),
+        'Add the package to dependencies in package.json: one that another package brings along may be gone tomorrow.',
+      ),
+    ).toBe('');
+  });
+
+  test('the map of the core is true', () => {
+    const map = read('core/README.md');
+    const named = new Set([...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => `core/${path}`));
+    expect(
+      verdict(
+        core.filter((path) => !named.has(path)),
+        'Add a line for each of these to core/README.md.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        [...named].filter((path) => !core.includes(path)),
+        'core/README.md names files that are gone: take their lines out.',
+      ),
+    ).toBe('');
+  });
+});
