@@ -70,6 +70,7 @@ export * from './model/traits.ts';
 export * from './model/usage.ts';
 export { Notices, type NoticeEvents } from './notices.ts';
 export { eachInOrder, observe, onUsage, peekFirst, startWithEvents, type Observing } from './operators.ts';
+export { failedAttempts } from './routing/attempts.ts';
 export type { Catalog } from './routing/catalog.ts';
 export type { Target } from './routing/target.ts';
 export { matchesModel, type ApiKey, type ApiKeys } from './state/api-keys.ts';

@@ -6,7 +6,6 @@ import type { Log } from './log.ts';
 export interface NoticeEvents {
   /** A channel could not serve an attempt. `call` is the call's id. */
   'attempt-failed': (notice: {
-    readonly call: string;
     readonly channel: string;
     readonly model: string;
     readonly error: GatewayError;

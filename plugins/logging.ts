@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   caller,
   definePlugin,
+  failedAttempts,
   GatewayError,
   observe,
   toGatewayError,
@@ -28,18 +29,10 @@ export default definePlugin({
   name: 'logging',
   stage: 'observe',
   options,
-  setup({ successes, level }, { log, notices, onClose }) {
-    const open = new Map<string, CallRecord>();
-    const stop = notices.on('attempt-failed', ({ call, channel, error }) => {
-      // When every attempt fails there is no stream in which they could be told.
-      open.get(call)?.failedAttempts.add(`${channel}: ${error.code}`);
-    });
-    onClose(stop);
+  setup({ successes, level }, { log }) {
     return async function logging(call, next) {
       const record = new CallRecord(call);
-      open.set(call.id, record);
       call.onEnd(() => {
-        open.delete(call.id);
         const trouble = record.trouble();
         if (trouble !== undefined || successes) log[trouble ?? level](record.fields(), record.sentence());
       });
@@ -56,8 +49,8 @@ export default definePlugin({
 /** What is known of one call by the time it has ended. */
 class CallRecord implements Observing {
   readonly #call: Call;
-  readonly failedAttempts = new Set<string>();
-  readonly #losses = new Set<string>();
+  #losses: string[] | undefined;
+  #failed: AttemptEvent[] | undefined;
   #model: string | undefined;
   #attempt: AttemptEvent | undefined;
   #usage: Usage | undefined;
@@ -78,13 +71,13 @@ class CallRecord implements Observing {
         break;
       case 'attempt':
         if (event.failure === undefined) this.#attempt = event;
-        else this.failedAttempts.add(`${event.channel}: ${event.failure}`);
+        else (this.#failed ??= []).push(event);
         break;
       case 'usage':
         this.#usage = event.usage;
         break;
       case 'loss':
-        this.#losses.add(event.loss.path);
+        (this.#losses ??= []).push(event.loss.path);
         break;
       default:
         this.#firstAt ??= performance.now();
@@ -134,8 +127,12 @@ class CallRecord implements Observing {
       ended: this.#how,
       ...this.#outcome(),
       usage: this.#usage === undefined ? undefined : { ...this.#usage, format: undefined, raw: undefined },
-      losses: listed([...this.#losses, ...call.losses.map(({ path }) => path)]),
-      failedAttempts: listed([...this.failedAttempts]),
+      losses: listed([...(this.#losses ?? []), ...call.losses.map(({ path }) => path)]),
+      failedAttempts: listed(
+        [...(this.#failed ?? []), ...(call.get(failedAttempts) ?? [])].map(
+          ({ channel, failure }) => `${channel}: ${failure}`,
+        ),
+      ),
       ms: rounded(performance.now() - startedAt),
       firstMs: this.#firstAt === undefined ? undefined : rounded(this.#firstAt - startedAt),
     };
@@ -159,8 +156,7 @@ function causeOf({ cause }: Error): string | undefined {
 
 /** Few enough for one line. */
 function listed(values: readonly string[]): readonly string[] | undefined {
-  const different = [...new Set(values)];
-  return different.length === 0 ? undefined : different.slice(0, 50);
+  return values.length === 0 ? undefined : [...new Set(values)].slice(0, 50);
 }
 
 function rounded(milliseconds: number): number {

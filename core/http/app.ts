@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import Koa, { type Context } from 'koa';
-import Router from '@koa/router';
+import { Router } from '@koa/router';
 import { config as rxjs } from 'rxjs';
 import { Exchange, firstView, type Wire } from '../call.ts';
 import type { Next } from '../define.ts';

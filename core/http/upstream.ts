@@ -3,6 +3,7 @@ import { Observable, type Subscriber } from 'rxjs';
 import type { Call } from '../call.ts';
 import type { Upstream } from '../channel.ts';
 import { GatewayError } from '../errors.ts';
+import type { Gate } from '../gate.ts';
 import { decompressors } from './body.ts';
 
 /** One HTTP request to a provider. */
@@ -61,6 +62,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const { url } = request;
         const slash = url.indexOf('/', url.indexOf('://') + 3);
         const reader = new Reader(call, resolve, reject);
+        if (reader.gone) return;
         poolOf(slash < 0 ? url : url.slice(0, slash)).dispatch(
           {
             path: slash < 0 ? '/' : url.slice(slash),
@@ -83,7 +85,7 @@ class Reader implements Dispatcher.DispatchHandler {
   readonly #call: Call;
   readonly #resolve: (upstream: Upstream) => void;
   readonly #reject: (error: GatewayError) => void;
-  readonly #forget: () => void;
+  readonly #forget: (() => void) | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #subscriber: Subscriber<Buffer> | undefined;
   #early: Buffer[] = [];
@@ -97,6 +99,11 @@ class Reader implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#forget = call.onEnd(() => this.#release());
+  }
+
+  /** True when nobody waits for this answer any more. */
+  get gone(): boolean {
+    return this.#gone;
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -118,7 +125,11 @@ class Reader implements Dispatcher.DispatchHandler {
       },
     });
     const bytes = new Observable<Buffer>((subscriber) => this.#subscribed(subscriber));
-    this.#resolve({ status: statusCode, headers, bytes: decompressed(bytes, headers['content-encoding']) });
+    this.#resolve({
+      status: statusCode,
+      headers,
+      bytes: decompressed(bytes, headers['content-encoding'], this.#call.gate),
+    });
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -142,7 +153,7 @@ class Reader implements Dispatcher.DispatchHandler {
   #finish(outcome: { error?: GatewayError }): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
-    this.#forget();
+    this.#forget?.();
     if (this.#started) this.#call.gate.attach(undefined);
     else
       this.#reject(
@@ -173,7 +184,7 @@ class Reader implements Dispatcher.DispatchHandler {
   #release(): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.#forget();
+    this.#forget?.();
     // Rejected first: aborting calls onResponseError at once, and that the client left is no failure of the upstream.
     if (!this.#started) {
       this.#reject(
@@ -217,13 +228,24 @@ function upstreamFailure(cause: Error & { code?: unknown }, started: boolean): G
 function decompressed(
   bytes: Observable<Buffer>,
   encoding: string | string[] | undefined,
+  gate: Gate,
 ): Observable<Buffer> {
   if (encoding === undefined || encoding === 'identity') return bytes;
   const make = decompressors.get(String(encoding).toLowerCase());
   if (make === undefined) return bytes;
   return new Observable((subscriber) => {
     const stream = make();
-    stream.on('data', (chunk: Buffer) => subscriber.next(chunk));
+    stream.on('data', (chunk: Buffer) => {
+      subscriber.next(chunk);
+      // One read may unpack to a thousand times its size: it is unpacked no faster than it is wanted.
+      const opened = gate.opened();
+      if (opened === undefined) return;
+      stream.pause();
+      void (async () => {
+        await opened;
+        stream.resume();
+      })();
+    });
     stream.on('end', () => subscriber.complete());
     stream.on('error', (cause) =>
       subscriber.error(

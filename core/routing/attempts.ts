@@ -1,8 +1,8 @@
 import { Observable } from 'rxjs';
-import type { Call } from '../call.ts';
+import { callKey, type Call } from '../call.ts';
 import type { Next } from '../define.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
-import type { GatewayEvent } from '../model/event.ts';
+import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
 import type { Notices } from '../notices.ts';
 import { startWithEvents } from '../operators.ts';
 import type { Catalog } from './catalog.ts';
@@ -15,6 +15,9 @@ export interface AttemptsOptions {
   /** The translate stage around {@link sendToChannel}. */
   readonly translate: Next;
 }
+
+/** The channels that could not serve this call so far, for whoever sees it fail: no stream tells of them when all have failed. */
+export const failedAttempts = callKey<readonly AttemptEvent[]>('failed attempts');
 
 /**
  * Chooses the channel: tries the model's targets in order until one answers. A failure that another channel may not share moves on; the
@@ -31,18 +34,11 @@ export function createAttempts({ catalog, notices, translate }: AttemptsOptions)
       } catch (error) {
         failure = toGatewayError(error);
         if (failure.origin === 'client' || !failure.retryable) throw failure;
-        notices.emit('attempt-failed', {
-          call: call.id,
-          channel: target.channel.id,
-          model: target.model,
-          error: failure,
-        });
-        before.push({
-          type: 'attempt',
-          channel: target.channel.id,
-          model: target.model,
-          failure: failure.code,
-        });
+        const { channel, model } = target;
+        notices.emit('attempt-failed', { channel: channel.id, model, error: failure });
+        const attempt: AttemptEvent = { type: 'attempt', channel: channel.id, model, failure: failure.code };
+        before.push(attempt);
+        call.set(failedAttempts, [...(call.get(failedAttempts) ?? []), attempt]);
       }
     }
     throw failure ?? new GatewayError('no_available_channel', `No channel serves the model ${call.model}.`);

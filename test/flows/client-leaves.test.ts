@@ -1,7 +1,9 @@
+/* oxlint-disable vitest/expect-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import { once } from 'node:events';
 import { request as send, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { definePlugin } from '#sluice';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { formatNames, voices, type FormatName } from './_wire.ts';
@@ -38,11 +40,24 @@ beforeAll(async () => {
       response.writeHead(500, { 'content-type': 'application/json' }).write('{"error":');
     onAsked();
   });
-  gateway = await startGateway({ channels: formatNames.map((name) => voices[name].channel(upstream.url)) });
+  gateway = await startGateway({
+    channels: formatNames.map((name) => voices[name].channel(upstream.url)),
+    plugins: [slow()],
+  });
 });
 afterAll(async () => {
   await gateway.close();
   await upstream.close();
+});
+
+/** Thinks for a while about requests that say so. */
+const slow = definePlugin({
+  name: 'slow',
+  stage: 'shape',
+  setup: () => async (context, next) => {
+    if (context.wire.headers['x-think'] !== undefined) await new Promise((resolve) => setTimeout(resolve, 150));
+    return next(context);
+  },
 });
 
 const measured: number[] = [];
@@ -117,6 +132,26 @@ describe.each(pairs)('a %s client of a %s channel that leaves', (client, channel
     expect(ms).toBeLessThan(1000);
     expect(await logged()).toMatchObject({ ended: 'left', status: 200, stream: true });
   });
+});
+
+test('a client that left while a plugin was still thinking is not sent on to the provider', async () => {
+  for (const stream of [true, false]) {
+    const seen = upstream.requests.length;
+    const request = send(new URL('/v1/chat/completions', gateway.url), {
+      method: 'POST',
+      agent: false,
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json', 'x-think': 'yes' },
+    });
+    request.on('error', () => {});
+    request.end(JSON.stringify(voices['chat-completions'].body('via-messages', stream)));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    request.destroy();
+    expect(await logged()).toMatchObject({ ended: 'left' });
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    expect(upstream.requests.length).toBe(seen);
+    expect(gateway.lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
+    gateway.lines.length = 0;
+  }
 });
 
 test('a client that only closes its sending half is taken to have left', async () => {

@@ -1,3 +1,4 @@
+/* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/no-standalone-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import { concat, map, Observable, of, throwError } from 'rxjs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import {

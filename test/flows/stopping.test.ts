@@ -136,13 +136,13 @@ describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
 
 test('after the deadline open streams end with an error in their format, and the process with 0', async () => {
   const door = await start(700);
-  const open = formatNames.map((client) => ({ client, ...begin(door, client, 'via-messages', true) }));
-  await Promise.all(open.filter(({ client }) => client !== 'generate-content').map(({ begun }) => begun));
+  const open = formatNames.map((client) => ({ client, call: begin(door, client, 'via-messages', true) }));
+  await Promise.all(open.filter(({ client }) => client !== 'generate-content').map(({ call }) => call.begun));
   const waiting = begin(door, 'messages', 'via-chat', false);
   await expect.poll(() => upstream.requests.length).toBeGreaterThanOrEqual(4);
   door.signal('SIGTERM');
-  for (const { client, answer } of open) {
-    const got = await answer;
+  for (const { client, call } of open) {
+    const got = await call.answer;
     expect(got.ended).toBe(true);
     const reply = read(client, true, got);
     expect(reply.text).toBe(words.join(''));

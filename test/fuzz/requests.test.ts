@@ -1,5 +1,6 @@
+/* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import { Agent, request as send, type IncomingMessage } from 'node:http';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { call, formatNames, readError, voices, type Answer, type FormatName } from '../flows/_wire.ts';
 import { fixturesOf, requestOf } from '../support/fixtures.ts';

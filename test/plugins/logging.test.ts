@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import { GatewayError, toGatewayError } from '../../core/errors.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
-import { Notices } from '../../core/notices.ts';
+import { failedAttempts } from '../../core/routing/attempts.ts';
 import type { ApiKey } from '../../core/state/api-keys.ts';
 import logging from '../../plugins/logging.ts';
 import { clientRequestId } from '../../plugins/request-id.ts';
@@ -184,14 +184,14 @@ describe('a call that did not go well', () => {
 
   test('tells every attempt, also when all of them failed', async () => {
     const { tools, lines } = testTools();
-    const notices = new Notices(tools.log);
-    const handler = await handlerOf(logging, { ...tools, notices });
+    const handler = await handlerOf(logging, tools);
     const { call, exchange } = testCall({ model: 'x' });
     const error = new GatewayError('upstream_timeout', 'Too slow.', { origin: 'upstream' });
     const next = async () => {
-      notices.emit('attempt-failed', { call: call.id, channel: 'first', model: 'x', error });
-      notices.emit('attempt-failed', { call: 'req_other', channel: 'third', model: 'x', error });
-      notices.emit('attempt-failed', { call: call.id, channel: 'second', model: 'x', error });
+      call.set(failedAttempts, [
+        { type: 'attempt', channel: 'first', model: 'x', failure: error.code },
+        { type: 'attempt', channel: 'second', model: 'x', failure: error.code },
+      ]);
       throw error;
     };
     await expect(handler(call, next)).rejects.toThrow('Too slow.');
@@ -230,15 +230,12 @@ describe('a client that leaves', () => {
   });
 });
 
-test('nothing is remembered of calls that have ended', async () => {
+test('one line is written, however often a call is ended', async () => {
   const { tools, lines } = testTools();
-  const notices = new Notices(tools.log);
-  const handler = await handlerOf(logging, { ...tools, notices });
+  const handler = await handlerOf(logging, tools);
   const { call, exchange } = testCall({ model: 'x' });
   toTheEnd(await handler(call, async () => of(...reply)));
   exchange.end();
   exchange.end();
-  const error = new GatewayError('upstream_timeout', 'Too slow.', { origin: 'upstream' });
-  notices.emit('attempt-failed', { call: call.id, channel: 'late', model: 'x', error });
   expect(lines).toHaveLength(1);
 });

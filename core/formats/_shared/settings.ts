@@ -21,6 +21,7 @@ export type MutableObject = { [key: string]: JsonValue | undefined };
 
 /** Reads the value at a dotted path; undefined when any step is absent. */
 export function valueAt(body: JsonObject, path: string): JsonValue | undefined {
+  if (!path.includes('.')) return body[path];
   let value: JsonValue | undefined = body;
   for (const step of path.split('.')) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;

@@ -3,7 +3,7 @@ import { createServer, request as send, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
 import { checkJsonType, parseJsonBody, readBytes, withoutMark } from '../../../core/http/body.ts';
@@ -121,11 +121,12 @@ describe('the bytes of a body over a socket', () => {
   };
   const outcomes: string[] = [];
   const server = createServer((request, response) => {
-    void read(request).then((outcome) => {
+    void (async () => {
+      const outcome = await read(request);
       outcomes.push(outcome);
       response.end(outcome);
       request.resume();
-    });
+    })();
   });
   let port = 0;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonCutter, writeNdjson } from '../../../core/http/json-frames.ts';
 import { frameLimit } from '../../../core/http/sse.ts';

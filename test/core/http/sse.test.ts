@@ -1,4 +1,5 @@
-import fc from 'fast-check';
+/* oxlint-disable vitest/no-conditional-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { frameLimit, parseSse, SseCutter, writeSse } from '../../../core/http/sse.ts';
 

@@ -1,3 +1,4 @@
+/* oxlint-disable vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import {
