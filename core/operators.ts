@@ -134,7 +134,7 @@ export function eachInOrder(
  */
 export function peekFirst<T>(source: Observable<T>, gate: Gate): Promise<Observable<T>> {
   return new Promise((resolve, reject) => {
-    new Peeked(source, gate, resolve, reject);
+    new Peeked<T>(gate, resolve, reject).follow(source);
   });
 }
 
@@ -143,22 +143,20 @@ class Peeked<T> {
   readonly #gate: Gate;
   readonly #resolve: (stream: Observable<T>) => void;
   readonly #reject: (error: Error) => void;
-  readonly #subscription: Subscription;
+  #subscription: Subscription | undefined;
   #early: T[] = [];
   #target: Subscriber<T> | undefined;
   #outcome: { readonly error?: unknown } | undefined;
   #settled = false;
   #holdsGate = false;
 
-  constructor(
-    source: Observable<T>,
-    gate: Gate,
-    resolve: (stream: Observable<T>) => void,
-    reject: (error: Error) => void,
-  ) {
+  constructor(gate: Gate, resolve: (stream: Observable<T>) => void, reject: (error: Error) => void) {
     this.#gate = gate;
     this.#resolve = resolve;
     this.#reject = reject;
+  }
+
+  follow(source: Observable<T>): void {
     this.#subscription = source.subscribe(this);
   }
 
@@ -205,7 +203,7 @@ class Peeked<T> {
       else subscriber.complete();
     }
     if (this.#holdsGate) this.#gate.open();
-    return () => this.#subscription.unsubscribe();
+    return () => this.#subscription?.unsubscribe();
   }
 }
 

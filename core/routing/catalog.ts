@@ -44,7 +44,7 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
       exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
     names: (model) => exact.has(model),
     targets,
-    list: () => [...exact].sort().map((id) => listed(id, targets(id)[0], startedAt)),
+    list: () => [...exact].toSorted().map((id) => listed(id, targets(id)[0], startedAt)),
   };
 }
 

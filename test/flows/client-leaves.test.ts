@@ -55,7 +55,8 @@ const slow = definePlugin({
   name: 'slow',
   stage: 'shape',
   setup: () => async (context, next) => {
-    if (context.wire.headers['x-think'] !== undefined) await new Promise((resolve) => setTimeout(resolve, 150));
+    if (context.wire.headers['x-think'] !== undefined)
+      await new Promise((resolve) => setTimeout(resolve, 150));
     return next(context);
   },
 });
@@ -140,7 +141,11 @@ test('a client that left while a plugin was still thinking is not sent on to the
     const request = send(new URL('/v1/chat/completions', gateway.url), {
       method: 'POST',
       agent: false,
-      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json', 'x-think': 'yes' },
+      headers: {
+        authorization: `Bearer ${gateway.key}`,
+        'content-type': 'application/json',
+        'x-think': 'yes',
+      },
     });
     request.on('error', () => {});
     request.end(JSON.stringify(voices['chat-completions'].body('via-messages', stream)));

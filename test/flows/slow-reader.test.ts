@@ -56,8 +56,13 @@ beforeAll(async () => {
       // 200 MiB in 0.6 MB, sent at once: what it becomes must not be unpacked faster than it is read.
       const frames = voice.frames([word]);
       const middle = (frames.at(-voice.ending - 1) ?? '').repeat(Math.ceil(size / 1200));
-      const packed = gzipSync(frames.slice(0, -voice.ending - 1).join('') + middle + frames.slice(-voice.ending).join(''), { level: 1 });
-      response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' }).end(packed);
+      const packed = gzipSync(
+        frames.slice(0, -voice.ending - 1).join('') + middle + frames.slice(-voice.ending).join(''),
+        { level: 1 },
+      );
+      response
+        .writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' })
+        .end(packed);
     } else if (asStream) {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       void pour(response, voice.frames([word]), voice.ending);
@@ -175,25 +180,31 @@ describe('a reader that stops reading a reply of 200 MB', () => {
   );
 });
 
-test.each(['chat-completions', 'messages'] as const)('a reader that stops does not fill the memory with what the provider packed (%s client)', async (client) => {
-  const before = gateway.memory();
-  const response = await open(client, 'packed-chat', true);
-  await once(response, 'readable');
-  let stalledPeak = 0;
-  for (let count = 0; count < 20; count += 1) {
-    await pause(100);
-    stalledPeak = Math.max(stalledPeak, gateway.memory());
-  }
-  let got = 0;
-  response.on('data', (chunk: Buffer) => {
-    got += chunk.length;
-  });
-  await once(response, 'end');
-  const grown = (stalledPeak - before) / MiB;
-  console.log(`${client} from a packed stream: stalled 2 s, RSS +${grown.toFixed(1)} MiB; then ${(got / MiB).toFixed(0)} MiB`);
-  expect(grown).toBeLessThan(60);
-  expect(got).toBeGreaterThan(150 * MiB);
-}, 120_000);
+test.each(['chat-completions', 'messages'] as const)(
+  'a reader that stops does not fill the memory with what the provider packed (%s client)',
+  async (client) => {
+    const before = gateway.memory();
+    const response = await open(client, 'packed-chat', true);
+    await once(response, 'readable');
+    let stalledPeak = 0;
+    for (let count = 0; count < 20; count += 1) {
+      await pause(100);
+      stalledPeak = Math.max(stalledPeak, gateway.memory());
+    }
+    let got = 0;
+    response.on('data', (chunk: Buffer) => {
+      got += chunk.length;
+    });
+    await once(response, 'end');
+    const grown = (stalledPeak - before) / MiB;
+    console.log(
+      `${client} from a packed stream: stalled 2 s, RSS +${grown.toFixed(1)} MiB; then ${(got / MiB).toFixed(0)} MiB`,
+    );
+    expect(grown).toBeLessThan(60);
+    expect(got).toBeGreaterThan(150 * MiB);
+  },
+  120_000,
+);
 
 describe('a reader that stalls for longer than the limit', () => {
   test.concurrent.each(['chat-completions', 'messages'] as const)(

@@ -241,16 +241,16 @@ describe.each(pairs)('law 2, settings and turns of a plain conversation: %s to %
 /** Tools and calls under the client's names. */
 function respelled(
   request: ChatRequest,
-  names: ToolNames | undefined,
+  spelling: ToolNames | undefined,
 ): Pick<ChatRequest, 'tools' | 'messages'> {
-  if (names === undefined) return request;
+  if (spelling === undefined) return request;
   const tools = request.tools.map(
-    (tool) => (tool.name === undefined ? tool : { ...tool, name: names.back(tool.name) }) as typeof tool,
+    (tool) => (tool.name === undefined ? tool : { ...tool, name: spelling.back(tool.name) }) as typeof tool,
   );
   const messages = request.messages.map((message) => ({
     ...message,
     content: message.content.map((block) =>
-      block.type === 'tool-call' ? { ...block, name: names.back(block.name) } : block,
+      block.type === 'tool-call' ? { ...block, name: spelling.back(block.name) } : block,
     ),
   }));
   return { tools, messages };

@@ -58,7 +58,7 @@ function post(path: string, headers: Record<string, string>, body: object): Prom
 async function reached(name: FormatName, model: string, asked: Asked = {}) {
   const response = await formats[name](model, '!request', { key: gateway.key, ...asked });
   const text = await response.text();
-  expect(response.status, text).toBe(200);
+  expect({ status: response.status, text }).toMatchObject({ status: 200 });
   const whole = JSON.parse(text) as Record<string, unknown>;
   const found = JSON.stringify(whole).match(/\{\\"format\\".*?\}(?=")/s)?.[0] ?? '';
   return {
