@@ -71,7 +71,7 @@ export function maskSecrets(text: string): string {
  * The process's log: JSON lines on standard output, written in the background. Fields that hold secrets are replaced, and so is whatever
  * {@link maskSecrets} finds anywhere in a line.
  */
-export function createLog(level: string, destination: DestinationStream = standardOutput()): Log {
+export function createLog(level: string, destination: Destination = standardOutput()): Log {
   const options = {
     level,
     base: null,
@@ -85,18 +85,23 @@ export function createLog(level: string, destination: DestinationStream = standa
   return pino(options, masking(destination));
 }
 
-/**
- * Lines are gathered and written together, a write each costs more than the line; a person at a terminal sees each at once. What is
- * gathered is written at the latest after a quarter of a second, and when the process ends.
- */
-function standardOutput(): DestinationStream {
+/** Most characters gathered before they are written, and the longest that they wait, in milliseconds. */
+const most = 32_768;
+const longest = 250;
+
+/** Where lines go. `gathers` says that they may come many at a time. */
+type Destination = DestinationStream & { flush?(): void; flushSync?(): void; readonly gathers?: boolean };
+
+/** A person at a terminal sees each line at once; elsewhere lines are gathered, since a write each costs more than the line. */
+function standardOutput(): Destination {
+  const gathers = process.stdout.isTTY !== true;
+  // What is written below `minLength` waits for a flush: a write under way when the process ends would be lost.
   const destination = pino.destination({
     dest: 1,
     sync: false,
-    ...(process.stdout.isTTY ? {} : { minLength: 65_536, maxWrite: 131_072, periodicFlush: 250 }),
+    ...(gathers ? { minLength: 2 * most, maxWrite: 4 * most } : {}),
   });
-  process.once('exit', () => destination.flushSync());
-  return destination;
+  return Object.assign(destination, { gathers });
 }
 
 function serializeError(error: unknown): unknown {
@@ -107,12 +112,33 @@ function serializeError(error: unknown): unknown {
 }
 
 /** Masks whole lines: a secret may stand in a field, in a list, or in the text of an error's cause. */
-function masking(
-  destination: DestinationStream & { flushSync?(): void },
-): DestinationStream & { flushSync(): void } {
+function masking(destination: Destination): DestinationStream & { flushSync(): void } {
+  let gathered = '';
+  let timer: NodeJS.Timeout | undefined;
+  const pass = (): void => {
+    clearTimeout(timer);
+    timer = undefined;
+    if (gathered === '') return;
+    const lines = maskSecrets(gathered);
+    gathered = '';
+    destination.write(lines);
+  };
+  const flush = (): void => {
+    pass();
+    if (destination.gathers === true) destination.flush?.();
+  };
+  const flushSync = (): void => {
+    pass();
+    destination.flushSync?.();
+  };
+  if (destination.gathers === true) process.once('exit', flushSync);
   return {
-    write: (line) => destination.write(maskSecrets(line)),
+    write(line) {
+      gathered += line;
+      if (destination.gathers !== true || gathered.length > most) flush();
+      else timer ??= setTimeout(flush, longest).unref();
+    },
     // pino calls it after a fatal line, so that it is written before the process ends.
-    flushSync: () => destination.flushSync?.(),
+    flushSync,
   };
 }

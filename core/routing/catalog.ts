@@ -34,8 +34,8 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
         draw,
       });
     }
-    if (found.length > 1) found.sort((a, b) => b.rank - a.rank || b.draw - a.draw);
-    return found.map(({ target }) => target);
+    const ordered = found.length > 1 ? found.toSorted((a, b) => b.rank - a.rank || b.draw - a.draw) : found;
+    return ordered.map(({ target }) => target);
   };
 
   return {
