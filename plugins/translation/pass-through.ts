@@ -315,9 +315,8 @@ class PassedWhole {
 
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
-    if (!this.#last?.toString('latin1').trimEnd().endsWith('}')) throw cut();
-    const usage =
-      usageIn(Buffer.concat(this.#tail), this.#codec) ?? usageIn(Buffer.concat(this.#head), this.#codec);
+    if (this.#last === undefined || !endsWithBrace(this.#last)) throw cut();
+    const usage = usageIn(joined(this.#tail), this.#codec) ?? usageIn(joined(this.#head), this.#codec);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
@@ -341,4 +340,18 @@ class PassedWhole {
       this.#tailLength -= this.#tail.shift()?.length ?? 0;
     }
   }
+}
+
+function joined(chunks: readonly Buffer[]): Buffer {
+  const [only] = chunks;
+  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+}
+
+/** True when the last byte that is not white space closes an object. */
+function endsWithBrace(bytes: Buffer): boolean {
+  for (let index = bytes.length - 1; index >= 0; index -= 1) {
+    const byte = bytes[index];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte === 0x7d;
+  }
+  return false;
 }

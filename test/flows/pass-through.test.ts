@@ -59,7 +59,12 @@ beforeAll(async () => {
     models: { [voices[name].model]: voices[name].model, [`public-${name}`]: `provider/${name}-2026-01-01` },
   });
   const channels = formatNames.map((name) => voices[name].channel(upstream.url, mapped(name)));
-  gateway = await startGateway({ channels });
+  gateway = await startGateway({
+    channels: [
+      ...channels,
+      voices['generate-content'].channel(upstream.url, { id: 'any', models: ['any-*'] }),
+    ],
+  });
   reading = await startGateway({ channels, plugins: [reader()] });
   counting = await startGateway({ channels, plugins: [counter()] });
 });
@@ -293,4 +298,27 @@ describe('the model’s name in the answer is the one the client asked for', () 
     expect(read(format, false, answer)).toMatchObject({ text: long, models: [`public-${format}`] });
     expect(await logged()).toMatchObject({ usage: { output: 7 } });
   });
+});
+
+test('a model’s name cannot lead to another address of the provider', async () => {
+  behaviour = answering;
+  for (const name of [
+    'any-/../../../v1/files',
+    'any-?key=mine#',
+    'any-%2e%2e/x',
+    'any-:countTokens',
+    'any-\\..\\x',
+  ]) {
+    for (const client of formatNames) {
+      upstream.requests.length = 0;
+      const answer = await call(
+        gateway,
+        client,
+        client === 'generate-content' ? encodeURIComponent(name) : name,
+        false,
+      );
+      expect(answer.status, answer.text).toBe(200);
+      expect(upstream.requests[0]?.url).toBe(`/v1beta/models/${encodeURIComponent(name)}:generateContent`);
+    }
+  }
 });

@@ -229,6 +229,17 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
       expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
     });
 
+    test('early hints are passed over', async () => {
+      behaviour = (response, voice, streaming) => {
+        response.writeProcessing();
+        response.writeEarlyHints({ link: '</style.css>; rel=preload; as=style' });
+        response
+          .writeHead(200, streaming ? stream : json)
+          .end(streaming ? voice.frames(words).join('') : wholeOf(voice));
+      };
+      expect(read(client, asStream, await ask())).toMatchObject({ text, complete: true });
+    });
+
     test('bytes one by one are the same answer', async () => {
       behaviour = async (response, voice, streaming) => {
         response.socket?.setNoDelay(true);
