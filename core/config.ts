@@ -41,11 +41,6 @@ export const settingsSchema = z.strictObject({
         .min(8192)
         .default(64 * 1024)
         .describe('largest request header'),
-      whole: z
-        .int()
-        .min(1024)
-        .default(256 * 1024 * 1024)
-        .describe('largest reply that is held as a whole for translation'),
     })
     .prefault({}),
   timeouts: z

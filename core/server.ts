@@ -65,6 +65,7 @@ export async function startServer(
       maxHeaderSize: settings.limits.header,
       headersTimeout: settings.timeouts.headers,
       requestTimeout: settings.timeouts.body,
+      connectionsCheckingInterval: Math.min(5000, settings.timeouts.headers),
       keepAliveTimeout: 75_000,
       noDelay: true,
     },

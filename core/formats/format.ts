@@ -140,6 +140,8 @@ export interface Codec {
   readonly marks: Marks;
   /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
   readonly toleratesComments: boolean;
+  /** True where a provider's stream may also come as a JSON array or as lines of JSON. */
+  readonly streamsAsJson?: boolean;
 
   /** Model and stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
   peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };

@@ -19,10 +19,9 @@ export interface BodyLimits {
 export const bodyReader = callKey<() => Promise<void>>('body reader');
 
 /** The step between the identify and admit stages: strangers are refused before a byte of their body is read. */
-export const readBodyStep: Handler = async function readBody(call, next) {
+export const readBodyStep: Handler = function readBody(call, next) {
   const read = call.get(bodyReader);
-  if (read !== undefined) await read();
-  return next(call);
+  return read === undefined ? next(call) : read().then(() => next(call));
 };
 
 /** What undoes a compression, by its name in `content-encoding`. A map: a stranger's word must not find an object's inherited members. */
@@ -46,11 +45,15 @@ export function checkJsonType(request: IncomingMessage): void {
 }
 
 /** All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one. */
-export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const announced = Number(request.headers['content-length']);
-  if (announced > limit) throw tooLarge(limit);
+  if (announced > limit) return Promise.reject(tooLarge(limit));
   const encoding = request.headers['content-encoding']?.trim().toLowerCase();
   if (encoding === undefined || encoding === '' || encoding === 'identity') return collect(request, limit);
+  return decompress(request, encoding, limit);
+}
+
+async function decompress(request: IncomingMessage, encoding: string, limit: number): Promise<Buffer> {
   const make = decompressors.get(encoding);
   if (make === undefined) {
     throw new GatewayError(

@@ -17,11 +17,13 @@ import {
 import { cut, errorOf, garbage, shapeOf, type ErrorAnswer } from './answer.ts';
 import { undoSpelling } from './undo-spelling.ts';
 
-/** Largest whole reply that is held for decoding, in bytes. */
-const wholeLimit = 256 * 1024 * 1024;
+/** Largest whole reply that is held where nothing else is said, in bytes. */
+export const defaultWholeLimit = 256 * 1024 * 1024;
 
 /** What is known of the answer before it comes. */
 export interface DecodeOptions {
+  /** Largest whole reply that is held, in bytes. Default 256 MiB. */
+  readonly wholeLimit?: number;
   readonly codec: Codec;
   readonly traits: ModelTraits;
   /** What was asked for; the answer decides by its first bytes what it is. */
@@ -113,9 +115,9 @@ export class DecodedAnswer {
       return new SseAnswer(decoder, this.#emit);
     }
     // generateContent streams may come as an array or as lines; for the other formats JSON is a whole reply.
-    if (stream && decoder !== undefined && codec.marks.terminal.includes('"finishReason"'))
+    if (stream && decoder !== undefined && codec.streamsAsJson === true)
       return new JsonStreamAnswer(decoder, this.#emit);
-    return new WholeAnswer(codec, traits, this.#emit);
+    return new WholeAnswer(this.#options, this.#emit);
   }
 }
 
@@ -178,17 +180,19 @@ class WholeAnswer {
   readonly #traits: ModelTraits;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #chunks: Buffer[] = [];
+  readonly #limit: number;
   #length = 0;
 
-  constructor(codec: Codec, traits: ModelTraits, emit: (event: GatewayEvent) => void) {
+  constructor({ codec, traits, wholeLimit }: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#codec = codec;
     this.#traits = traits;
+    this.#limit = wholeLimit ?? defaultWholeLimit;
     this.#emit = emit;
   }
 
   push(chunk: Buffer): void {
     this.#length += chunk.length;
-    if (this.#length > wholeLimit) throw garbage('more than the gateway can hold');
+    if (this.#length > this.#limit) throw garbage('more than the gateway can hold');
     this.#chunks.push(chunk);
   }
 

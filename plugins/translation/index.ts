@@ -17,7 +17,7 @@ import {
   type UpstreamRequest,
 } from '#sluice';
 import { passRequest, passReply } from './pass-through.ts';
-import { decodeReply } from './decode-reply.ts';
+import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
 import { encodeRequest } from './encode-request.ts';
 
 const options = z.strictObject({
@@ -25,6 +25,8 @@ const options = z.strictObject({
   strict: z.boolean().default(false),
   /** What to do with input that the channel's format cannot carry, such as audio for a text format. */
   unsupported: z.enum(['refuse', 'drop']).default('refuse'),
+  /** Largest whole reply that is held to be translated, in bytes. */
+  wholeLimit: z.int().min(1024).default(defaultWholeLimit),
 });
 
 /** What this plugin decides by. */
@@ -90,7 +92,13 @@ async function translate(
   };
   const source = await next(call.with({ upstream }));
   const reply = await peekFirst(
-    decodeReply(source, { codec, traits: target.traits, stream: call.stream, encoded }),
+    decodeReply(source, {
+      codec,
+      traits: target.traits,
+      stream: call.stream,
+      encoded,
+      wholeLimit: chosen.wholeLimit,
+    }),
     call.gate,
   );
   return startWithEvents(

@@ -22,11 +22,12 @@ export const chat: Codec = {
   upstreamFraming: 'sse',
   marks: {
     usage: ['"usageMetadata"'],
-    terminal: ['"finishReason"', '"blockReason"'],
+    terminal: ['"finishReason":', '"finishReason" :', '"blockReason":', '"blockReason" :'],
     model: 'modelVersion',
     error: ['data: {"error"', 'data:{"error"', '{"error"', '[{"error"'],
   },
   toleratesComments: false,
+  streamsAsJson: true,
   peek: (_body, params) => ({ model: modelOf(params), stream: params.stream === true }),
   validate: (body, params) => decodeRequest(body, params),
   clientFraming: (_body, params) => (params.stream === true ? (params.framing ?? 'ndjson') : 'none'),

@@ -209,7 +209,8 @@ function reasonOf(held: HeldFinish, candidate: Candidate): ReturnType<typeof rea
 }
 
 function indexOf(candidate: JsonObject, position: number): number {
-  return typeof candidate.index === 'number' ? candidate.index : position;
+  const { index } = candidate;
+  return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : position;
 }
 
 function partsOf(candidate: JsonObject): readonly JsonObject[] {

@@ -30,7 +30,7 @@ function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 
     // Quotes and line ends keep an answer that talks about these words from being taken for them.
     marks: {
       usage: ['"usage"'],
-      terminal: ['"message_stop"'],
+      terminal: ['"type":"message_stop"', '"type": "message_stop"'],
       error: ['event: error\n', 'event: error\r', 'event:error\n', 'event:error\r', '{"type":"error"'],
     },
     peek: (body) => ({

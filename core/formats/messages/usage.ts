@@ -6,7 +6,7 @@ import { name } from './wire.ts';
 
 /** A count of the wire; 0 for whatever is no count. */
 function count(value: JsonValue | undefined): number {
-  return typeof value === 'number' && value > 0 ? value : 0;
+  return typeof value === 'number' && value > 0 && Number.isFinite(value) ? value : 0;
 }
 
 /** Wire usage as neutral usage. The wire counts cache reads and writes beside `input_tokens`, the neutral `input` holds all three. */

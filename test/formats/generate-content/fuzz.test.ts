@@ -100,7 +100,7 @@ test('no body, however strange, does anything but decode or be refused with 400'
       for (const codec of [chat, countTokens]) {
         const request = refusable(() => codec.decodeRequest(strange, { model: 'm' }));
         if (request === undefined) continue;
-        expect(() => codec.encodeRequest(request, target())).not.toThrow();
+        refusable(() => codec.encodeRequest(request, target()));
         refusable(() =>
           codec.encodeRequest({ ...request, format: 'messages' }, target({ unsupported: 'drop' })),
         );
