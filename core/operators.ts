@@ -207,13 +207,27 @@ class Peeked<T> {
   }
 }
 
-/** Events first, then the stream: for what is known before the reply. */
+/** A stream behind events that are known already. */
+class Leading extends Observable<GatewayEvent> {
+  readonly first: readonly GatewayEvent[];
+  readonly rest: Observable<GatewayEvent>;
+
+  constructor(first: readonly GatewayEvent[], rest: Observable<GatewayEvent>) {
+    super((subscriber) => {
+      for (const event of first) subscriber.next(event);
+      return rest.subscribe(subscriber);
+    });
+    this.first = first;
+    this.rest = rest;
+  }
+}
+
+/** Events first, then the stream: for what is known before the reply. Several in a row cost no more than one. */
 export function startWithEvents(
   first: readonly GatewayEvent[],
   rest: Observable<GatewayEvent>,
 ): Observable<GatewayEvent> {
-  return new Observable((subscriber) => {
-    for (const event of first) subscriber.next(event);
-    return rest.subscribe(subscriber);
-  });
+  return rest instanceof Leading
+    ? new Leading([...first, ...rest.first], rest.rest)
+    : new Leading(first, rest);
 }

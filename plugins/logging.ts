@@ -9,6 +9,7 @@ import {
   type AttemptEvent,
   type Call,
   type GatewayEvent,
+  type Loss,
   type Observing,
   type Usage,
 } from '#sluice';
@@ -49,7 +50,7 @@ export default definePlugin({
 /** What is known of one call by the time it has ended. */
 class CallRecord implements Observing {
   readonly #call: Call;
-  #losses: string[] | undefined;
+  #losses: Loss[] | undefined;
   #failed: AttemptEvent[] | undefined;
   #model: string | undefined;
   #attempt: AttemptEvent | undefined;
@@ -77,7 +78,7 @@ class CallRecord implements Observing {
         this.#usage = event.usage;
         break;
       case 'loss':
-        (this.#losses ??= []).push(event.loss.path);
+        (this.#losses ??= []).push(event.loss);
         break;
       default:
         this.#firstAt ??= performance.now();
@@ -126,13 +127,9 @@ class CallRecord implements Observing {
       stream: call.stream,
       ended: this.#how,
       ...this.#outcome(),
-      usage: this.#usage === undefined ? undefined : { ...this.#usage, format: undefined, raw: undefined },
-      losses: listed([...(this.#losses ?? []), ...call.losses.map(({ path }) => path)]),
-      failedAttempts: listed(
-        [...(this.#failed ?? []), ...(call.get(failedAttempts) ?? [])].map(
-          ({ channel, failure }) => `${channel}: ${failure}`,
-        ),
-      ),
+      usage: this.#usage === undefined ? undefined : counts(this.#usage),
+      losses: listed(this.#losses, call.losses, ({ path }) => path),
+      failedAttempts: listed(this.#failed, call.get(failedAttempts), attemptText),
       ms: rounded(performance.now() - startedAt),
       firstMs: this.#firstAt === undefined ? undefined : rounded(this.#firstAt - startedAt),
     };
@@ -154,9 +151,39 @@ function causeOf({ cause }: Error): string | undefined {
   return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined;
 }
 
-/** Few enough for one line. */
-function listed(values: readonly string[]): readonly string[] | undefined {
-  return values.length === 0 ? undefined : [...new Set(values)].slice(0, 50);
+/** The numbers of a usage; parts that are zero are left out. */
+function counts({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  cacheWriteLong,
+  reasoning,
+  estimated,
+}: Usage): object {
+  return {
+    input,
+    output,
+    cacheRead: cacheRead || undefined,
+    cacheWrite: cacheWrite || undefined,
+    cacheWriteLong: cacheWriteLong || undefined,
+    reasoning: reasoning || undefined,
+    estimated,
+  };
+}
+
+function attemptText({ channel, failure }: AttemptEvent): string {
+  return `${channel}: ${failure}`;
+}
+
+/** Both lists as texts, each once, and few enough for one line; undefined when there are none, which is nearly always. */
+function listed<T>(
+  some: readonly T[] | undefined,
+  others: readonly T[] | undefined,
+  text: (one: T) => string,
+): readonly string[] | undefined {
+  if (!some?.length && !others?.length) return undefined;
+  return [...new Set([...(some ?? []), ...(others ?? [])].map(text))].slice(0, 50);
 }
 
 function rounded(milliseconds: number): number {

@@ -49,6 +49,8 @@ export class Reply {
   #answer: Extract<GatewayEvent, { type: 'answer' }> | undefined;
   #lastWrite = performance.now();
   #fullSince = 0;
+  /** Set by each write and taken back by each tick: asking the clock once a chunk would cost more. */
+  #wrote = false;
   readonly #done: () => void;
 
   /** `done` runs once, when nothing more will be written. */
@@ -69,7 +71,13 @@ export class Reply {
       return;
     }
     this.#subscription = events.subscribe({
-      next: (event) => this.#guard(() => this.#next(event)),
+      next: (event) => {
+        try {
+          this.#next(event);
+        } catch (error) {
+          this.#broken(error);
+        }
+      },
       error: (error) => this.fail(error),
       complete: () => this.#guard(() => this.#complete()),
     });
@@ -128,6 +136,10 @@ export class Reply {
     if (this.#fullSince > 0) {
       if (now - this.#fullSince > this.#options.stalled) this.#response.destroy();
       return;
+    }
+    if (this.#wrote) {
+      this.#wrote = false;
+      this.#lastWrite = now;
     }
     if (!this.#exchange.stream || now - this.#lastWrite < this.#options.keepAlive) return;
     this.#lastWrite = now;
@@ -206,9 +218,13 @@ export class Reply {
     try {
       run();
     } catch (error) {
-      this.#subscription?.unsubscribe();
-      this.fail(error);
+      this.#broken(error);
     }
+  }
+
+  #broken(error: unknown): void {
+    this.#subscription?.unsubscribe();
+    this.fail(error);
   }
 
   #streamEncoder(): StreamEncoder {
@@ -253,9 +269,9 @@ export class Reply {
   }
 
   #write(data: string | Buffer): void {
-    this.#lastWrite = performance.now();
+    this.#wrote = true;
     if (this.#response.write(data) || this.#fullSince > 0) return;
-    this.#fullSince = this.#lastWrite;
+    this.#fullSince = performance.now();
     this.#exchange.gate.close();
   }
 

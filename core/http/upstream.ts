@@ -80,12 +80,17 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   };
 }
 
+/** Who waits for an answer. */
+interface Waiting {
+  readonly call: Call;
+  readonly resolve: (upstream: Upstream) => void;
+  readonly reject: (error: GatewayError) => void;
+  forget: (() => void) | undefined;
+}
+
 /** Reads one answer: pushes bytes to its subscriber, waits when the gate is shut, closes the socket when nobody wants it any more. */
 class Reader implements Dispatcher.DispatchHandler {
-  readonly #call: Call;
-  readonly #resolve: (upstream: Upstream) => void;
-  readonly #reject: (error: GatewayError) => void;
-  readonly #forget: (() => void) | undefined;
+  #waiting: Waiting | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #subscriber: Subscriber<Buffer> | undefined;
   #early: Buffer[] = [];
@@ -95,10 +100,9 @@ class Reader implements Dispatcher.DispatchHandler {
   #outcome: { error?: GatewayError } | undefined;
 
   constructor(call: Call, resolve: (upstream: Upstream) => void, reject: (error: GatewayError) => void) {
-    this.#call = call;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#forget = call.onEnd(() => this.#release());
+    this.#waiting = { call, resolve, reject, forget: undefined };
+    const forget = call.onEnd(() => this.#release());
+    if (this.#waiting !== undefined) this.#waiting.forget = forget;
   }
 
   /** True when nobody waits for this answer any more. */
@@ -118,17 +122,19 @@ class Reader implements Dispatcher.DispatchHandler {
   ): void {
     if (statusCode < 200) return;
     this.#started = true;
-    this.#call.gate.attach({
+    const { call, resolve } = this.#waiting ?? {};
+    if (call === undefined || resolve === undefined) return;
+    call.gate.attach({
       pause: () => controller.pause(),
       resume: () => {
         if (this.#subscriber !== undefined) controller.resume();
       },
     });
     const bytes = new Observable<Buffer>((subscriber) => this.#subscribed(subscriber));
-    this.#resolve({
+    resolve({
       status: statusCode,
       headers,
-      bytes: decompressed(bytes, headers['content-encoding'], this.#call.gate),
+      bytes: decompressed(bytes, headers['content-encoding'], call.gate),
     });
   }
 
@@ -153,10 +159,10 @@ class Reader implements Dispatcher.DispatchHandler {
   #finish(outcome: { error?: GatewayError }): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
-    this.#forget?.();
-    if (this.#started) this.#call.gate.attach(undefined);
+    const waiting = this.#letGo();
+    if (this.#started) waiting?.call.gate.attach(undefined);
     else
-      this.#reject(
+      waiting?.reject(
         outcome.error ??
           new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),
       );
@@ -169,30 +175,43 @@ class Reader implements Dispatcher.DispatchHandler {
     this.#early = [];
     for (const chunk of early) subscriber.next(chunk);
     if (this.#outcome !== undefined) this.#tell();
-    else if (this.#earlyLength > earlyLimit && !this.#call.gate.closed) this.#controller?.resume();
+    else if (this.#earlyLength > earlyLimit && this.#waiting?.call.gate.closed !== true)
+      this.#controller?.resume();
     return () => this.#release();
   }
 
   #tell(): void {
     const subscriber = this.#subscriber;
     if (subscriber === undefined || this.#outcome === undefined) return;
+    this.#subscriber = undefined;
     if (this.#outcome.error === undefined) subscriber.complete();
     else subscriber.error(this.#outcome.error);
+  }
+
+  /** The connection remembers its last reader for a while: what that one no longer needs must not live as long, nor the call behind it. */
+  #letGo(): Waiting | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.forget?.();
+    return waiting;
   }
 
   /** Nobody wants the rest: the provider's socket is closed at once. */
   #release(): void {
     if (this.#gone) return;
     this.#gone = true;
-    this.#forget?.();
+    const waiting = this.#letGo();
     // Rejected first: aborting calls onResponseError at once, and that the client left is no failure of the upstream.
     if (!this.#started) {
-      this.#reject(
+      waiting?.reject(
         new GatewayError('client_closed_request', 'The client left before the upstream answered.'),
       );
     }
-    if (this.#outcome === undefined) this.#controller?.abort(released);
+    const controller = this.#controller;
+    this.#controller = undefined;
+    this.#subscriber = undefined;
     this.#early = [];
+    if (this.#outcome === undefined) controller?.abort(released);
   }
 }
 

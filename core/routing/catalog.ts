@@ -21,21 +21,28 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
   const exact = new Set<string>();
   for (const channel of channels) for (const name of channel.models) if (!name.includes('*')) exact.add(name);
 
-  const targets = (model: string): Target[] => {
-    const found: { target: Target; rank: number; draw: number }[] = [];
-    for (const channel of channels) {
-      const upstreamModel = channel.upstreamModel(model);
-      if (upstreamModel === undefined) continue;
-      const rank = (channel.models.includes(model) ? 1e9 : 0) + channel.priority;
-      const draw = channels.length === 1 ? 0 : Math.random() ** (1 / Math.max(channel.weight, 1e-9));
-      found.push({
-        target: { channel, model: upstreamModel, traits: channel.traits(upstreamModel) },
-        rank,
-        draw,
-      });
+  const known = new Map<string, readonly Candidate[]>();
+  const candidates = (model: string): readonly Candidate[] => {
+    let found = known.get(model);
+    if (found === undefined) {
+      found = channels.flatMap((channel) => candidate(channel, model) ?? []);
+      // Names repeat; a stranger's flood of new ones is looked up each time and fills no memory.
+      if (known.size < 1000 && model.length < 200) known.set(model, found);
     }
-    const ordered = found.length > 1 ? found.toSorted((a, b) => b.rank - a.rank || b.draw - a.draw) : found;
-    return ordered.map(({ target }) => target);
+    return found;
+  };
+
+  const targets = (model: string): readonly Target[] => {
+    const found = candidates(model);
+    if (found.length <= 1) return found.map(({ target }) => target);
+    return found
+      .map(({ target, rank }) => ({
+        target,
+        rank,
+        draw: Math.random() ** (1 / Math.max(target.channel.weight, 1e-9)),
+      }))
+      .toSorted((a, b) => b.rank - a.rank || b.draw - a.draw)
+      .map(({ target }) => target);
   };
 
   return {
@@ -46,6 +53,19 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
     targets,
     list: () => [...exact].toSorted().map((id) => listed(id, targets(id)[0], startedAt)),
   };
+}
+
+/** A way to serve a model, and how it ranks among others. */
+interface Candidate {
+  readonly target: Target;
+  readonly rank: number;
+}
+
+function candidate(channel: Channel, model: string): Candidate | undefined {
+  const upstreamModel = channel.upstreamModel(model);
+  if (upstreamModel === undefined) return undefined;
+  const rank = (channel.models.includes(model) ? 1e9 : 0) + channel.priority;
+  return { target: { channel, model: upstreamModel, traits: channel.traits(upstreamModel) }, rank };
 }
 
 function listed(id: string, target: Target | undefined, created: number): ListedModel {

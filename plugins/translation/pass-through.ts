@@ -182,10 +182,17 @@ class PassedAnswer {
 
 /** False for an error, and for a list, which some providers wrap around a reply or an error. */
 function beginsAsReply(codec: Codec, first: Buffer): boolean {
-  const start = first.subarray(0, 64).toString('latin1').replaceAll(/\s/g, '');
-  return (
-    !start.startsWith('[') && !codec.marks.error.some((mark) => start.startsWith(mark.replaceAll(/\s/g, '')))
-  );
+  const start = withoutBlanks(first.toString('latin1', 0, 64));
+  if (start.startsWith('[')) return false;
+  let marks = errorMarks.get(codec);
+  if (marks === undefined) errorMarks.set(codec, (marks = codec.marks.error.map(withoutBlanks)));
+  return !marks.some((mark) => start.startsWith(mark));
+}
+
+const errorMarks = new WeakMap<Codec, readonly string[]>();
+
+function withoutBlanks(text: string): string {
+  return text.replaceAll(/\s/g, '');
 }
 
 /** Frames of a stream as they came; only those that may carry usage are parsed. */

@@ -1,4 +1,5 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { start, type Child } from './processes.ts';
@@ -23,6 +24,7 @@ const otherCore = 0;
 /** Starts the provider and the clients. `nodeOptions` are for Sluice alone. */
 export async function buildStage(nodeOptions: readonly string[]): Promise<Stage> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
   const upstream = await start<{ url: string }>('./fake-upstream.ts', { core: otherCore });
   const load = await start('./load.ts', { core: otherCore });
   const config = join(folder, 'gateway.config.ts');
@@ -41,7 +43,6 @@ export async function buildStage(nodeOptions: readonly string[]): Promise<Stage>
     },
     async end() {
       for (const child of children) await child.end();
-      await rm(folder, { recursive: true, force: true });
     },
   };
 }

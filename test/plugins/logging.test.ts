@@ -10,6 +10,8 @@ import { clientRequestId } from '../../plugins/request-id.ts';
 import { handlerOf, testCall, testTools, type CallOptions, type Lines } from './_call.ts';
 
 const usage = { input: 12, output: 3, cacheRead: 2, cacheWrite: 0, reasoning: 1 };
+/** As the line tells it: parts that are zero are left out. */
+const logged = { input: 12, output: 3, cacheRead: 2, reasoning: 1 };
 const reply: readonly GatewayEvent[] = [
   { type: 'request', model: 'x', stream: true },
   { type: 'attempt', channel: 'first', model: 'x-upstream', failure: 'upstream_timeout' },
@@ -75,7 +77,7 @@ describe('one line', () => {
       stream: true,
       ended: 'complete',
       status: 200,
-      usage,
+      usage: logged,
       losses: ['seed'],
       failedAttempts: ['first: upstream_timeout'],
       msg: 'a call was answered',
@@ -179,7 +181,13 @@ describe('a call that did not go well', () => {
         events.error(new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
       },
     });
-    expect(line).toMatchObject({ ended: 'error', status: 200, code: 'upstream_cut', level: 'warn', usage });
+    expect(line).toMatchObject({
+      ended: 'error',
+      status: 200,
+      code: 'upstream_cut',
+      level: 'warn',
+      usage: logged,
+    });
   });
 
   test('tells every attempt, also when all of them failed', async () => {
@@ -217,7 +225,7 @@ describe('a client that leaves', () => {
       level: 'info',
       ended: 'left',
       status: 200,
-      usage,
+      usage: logged,
       msg: 'a call was left by its client',
     });
   });
