@@ -48,6 +48,10 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 const secretShapes =
   /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Z])[A-Za-z0-9]{20,})|([?&]key=)[^&\s"\\]+/g;
 
+/** Finds in a tenth of the time whether there is anything for {@link secretShapes} to find: nearly always there is not. */
+const secretHints =
+  /Bearer\s|sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]*[A-Z])[A-Za-z0-9]{20}/;
+
 /** Secrets of this process that need not look like any, as they stand in JSON. */
 const known = new Set<string>();
 
@@ -58,11 +62,14 @@ export function hideSecret(value: string): void {
 
 /** Text with everything replaced that is known to be a secret or looks like one. */
 export function maskSecrets(text: string): string {
-  let masked = text.replaceAll(
-    secretShapes,
-    (_found, bearer?: string, prefix?: string, word?: string, parameter?: string) =>
-      `${bearer ?? prefix ?? word ?? parameter ?? ''}…`,
-  );
+  let masked = text;
+  if (secretHints.test(text)) {
+    masked = text.replaceAll(
+      secretShapes,
+      (_found, bearer?: string, prefix?: string, word?: string, parameter?: string) =>
+        `${bearer ?? prefix ?? word ?? parameter ?? ''}…`,
+    );
+  }
   for (const secret of known) if (masked.includes(secret)) masked = masked.replaceAll(secret, '…');
   return masked;
 }
@@ -86,7 +93,7 @@ export function createLog(level: string, destination: Destination = standardOutp
 }
 
 /** Most characters gathered before they are written, and the longest that they wait, in milliseconds. */
-const most = 32_768;
+const most = 131_072;
 const longest = 250;
 
 /** Where lines go. `gathers` says that they may come many at a time. */
