@@ -54,22 +54,30 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
   const base = new URL(options.baseUrl ?? place.baseUrl);
   // Parsing an address anew costs more than all else here, and few requests need it.
   const plain = base.search === '' ? base.href.replace(/\/+$/, '') : undefined;
-  const credentials = keysOf(options).map((key) => place.headers(key));
-  if (credentials.length === 0) credentials.push(place.headers(undefined));
+  const keys: readonly (string | undefined)[] = keysOf(options);
+  // Whole and streamed, made once for each key: most requests bring no headers of their own.
+  const ready = (keys.length > 0 ? keys : [undefined]).map((key) => {
+    const credential = place.headers(key);
+    const make = (stream: boolean, own: UpstreamRequest['headers']): Readonly<Record<string, string>> => ({
+      ...ordinaryHeaders({ stream }),
+      ...place.defaults,
+      ...own,
+      ...credential,
+    });
+    return { make, whole: make(false, {}), stream: make(true, {}) };
+  });
   let turn = 0;
   return {
     speaks: place.speaks,
     ...(place.traits === undefined ? {} : { traits: place.traits }),
     open(call, request) {
-      const credential = credentials[turn % credentials.length];
-      turn = (turn + 1) % credentials.length;
+      const headers = ready[turn];
+      turn = (turn + 1) % ready.length;
+      const common = request.stream ? headers?.stream : headers?.whole;
       return tools.http.send(call, {
-        url:
-          plain !== undefined && Object.keys(request.query).length === 0
-            ? plain + request.path
-            : address(base, request),
+        url: plain !== undefined && isEmpty(request.query) ? plain + request.path : address(base, request),
         method: 'POST',
-        headers: { ...ordinaryHeaders(request), ...place.defaults, ...request.headers, ...credential },
+        headers: (isEmpty(request.headers) ? common : headers?.make(request.stream, request.headers)) ?? {},
         body: place.fields === undefined ? request.body : respell(request.body, place.fields),
       });
     },
@@ -94,13 +102,19 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 const userAgent = `sluice/${version}`;
 
 /** The headers of every request. Compression is declined: it would hold events back until a block of them is full. */
-export function ordinaryHeaders(request: UpstreamRequest): Readonly<Record<string, string>> {
+export function ordinaryHeaders({
+  stream,
+}: Pick<UpstreamRequest, 'stream'>): Readonly<Record<string, string>> {
   return {
     'content-type': 'application/json',
-    accept: request.stream ? 'text/event-stream' : 'application/json',
+    accept: stream ? 'text/event-stream' : 'application/json',
     'accept-encoding': 'identity',
     'user-agent': userAgent,
   };
+}
+
+function isEmpty(object: object): boolean {
+  return Object.keys(object).length === 0;
 }
 
 function keysOf({ key, keys }: ChannelOptions): readonly string[] {

@@ -3,6 +3,11 @@ import { pino, type DestinationStream, type Logger } from 'pino';
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
   child(bindings: Record<string, unknown>): Log;
+  /**
+   * A line whose fields are plain JSON (texts, numbers, lists, objects), written in one go: a third of the cost of the others, for
+   * what is logged once a call.
+   */
+  plain(level: 'debug' | 'info', fields: object, sentence: string): void;
 };
 
 /** Levels a log may have, loudest last. */
@@ -89,7 +94,24 @@ export function createLog(level: string, destination: Destination = standardOutp
     },
     serializers: { error: serializeError },
   };
-  return pino(options, masking(destination));
+  const output = masking(destination);
+  return withPlain(pino(options, output), output);
+}
+
+function withPlain(logger: Logger, output: DestinationStream): Log {
+  // Bound to the logger when they are first needed: pino keeps them as text.
+  let bindings: object | undefined;
+  const child = logger.child.bind(logger);
+  return Object.assign(logger, {
+    child: (more: Record<string, unknown>) => withPlain(child(more), output),
+    plain(level: 'debug' | 'info', fields: object, sentence: string) {
+      if (!logger.isLevelEnabled(level)) return;
+      bindings ??= logger.bindings();
+      const time = new Date().toISOString();
+      const clean = withoutSecrets(fields as Record<string, unknown>);
+      output.write(`${JSON.stringify({ level, time, ...bindings, ...clean, msg: sentence })}\n`);
+    },
+  });
 }
 
 /** Most characters gathered before they are written, and the longest that they wait, in milliseconds. */

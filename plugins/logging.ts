@@ -35,7 +35,8 @@ export default definePlugin({
       const record = new CallRecord(call);
       call.onEnd(() => {
         const trouble = record.trouble();
-        if (trouble !== undefined || successes) log[trouble ?? level](record.fields(), record.sentence());
+        if (trouble !== undefined) log[trouble](record.fields(), record.sentence());
+        else if (successes) log.plain(level, record.fields(), record.sentence());
       });
       try {
         return (await next(call)).pipe(observe(record));

@@ -61,7 +61,6 @@ export class Reply {
     this.#done = done;
     this.#context = new Context(exchange, (path) => this.#lose(path));
     response.on('close', this.#onClose);
-    response.on('drain', this.#onDrain);
   }
 
   /** Subscribes. Called once, when the request phase is over. */
@@ -272,6 +271,7 @@ export class Reply {
     this.#wrote = true;
     if (this.#response.write(data) || this.#fullSince > 0) return;
     this.#fullSince = performance.now();
+    this.#response.once('drain', this.#onDrain);
     this.#exchange.gate.close();
   }
 
@@ -287,7 +287,7 @@ export class Reply {
   /** Lets go of everything: what stays attached to a kept-alive socket is garbage that outlives the call. */
   #release(): void {
     this.#response.off('close', this.#onClose);
-    this.#response.off('drain', this.#onDrain);
+    if (this.#fullSince > 0) this.#response.off('drain', this.#onDrain);
     this.#subscription?.unsubscribe();
     this.#subscription = undefined;
     try {
