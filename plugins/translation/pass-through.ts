@@ -273,16 +273,45 @@ class PassedStream {
   }
 }
 
+/** Marks as bytes, and what all of them contain: most runs lack even that, and need no further look. */
+interface Search {
+  readonly common: Buffer;
+  readonly marks: readonly { readonly bytes: Buffer; readonly quoted: boolean }[];
+}
+
+const searches = new WeakMap<readonly string[], Search>();
+
+function searchOf(marks: readonly string[]): Search {
+  let search = searches.get(marks);
+  if (search === undefined) {
+    search = {
+      common: Buffer.from(commonPart(marks), 'latin1'),
+      marks: marks.map((mark) => ({ bytes: Buffer.from(mark, 'latin1'), quoted: mark.startsWith('"') })),
+    };
+    searches.set(marks, search);
+  }
+  return search;
+}
+
+/** The longest text that every mark contains. */
+function commonPart([first = '', ...others]: readonly string[]): string {
+  for (let length = first.length; length > 0; length -= 1) {
+    for (let start = 0; start + length <= first.length; start += 1) {
+      const part = first.slice(start, start + length);
+      if (others.every((mark) => mark.includes(part))) return part;
+    }
+  }
+  return '';
+}
+
 /** Where the first of the marks stands as what it is, not as a word in somebody's text; -1 when there is none. */
 function firstMark(run: Buffer, marks: readonly string[]): number {
+  const search = searchOf(marks);
+  if (marks.length === 0 || run.indexOf(search.common) < 0) return -1;
   let first = -1;
-  for (const mark of marks) {
-    for (
-      let at = run.indexOf(mark, 0, 'latin1');
-      at >= 0 && (first < 0 || at < first);
-      at = run.indexOf(mark, at + 1, 'latin1')
-    ) {
-      if (mark.startsWith('"') || beginsLine(run, at)) first = at;
+  for (const { bytes, quoted } of search.marks) {
+    for (let at = run.indexOf(bytes); at >= 0 && (first < 0 || at < first); at = run.indexOf(bytes, at + 1)) {
+      if (quoted || beginsLine(run, at)) first = at;
     }
   }
   return first;
