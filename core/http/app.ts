@@ -98,8 +98,8 @@ export function createApp(gateway: Gateway, stores: Stores): App {
 
   const router = new Router();
   /**
-   * Routes without parameters, which most calls take. They get their Koa context at once: going through the router, the middleware chain
-   * and Koa's own listener for the end of each response costs a fifth of a small call.
+   * Routes without parameters, which most calls take. They get their Koa context at once: the router, the middleware chain and Koa's own
+   * listener for the end of each response would show in what a small call costs.
    */
   const fixed = new Map<string, (ctx: Context) => Promise<void>>();
   router.get('/healthz', (ctx) => {
