@@ -1,5 +1,4 @@
 import type { Channel } from '../channel.ts';
-import type { Operation } from '../formats/format.ts';
 import type { ListedModel } from '../model/event.ts';
 import type { Target } from './target.ts';
 
@@ -78,9 +77,4 @@ function listed(id: string, target: Target | undefined, created: number): Listed
     ...(traits.outputLimit === undefined ? {} : { outputLimit: traits.outputLimit }),
     ...(traits.reasoning === undefined ? {} : { thinking: traits.reasoning !== 'none' }),
   };
-}
-
-/** The formats a channel speaks for an operation; undefined when it does not do that at all. */
-export function formatsOf(channel: Channel, operation: Operation): readonly string[] | undefined {
-  return channel.speaks[operation];
 }

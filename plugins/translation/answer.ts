@@ -1,4 +1,5 @@
-import { GatewayError, upstreamError, type AnswerEvent } from '#sluice';
+import { Observable } from 'rxjs';
+import { GatewayError, upstreamError, type AnswerEvent, type GatewayEvent } from '#sluice';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;
@@ -79,4 +80,43 @@ export function cut(): GatewayError {
     'The upstream closed the connection before the answer was complete.',
     { origin: 'upstream' },
   );
+}
+
+/** What takes in one answer: status and headers, then bytes, then the end. Its methods throw what the client shall be told. */
+export interface AnswerReader {
+  answer(event: AnswerEvent): void;
+  push(chunk: Buffer): void;
+  end(): void;
+  /** The error that was being told when the connection broke. */
+  failed(): GatewayError | undefined;
+}
+
+/** Feeds a provider's answer to the reader that `make` gives; what the reader emits is the stream. */
+export function readAnswer(
+  source: Observable<GatewayEvent>,
+  make: (emit: (event: GatewayEvent) => void) => AnswerReader,
+): Observable<GatewayEvent> {
+  return new Observable((subscriber) => {
+    const reader = make((event) => subscriber.next(event));
+    return source.subscribe({
+      next(event) {
+        try {
+          if (event.type === 'answer') reader.answer(event);
+          else if (event.type === 'bytes') reader.push(event.bytes);
+          else subscriber.next(event);
+        } catch (error) {
+          subscriber.error(error);
+        }
+      },
+      error: (error) => subscriber.error(reader.failed() ?? error),
+      complete() {
+        try {
+          reader.end();
+          subscriber.complete();
+        } catch (error) {
+          subscriber.error(error);
+        }
+      },
+    });
+  });
 }

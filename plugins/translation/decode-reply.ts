@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import {
   GatewayError,
   isObject,
@@ -14,7 +14,7 @@ import {
   type ModelTraits,
   type StreamDecoder,
 } from '#sluice';
-import { cut, errorOf, garbage, shapeOf, type ErrorAnswer } from './answer.ts';
+import { cut, errorOf, garbage, shapeOf, type ErrorAnswer, readAnswer } from './answer.ts';
 import { undoSpelling } from './undo-spelling.ts';
 
 /** Largest whole reply that is held where nothing else is said, in bytes. */
@@ -37,33 +37,11 @@ export function decodeReply(
   source: Observable<GatewayEvent>,
   options: DecodeOptions,
 ): Observable<GatewayEvent> {
-  return new Observable((subscriber) => {
-    const emit =
-      options.encoded === undefined
-        ? (event: GatewayEvent) => subscriber.next(event)
-        : undoSpelling(options.encoded, (event) => subscriber.next(event));
-    const decoded = new DecodedAnswer(options, emit);
-    return source.subscribe({
-      next(event) {
-        try {
-          if (event.type === 'answer') decoded.answer(event);
-          else if (event.type === 'bytes') decoded.push(event.bytes);
-          else subscriber.next(event);
-        } catch (error) {
-          subscriber.error(error);
-        }
-      },
-      error: (error) => subscriber.error(decoded.failed() ?? error),
-      complete() {
-        try {
-          decoded.end();
-          subscriber.complete();
-        } catch (error) {
-          subscriber.error(error);
-        }
-      },
-    });
-  });
+  const { encoded } = options;
+  return readAnswer(
+    source,
+    (emit) => new DecodedAnswer(options, encoded === undefined ? emit : undoSpelling(encoded, emit)),
+  );
 }
 
 /** Decodes one answer: a stream frame by frame, a whole reply when it is complete, an error answer as the error it means. */

@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import {
   parseObject,
   parseSse,
@@ -14,7 +14,7 @@ import {
   type Target,
   type UpstreamRequest,
 } from '#sluice';
-import { cut, errorOf, garbage, shapeOf, type ErrorAnswer } from './answer.ts';
+import { cut, errorOf, garbage, shapeOf, type ErrorAnswer, readAnswer } from './answer.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import { plainHeaders } from './encode-request.ts';
 import { findModel, renamed, Renamer, usageIn } from './bytes.ts';
@@ -98,29 +98,7 @@ interface PassOptions {
 
 /** A provider's answer on its way to a client of the same format. */
 export function passReply(source: Observable<GatewayEvent>, options: PassOptions): Observable<GatewayEvent> {
-  return new Observable((subscriber) => {
-    const passing = new PassedAnswer(options, (event) => subscriber.next(event));
-    return source.subscribe({
-      next(event) {
-        try {
-          if (event.type === 'answer') passing.answer(event);
-          else if (event.type === 'bytes') passing.push(event.bytes);
-          else subscriber.next(event);
-        } catch (error) {
-          subscriber.error(error);
-        }
-      },
-      error: (error) => subscriber.error(passing.failed() ?? error),
-      complete() {
-        try {
-          passing.end();
-          subscriber.complete();
-        } catch (error) {
-          subscriber.error(error);
-        }
-      },
-    });
-  });
+  return readAnswer(source, (emit) => new PassedAnswer(options, emit));
 }
 
 /** Decides by the first bytes how an answer goes on, and watches it pass. */

@@ -190,8 +190,7 @@ describe('one of a kind', () => {
     'core/http/upstream.ts', // undoes a provider's compression
     'core/operators.ts', // the operators for plugins
     'core/routing/attempts.ts', // turns a channel's bytes into events
-    'plugins/translation/decode-reply.ts', // bytes to decoded events
-    'plugins/translation/pass-through.ts', // bytes to frames
+    'plugins/translation/answer.ts', // bytes to decoded events, or to frames
   ];
 
   test('streams are subscribed to in one place, and by operators', () => {

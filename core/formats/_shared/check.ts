@@ -64,14 +64,3 @@ export function optionalNumber(
   }
   return value;
 }
-
-/** The fields of an object that are not named in `known`; undefined when there are none. */
-export function unknownFields(value: JsonObject, known: ReadonlySet<string>): JsonObject | undefined {
-  let rest: { [key: string]: JsonValue | undefined } | undefined;
-  for (const key in value) {
-    if (known.has(key)) continue;
-    rest ??= {};
-    rest[key] = value[key];
-  }
-  return rest;
-}
