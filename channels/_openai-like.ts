@@ -1,4 +1,4 @@
-import type { ChannelParts, ModelTraits } from '#sluice';
+import { matchesModel, type ChannelParts, type ModelTraits } from '#sluice';
 import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */
@@ -13,6 +13,8 @@ export interface OpenaiLike {
   readonly speaks?: ChannelParts['speaks'];
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
+  /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */
+  readonly customTools?: readonly string[];
   /** False when a key is optional. Default true. */
   readonly needsKey?: boolean;
   /** How the key is shown. Default: `authorization: Bearer KEY`. */
@@ -27,11 +29,22 @@ export interface OpenaiLike {
  * @example
  * export default openaiLike({ name: 'groq', baseUrl: 'https://api.groq.com/openai/v1', models: ['openai/gpt-oss-*'] });
  */
-export function openaiLike({ speaks, traits, headers, ...rest }: OpenaiLike): PlainChannelKind {
+export function openaiLike({
+  speaks,
+  traits,
+  headers,
+  customTools = [],
+  ...rest
+}: OpenaiLike): PlainChannelKind {
+  const ofModel = traitsByModel(traits ?? {});
   return httpChannel({
     ...rest,
     headers: headers ?? bearer,
     speaks: speaks ?? { chat: ['chat-completions'] },
-    traits: traitsByModel(traits ?? {}),
+    traits(model) {
+      const known = ofModel(model);
+      if (matchesModel(customTools, model)) return known;
+      return { ...known, refuses: [...(known.refuses ?? []), 'customTools'] };
+    },
   });
 }

@@ -13,13 +13,36 @@ const refuses = [
 ];
 const thinking = { reasoning: 'effort', systemRole: 'developer', refuses } as const;
 
-/** OpenAI. Chat completions; `max_completion_tokens` carries the output limit for every model. */
+/** The oldest models only complete text, and the newest only answer in responses. */
+const completes = { formats: ['text-completions'], reasoning: 'none' } as const;
+const responds = { formats: ['responses'] } as const;
+
+/** OpenAI. Chat completions and responses for most models; `max_completion_tokens` carries the output limit in chat completions. */
 export default openaiLike({
   name: 'openai',
   baseUrl: 'https://api.openai.com/v1',
-  models: ['gpt-*', 'chatgpt-*', 'o1*', 'o3*', 'o4*'],
+  models: [
+    'gpt-*',
+    'chatgpt-*',
+    'o1*',
+    'o3*',
+    'o4*',
+    'codex-*',
+    'computer-use-*',
+    // As patterns: a name without one would be all that model lists show of this channel.
+    'davinci-*',
+    'babbage-*',
+  ],
+  speaks: { chat: ['chat-completions', 'responses', 'text-completions'], compact: ['responses'] },
+  customTools: ['gpt-5*', 'gpt-6*', '*codex*'],
   traits: {
-    '*': { reasoning: 'none', refuses: unknown, inputLimit: 128_000, outputLimit: 16_384 },
+    '*': {
+      formats: ['chat-completions', 'responses'],
+      reasoning: 'none',
+      refuses: unknown,
+      inputLimit: 128_000,
+      outputLimit: 16_384,
+    },
     'gpt-4.1*': { inputLimit: 1_047_576, outputLimit: 32_768 },
     'o*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },
     'gpt-5*': {
@@ -39,5 +62,15 @@ export default openaiLike({
       inputLimit: 128_000,
       outputLimit: 16_384,
     },
+    'codex-*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },
+    'o1-pro*': responds,
+    'o3-pro*': responds,
+    'gpt-5*-pro*': responds,
+    '*codex*': responds,
+    '*deep-research*': responds,
+    'computer-use*': responds,
+    'gpt-3.5-turbo-instruct*': { ...completes, inputLimit: 4096, outputLimit: 4096 },
+    'davinci-002': { ...completes, inputLimit: 16_384, outputLimit: 16_384 },
+    'babbage-002': { ...completes, inputLimit: 16_384, outputLimit: 16_384 },
   },
 });

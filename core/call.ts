@@ -1,11 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamRequest } from './channel.ts';
-import type { Codec, Edits, Format, Framing, Operation, RouteParams } from './formats/format.ts';
+import type {
+  Codec,
+  Edits,
+  Format,
+  Framing,
+  Operation,
+  ReplyContext,
+  RouteParams,
+} from './formats/format.ts';
 import { Gate } from './gate.ts';
 import type { ChatRequest, ChatSettings, Message } from './model/chat.ts';
 import type { Loss } from './model/extra.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Target } from './routing/target.ts';
+import { estimateTokens } from './tokens.ts';
 
 /** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
 export interface CallKey<T> {
@@ -18,6 +27,9 @@ export interface CallKey<T> {
 export function callKey<T>(name: string): CallKey<T> {
   return { name };
 }
+
+/** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
+export const expandedBody = callKey<JsonObject>('expanded body');
 
 /** What came in, before anything was understood. Shared by all views of one call. */
 export interface Wire {
@@ -36,8 +48,25 @@ export interface Wire {
   body: JsonObject | undefined;
 }
 
+/** Where a call must or should go for a reason of correctness: whoever made what it refers to. */
+export interface Affinity {
+  /** The channel's id. */
+  readonly channel: string;
+  /** True: nowhere else. Otherwise it is tried first. */
+  readonly only?: boolean;
+}
+
 /** What a plugin may change on the way in. Everything that is not named stays the client's. */
 export interface CallEdits extends Edits {
+  /** The request as if the client had written this body: checked and decoded anew by the format that reads it. */
+  readonly body?: JsonObject;
+  /** Reads the body and decides the operation instead of the client's own codec: for calls that a plugin makes on its way. Their replies come as events. */
+  readonly codec?: Codec;
+  /** Whether the channel streams its reply to a call with a codec of its own. Default false. */
+  readonly stream?: boolean;
+  /** The reply must come as events, so that nothing passes through. */
+  readonly decoded?: boolean;
+  readonly affinity?: Affinity;
   /** Replaces members of the decoded settings. A member beyond `reasoning` and `maxOutput` turns pass-through off. */
   readonly settings?: ChatSettings;
   readonly system?: readonly Message[];
@@ -64,6 +93,8 @@ export interface Call {
   /** What the client asked for, before edits: replies carry this name. */
   readonly askedModel: string;
   readonly stream: boolean;
+  /** Unix seconds: when the request came in. */
+  readonly created: number;
   readonly framing: Framing;
   readonly edits: CallEdits;
   /** The decoded request with all edits made. */
@@ -79,6 +110,13 @@ export interface Call {
   readonly signal: AbortSignal;
   /** What the reply lost in the client's format so far; grows while it is written. */
   readonly losses: readonly Loss[];
+  /** What an encoder of this call's reply must know; `lose` is told what has no place in it. */
+  replyContext(lose?: (path: string) => void): ReplyContext;
+  /**
+   * The same call with a life of its own: it goes on when the client has left, and nobody's slow reading holds it up. Whoever asks for
+   * it ends it. `stream` asks the provider for a stream where the client wants none, so that a long answer is never silent.
+   */
+  detached(stream?: boolean): { readonly call: Call; end(): void };
   /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
   onEnd(job: () => void): () => void;
   with(edits: CallEdits): Call;
@@ -90,6 +128,7 @@ export interface Call {
 export class Exchange {
   readonly gate = new Gate();
   readonly startedAt = performance.now();
+  readonly created = Math.floor(Date.now() / 1000);
   readonly id: string;
   readonly operation: Operation;
   readonly format: Format;
@@ -160,6 +199,17 @@ export class Exchange {
     };
   }
 
+  /** An exchange of the same request whose life is its own. */
+  twin(stream: boolean): Exchange {
+    const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
+    for (const [key, value] of this.values) twin.values.set(key, value);
+    twin.decoded = this.decoded;
+    twin.model = this.model;
+    twin.stream = stream;
+    twin.framing = this.framing;
+    return twin;
+  }
+
   get hasEnded(): boolean {
     return this.#ended;
   }
@@ -200,13 +250,13 @@ class CallView implements Call {
     return this.#exchange.startedAt;
   }
   get operation(): Operation {
-    return this.#exchange.operation;
+    return this.edits.codec?.operation ?? this.#exchange.operation;
   }
   get format(): Format {
     return this.#exchange.format;
   }
   get codec(): Codec {
-    return this.#exchange.codec;
+    return this.edits.codec ?? this.#exchange.codec;
   }
   get wire(): Wire {
     return this.#exchange.wire;
@@ -218,7 +268,10 @@ class CallView implements Call {
     return this.#exchange.model;
   }
   get stream(): boolean {
-    return this.#exchange.stream;
+    return this.edits.codec === undefined ? this.#exchange.stream : this.edits.stream === true;
+  }
+  get created(): number {
+    return this.#exchange.created;
   }
   get framing(): Framing {
     return this.#exchange.framing;
@@ -234,7 +287,7 @@ class CallView implements Call {
   }
 
   get body(): JsonObject {
-    const { body } = this.#exchange.wire;
+    const body = this.edits.body ?? this.#exchange.wire.body;
     if (body === undefined)
       throw new Error(
         'The body is read after the identify stage: a plugin of an earlier stage asked for it.',
@@ -243,8 +296,9 @@ class CallView implements Call {
   }
 
   get patchable(): boolean {
-    const { settings, system, messages } = this.edits;
-    if (system !== undefined || messages !== undefined) return false;
+    const { settings, system, messages, codec, decoded } = this.edits;
+    if (system !== undefined || messages !== undefined || codec !== undefined || decoded === true)
+      return false;
     if (settings === undefined) return true;
     return Object.keys(settings).every((name) => name === 'reasoning' || name === 'maxOutput');
   }
@@ -252,7 +306,7 @@ class CallView implements Call {
   get request(): ChatRequest {
     if (this.#request === undefined) {
       const { settings, system, messages } = this.edits;
-      const decoded = (this.#exchange.decoded ??= this.codec.decodeRequest(this.body, this.wire.params));
+      const decoded = this.#decoded();
       this.#request = {
         ...decoded,
         model: this.model,
@@ -264,8 +318,25 @@ class CallView implements Call {
     return this.#request;
   }
 
+  /** As it was written, before edits of its parts. */
+  #decoded(): ChatRequest {
+    const { body, codec } = this.edits;
+    if (body !== undefined || codec !== undefined)
+      return this.codec.decodeRequest(this.body, this.wire.params);
+    return (this.#exchange.decoded ??= this.codec.decodeRequest(this.body, this.wire.params));
+  }
+
   get losses(): readonly Loss[] {
     return this.#exchange.losses;
+  }
+
+  replyContext(lose: (path: string) => void = () => {}): ReplyContext {
+    return new Context(this.#exchange, lose);
+  }
+
+  detached(stream = this.#exchange.stream): { readonly call: Call; end(): void } {
+    const twin = this.#exchange.twin(stream);
+    return { call: new CallView(twin, this.edits), end: () => twin.end() };
   }
 
   onEnd(job: () => void): () => void {
@@ -289,6 +360,41 @@ class CallView implements Call {
   set<T>(key: CallKey<T>, value: T): void {
     this.#exchange.values.set(key, value);
   }
+}
+
+/** A class because accessors in an object literal give every object a shape of its own, which outlives it: scavenges took ten times as long. */
+class Context implements ReplyContext {
+  readonly #exchange: Exchange;
+  readonly lose: (path: string) => void;
+
+  constructor(exchange: Exchange, lose: (path: string) => void) {
+    this.#exchange = exchange;
+    this.lose = lose;
+  }
+
+  get model(): string {
+    return this.#exchange.model;
+  }
+  get body(): JsonObject {
+    return this.#exchange.wire.body ?? {};
+  }
+  get expanded(): JsonObject | undefined {
+    return this.#exchange.values.get(expandedBody) as JsonObject | undefined;
+  }
+  get requestId(): string {
+    return this.#exchange.id;
+  }
+  get created(): number {
+    return this.#exchange.created;
+  }
+  get inputEstimate(): number {
+    return estimateTokens(this.#exchange.wire.bytes.length);
+  }
+}
+
+/** What the encoder of an exchange's reply must know; `lose` is told what has no place in it. */
+export function replyContext(exchange: Exchange, lose: (path: string) => void): ReplyContext {
+  return new Context(exchange, lose);
 }
 
 /** The first view of a call, with no edits. */

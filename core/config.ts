@@ -55,6 +55,11 @@ export const settingsSchema = z.strictObject({
         .default(15_000)
         .describe('silence towards the client after which something harmless is sent'),
       stalled: z.int().min(50).default(60_000).describe('longest time a client may leave its buffer full'),
+      socket: z
+        .int()
+        .min(50)
+        .default(3_600_000)
+        .describe('longest life of a WebSocket; its running calls may end first'),
       drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
     })
     .prefault({}),
@@ -197,7 +202,7 @@ export function sentences(
   });
 }
 
-/** Variables that stand above the file, and the options they set. */
+/** Variables that stand above the file, and the options they set. Beside them there are SLUICE_CONFIG, and SLUICE_SECRET of state/sealer.ts. */
 const variables = {
   SLUICE_PORT: 'listen.port',
   SLUICE_HOST: 'listen.host',

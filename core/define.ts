@@ -49,6 +49,8 @@ export interface PluginTools {
     path: string,
     handler: RouteHandler,
   ) => void;
+  /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
+  readonly endpoint: (endpoint: Endpoint) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
   /** The format of a name; undefined when there is none. */
@@ -64,6 +66,22 @@ export type RouteHandler = (
   params: Readonly<Record<string, string>>,
 ) => void | Promise<void>;
 
+/** A route that answers from what the gateway keeps: operation `state`, no model, no channel. */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** path-to-regexp 8 pattern: `/v1/things/:id`. */
+  readonly path: string;
+  /** The format in which it answers and refuses. */
+  readonly format: string;
+  /** True when this request wants a stream: the handler then answers with `frames` events of server-sent events. */
+  streams?(query: URLSearchParams): boolean;
+  /**
+   * Answers with one `result` event, whose value is the reply's body, or with `frames`. A JSON body of the request is `call.body`
+   * (an empty object where none was sent); `params` are the path's.
+   */
+  handle(call: Call, params: Readonly<Record<string, string>>): Promise<Observable<GatewayEvent>>;
+}
+
 /** `content` turns pass-through off, so that every reply comes as decoded events; `usage` makes streams tell their usage. */
 export type Reads = 'nothing' | 'usage' | 'content';
 
@@ -74,6 +92,8 @@ export interface PluginSpec<Schema extends z.ZodType> {
   readonly stage: Stage;
   /** Plugins of the same or an earlier stage that must run before this one. It is an error when one of them is off. */
   readonly after?: readonly string[];
+  /** Plugins of the same stage that must run after this one, where they are on. */
+  readonly before?: readonly string[];
   /** What it reads of replies. Default `nothing`. */
   readonly reads?: Reads;
   /** True: discovery alone does not switch it on, an entry in the config does. */

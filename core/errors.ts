@@ -18,6 +18,8 @@ export const errorTable = {
   unsupported_content: { status: 400, retry: false },
   unsupported_tool: { status: 400, retry: false },
   thread_unsupported_request: { status: 400, retry: false },
+  previous_response_not_found: { status: 400, retry: false },
+  websocket_connection_limit_reached: { status: 400, retry: true },
   context_length_exceeded: { status: 400, retry: false },
   content_policy_violation: { status: 400, retry: false },
   invalid_request: { status: 400, retry: false },

@@ -8,6 +8,7 @@ import type {
   ChannelKind,
   ChannelOptions,
   ChannelParts,
+  Endpoint,
   Next,
   Plugin,
   PluginEntry,
@@ -44,12 +45,15 @@ export interface Gateway {
   /** Order in which plugins run. */
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
+  readonly endpoints: readonly Endpoint[];
   readonly notices: Notices;
   readonly log: Log;
   /** The whole onion: call in, events out. */
   readonly handle: Next;
   /** Observe to shape around another terminal: for calls that no channel answers, such as model lists. */
   around(terminal: Next): Next;
+  /** Observe to admit around another terminal: for what concerns no model, such as a plugin's endpoint or a socket that opens. */
+  identified(terminal: Next): Next;
   /** Sentences the operator should read but that stop nothing. */
   readonly warnings: readonly string[];
   close(): Promise<void>;
@@ -137,6 +141,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
 
   const routes: PluginRoute[] = [];
+  const endpoints: Endpoint[] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const parsed = strict(entry.spec.options).safeParse(entry.options);
@@ -153,6 +158,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         catalog,
         notices,
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
+        endpoint: (endpoint) => endpoints.push(endpoint),
         reads: () => reads,
         format,
         onClose,
@@ -187,11 +193,12 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     after: [],
     handler: readBodyStep,
   };
-  const before = [
+  const identifying = [
     ...running.filter(({ stage }) => stage === 'observe' || stage === 'identify'),
     body,
-    ...running.filter(({ stage }) => stage === 'admit' || stage === 'shape'),
+    ...running.filter(({ stage }) => stage === 'admit'),
   ];
+  const before = [...identifying, ...running.filter(({ stage }) => stage === 'shape')];
   const attempts = createAttempts({
     catalog,
     notices,
@@ -203,11 +210,13 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     catalog,
     plugins: running,
     routes,
+    endpoints,
     notices,
     log,
     warnings,
     handle: compose(before, attempts, checked),
     around: (terminal) => compose(before, terminal, checked),
+    identified: (terminal) => compose(identifying, terminal, checked),
     close,
   };
 }

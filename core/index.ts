@@ -1,7 +1,16 @@
 /** The public surface of Sluice: all that plugins, channels and configs import. Within the repository it is `#sluice`. */
 
 export { caller } from './caller.ts';
-export { callKey, type Call, type CallEdits, type CallKey, type Wire } from './call.ts';
+export {
+  callKey,
+  expandedBody,
+  type Affinity,
+  type Call,
+  type CallEdits,
+  type CallKey,
+  type Wire,
+} from './call.ts';
+export { connection, type Connection } from './connection.ts';
 export type { Channel, Upstream, UpstreamRequest } from './channel.ts';
 export { env, type GatewayConfig, type Settings } from './config.ts';
 export {
@@ -15,6 +24,7 @@ export {
   type ChannelParts,
   type ChannelSpec,
   type ChannelTools,
+  type Endpoint,
   type Handler,
   type Next,
   type Plugin,
@@ -57,6 +67,7 @@ export { inClientWords } from './formats/_shared/client-words.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
 export { Gate, type Valve } from './gate.ts';
+export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { JsonCutter, writeNdjson } from './http/json-frames.ts';
 export { parseSse, sseComment, SseCutter, writeSse } from './http/sse.ts';
 export type { HttpClient, HttpRequest } from './http/upstream.ts';
@@ -69,10 +80,27 @@ export * from './model/reasoning.ts';
 export * from './model/traits.ts';
 export * from './model/usage.ts';
 export { Notices, type NoticeEvents } from './notices.ts';
-export { eachInOrder, observe, onUsage, peekFirst, startWithEvents, type Observing } from './operators.ts';
+export {
+  eachInOrder,
+  gathered,
+  observe,
+  onUsage,
+  peekFirst,
+  startWithEvents,
+  type Observing,
+} from './operators.ts';
 export { failedAttempts } from './routing/attempts.ts';
 export type { Catalog } from './routing/catalog.ts';
 export type { Target } from './routing/target.ts';
 export { matchesModel, type ApiKey, type ApiKeys } from './state/api-keys.ts';
+export {
+  openResponseStore,
+  type ItemPage,
+  type ItemQuery,
+  type ResponseStore,
+  type StoredConversation,
+  type StoredResponse,
+} from './state/responses.ts';
+export { openSealer, type Sealer } from './state/sealer.ts';
 export type { Stores } from './state/stores.ts';
 export { estimateTokens, countTokens } from './tokens.ts';

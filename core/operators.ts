@@ -1,5 +1,6 @@
 import { Observable, type MonoTypeOperatorFunction, type Subscriber, type Subscription } from 'rxjs';
 import type { Call } from './call.ts';
+import { GatewayError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import type { GatewayEvent } from './model/event.ts';
 import type { Usage } from './model/usage.ts';
@@ -205,6 +206,37 @@ class Peeked<T> {
     if (this.#holdsGate) this.#gate.open();
     return () => this.#subscription?.unsubscribe();
   }
+}
+
+/**
+ * All events of a reply, once it is complete: for calls that a plugin makes on its way. Rejects with what broke it. When the call ends
+ * first the reply is let go of, and the promise rejects.
+ */
+export function gathered(call: Call, source: Observable<GatewayEvent>): Promise<readonly GatewayEvent[]> {
+  return new Promise((resolve, reject) => {
+    const events: GatewayEvent[] = [];
+    let subscription: Subscription | undefined;
+    let over = false;
+    const forget = call.onEnd(() => {
+      over = true;
+      subscription?.unsubscribe();
+      reject(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
+    });
+    subscription = source.subscribe({
+      next: (event) => {
+        events.push(event);
+      },
+      error: (error) => {
+        forget();
+        reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
+      },
+      complete: () => {
+        forget();
+        resolve(events);
+      },
+    });
+    if (over) subscription.unsubscribe();
+  });
 }
 
 /** A stream behind events that are known already. */

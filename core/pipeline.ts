@@ -15,7 +15,7 @@ export interface Running {
 }
 
 /** What {@link orderPlugins} needs of a plugin. */
-type Ordered = Pick<PluginSpec<never>, 'name' | 'stage' | 'after'>;
+type Ordered = Pick<PluginSpec<never>, 'name' | 'stage' | 'after' | 'before'>;
 
 /** Plugins that exist but do not run: for the sentence about those that need them. */
 export interface Absent {
@@ -26,7 +26,7 @@ export interface Absent {
 }
 
 /**
- * Puts plugins in the order in which they run: by stage, then by the list's order, moved behind what `after` names.
+ * Puts plugins in the order in which they run: by stage, then by the list's order, moved behind what `after` and others' `before` name.
  * Returns the problems as sentences; the order is only meaningful when there are none.
  */
 export function orderPlugins<P extends Ordered>(
@@ -41,11 +41,11 @@ export function orderPlugins<P extends Ordered>(
     const waiting = plugins.filter((plugin) => plugin.stage === stage);
     while (waiting.length > 0) {
       const index = waiting.findIndex(
-        (plugin) => !waiting.some((other) => other !== plugin && plugin.after?.includes(other.name)),
+        (plugin) => !waiting.some((other) => other !== plugin && mustPrecede(other, plugin)),
       );
       if (index < 0) {
         problems.push(
-          `plugins ${waiting.map(({ name }) => `"${name}"`).join(', ')} wait for each other in "after": remove one of the names.`,
+          `plugins ${waiting.map(({ name }) => `"${name}"`).join(', ')} wait for each other in "after" and "before": remove one of the names.`,
         );
         order.push(...waiting.splice(0));
         break;
@@ -74,6 +74,10 @@ export function orderPlugins<P extends Ordered>(
     }
   }
   return { order, problems };
+}
+
+function mustPrecede(one: Ordered, other: Ordered): boolean {
+  return other.after?.includes(one.name) === true || one.before?.includes(other.name) === true;
 }
 
 function whyAbsent(name: string, dependent: string, { off, unlisted }: Absent): string {
@@ -112,6 +116,8 @@ function checkedStep({ name, handler }: Running, next: Next): Next {
     const attempt: Next = async (inner) => {
       if (inner === undefined)
         throw new TypeError(`plugin "${name}" called next without a call: write next(call).`);
+      // A call of the plugin's own, whose reply it reads itself: as many as it likes, whenever it likes.
+      if (inner.edits.decoded === true) return next(inner);
       if (answered)
         throw new Error(
           `plugin "${name}" called next twice: once an answer is there, only a failed attempt may be followed by another.`,

@@ -68,9 +68,11 @@ export async function startServer(
       connectionsCheckingInterval: Math.min(5000, settings.timeouts.headers),
       keepAliveTimeout: 75_000,
       noDelay: true,
+      shouldUpgradeCallback: app.wantsSocket,
     },
     app.listener,
   );
+  server.on('upgrade', app.upgrade);
   server.on('clientError', app.clientError);
   await listen(server, settings.listen.port, settings.listen.host);
   const { address, port, family } = server.address() as AddressInfo;

@@ -9,6 +9,7 @@ export default definePlugin({
   name: 'model-access',
   stage: 'shape',
   after: ['model-alias'],
+  before: ['stored-responses'],
   setup() {
     return function modelAccess(call, next) {
       const allowed = call.get(caller)?.models;

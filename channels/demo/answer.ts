@@ -69,6 +69,7 @@ function reasoningPart(
   const thought = `The user wrote: ${clip(text, longestThought)}\nI think ${howAsked(reasoning)}.`;
   const hidden = reasoning.show === false || reasoning.display === 'omitted';
   const part: ReasoningPart = { type: 'reasoning', text: thought, hidden };
+  if (wire.format === 'responses') return { ...part, proof: seals.hide('responses', thought) };
   if (wire.format !== 'messages') return part;
   if (switches.redacted) return { ...part, hidden: true, proof: seals.hide('messages', thought) };
   return { ...part, proof: seals.sign('messages', 'reasoning', visible(part)) };

@@ -23,7 +23,7 @@ import { understand, type Question } from './question.ts';
 import { body, Clock, overloaded, reply, streamSteps, wholeReply, wholeSteps } from './reply.ts';
 import { Seals } from './seals.ts';
 
-const formats = ['chat-completions', 'messages', 'generate-content'] as const;
+const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
 
 const options = z.object({
   speaks: z
@@ -34,7 +34,7 @@ const options = z.object({
   countsTokens: z
     .boolean()
     .default(true)
-    .describe('answers count-tokens by itself in messages and generate-content'),
+    .describe('answers count-tokens by itself, but in chat completions, which have no such call'),
   delay: z.int().min(0).default(0).describe('milliseconds before an answer begins'),
   pace: z.int().min(0).default(0).describe('milliseconds between the pieces of a stream'),
   account: z
@@ -90,6 +90,8 @@ async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upst
   try {
     document = parseObject(wire.body.toString()) ?? refuseBody();
     if (wire.format === 'messages' && isObject(document.thread)) refuseThread();
+    if (wire.format === 'responses' && typeof document.previous_response_id === 'string')
+      refusePrevious(document.previous_response_id);
     question = ask(format, wire, document);
     demo.seals.check(question.request, {
       format: wire.format,
@@ -124,6 +126,12 @@ function refuseThread(): never {
   throw new GatewayError('thread_unsupported_request', 'The demo keeps no threads: send the whole history.', {
     param: 'thread',
     details: { error_code: 'thread_unsupported_request' },
+  });
+}
+
+function refusePrevious(id: string): never {
+  throw new GatewayError('previous_response_not_found', `Previous response with id '${id}' not found.`, {
+    param: 'previous_response_id',
   });
 }
 

@@ -51,14 +51,26 @@ export function understand(request: ChatRequest, wire: UpstreamRequest): Questio
     switches: readSwitches(wire.model, text),
     attachments: (asked?.content ?? []).filter(isMedia),
     results: lastResults(request.messages),
-    round: since.filter(
-      ({ role, content }) => role === 'assistant' && content.some(({ type }) => type === 'tool-call'),
-    ).length,
+    round: rounds(since),
     tools: request.tools.filter((tool) => tool.type === 'function' || tool.type === 'custom'),
     input: inputUsage(request),
     reasoning: reasoningOf(request.settings.reasoning, thinks),
     askedReasoning: reasoningOf(request.settings.reasoning, false) !== undefined,
   };
+}
+
+/** Turns of the assistant that called tools; a turn may stand in several messages, one for each call. */
+function rounds(messages: readonly Message[]): number {
+  let count = 0;
+  let counted = false;
+  for (const { role, content } of messages) {
+    if (role !== 'assistant') counted = false;
+    else if (!counted && content.some(({ type }) => type === 'tool-call')) {
+      counted = true;
+      count += 1;
+    }
+  }
+  return count;
 }
 
 /** The words of a message, one line for each piece. */

@@ -8,8 +8,11 @@ import type { ModelTraits } from '../model/traits.ts';
 import type { Usage } from '../model/usage.ts';
 import type { ToolNames } from './_shared/tool-ids.ts';
 
-/** What a client wants done. Each has its own codecs. */
-export type Operation = 'chat' | 'count-tokens' | 'list-models';
+/**
+ * What a client wants done. Each has its own codecs, but for the last two: `list-models`, and `state`, which reads or changes what the
+ * gateway keeps for its callers (stored responses, conversations) and reaches no channel.
+ */
+export type Operation = 'chat' | 'count-tokens' | 'compact' | 'list-models' | 'state';
 
 /** How frames stand on the wire. `none`: one JSON document. */
 export type Framing = 'sse' | 'ndjson' | 'json-array' | 'none';
@@ -67,6 +70,8 @@ export interface ReplyContext {
   readonly model: string;
   /** The client's own request body. */
   readonly body: JsonObject;
+  /** The body with everything in it that the client only referred to (earlier turns); absent when that is all the same. */
+  readonly expanded?: JsonObject | undefined;
   /** The request's id, for formats that show it. */
   readonly requestId: string;
   /** Unix seconds for replies whose upstream gave no time. */
@@ -221,6 +226,29 @@ export interface Route {
   checkHeaders?(headers: Readonly<Record<string, string | undefined>>): void;
 }
 
+/** What a client asks for with one message over a socket. Calls of one lane run one after the other; the lane of those that name none is ''. */
+export type SocketRequest =
+  | { readonly type: 'call'; readonly lane: string; readonly body: JsonObject }
+  /** The lane's running call shall end. */
+  | { readonly type: 'cancel'; readonly lane: string }
+  /** Nothing is to be done but to send this: the message makes no sense, or asks for what there is not. */
+  | { readonly type: 'answer'; readonly message: JsonObject };
+
+/** A path on which the format also speaks over a WebSocket: one JSON object a message, each asking for a call like a request's body. */
+export interface SocketRoute {
+  /** Without parameters. */
+  readonly path: string;
+  /** What its calls want done; the operation has a stream. */
+  readonly operation: Operation;
+  /** Subprotocols that may be selected: the first of them that a client offers is, and no other. */
+  readonly protocols: readonly string[];
+  read(message: JsonObject): SocketRequest;
+  /** A frame of a reply as the text of a message; undefined for what only marks the end of a byte stream. `data` is what follows `data:`. */
+  write(data: string, lane: string): string | undefined;
+  /** Tells of a failure. `frames`: what the format's stream says of it when the reply had begun, else none. */
+  failure(error: GatewayError, lane: string, frames: readonly WireFrame[]): readonly JsonObject[];
+}
+
 /** An error as it goes over the wire. */
 export interface ErrorReply {
   readonly status: number;
@@ -238,4 +266,5 @@ export interface Format {
   /** Response headers every reply of this format carries. */
   replyHeaders(requestId: string): Readonly<Record<string, string>>;
   readonly models?: ModelListing;
+  readonly sockets?: readonly SocketRoute[];
 }

@@ -5,18 +5,24 @@ import Koa, { type Context } from 'koa';
 import { Router } from '@koa/router';
 import { config as rxjs } from 'rxjs';
 import { Exchange, firstView, type Wire } from '../call.ts';
-import type { Next } from '../define.ts';
+import type { Endpoint, Next } from '../define.ts';
 import { GatewayError } from '../errors.ts';
 import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Stores } from '../state/stores.ts';
 import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
+import { endpointCodec } from './endpoints.ts';
 import { listFormat, listingCodec, listModels } from './models.ts';
 import { Reply } from './reply.ts';
+import { createSockets } from './sockets.ts';
 
 /** The gateway as Node's HTTP server wants it. */
 export interface App {
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /** True for a request that goes to `upgrade`; every other is for the listener, whatever its headers say. */
+  readonly wantsSocket: (request: IncomingMessage) => boolean;
+  /** Opens a WebSocket. */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Answers what is not even HTTP. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
   /** Says `not ready` from now on and closes connections after their call. */
@@ -28,7 +34,9 @@ export interface App {
 /** Builds the Koa application: the formats' routes, the model lists, health, and the plugins' own routes. */
 export function createApp(gateway: Gateway, stores: Stores): App {
   const { settings, log } = gateway;
+  const { timeouts } = settings;
   const replies = new Set<Reply>();
+  const sockets = createSockets(gateway, requestId);
   let draining = false;
 
   rxjs.onUnhandledError = (error) => log.error({ error }, 'an error came after its stream had ended');
@@ -37,8 +45,12 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     () => {
       const now = performance.now();
       for (const reply of replies) reply.tick(now);
+      sockets.tick(now);
     },
-    Math.max(10, Math.min(1000, settings.timeouts.keepAlive / 3, settings.timeouts.stalled / 3)),
+    Math.max(
+      10,
+      Math.min(1000, ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3)),
+    ),
   );
   ticker.unref();
   gateway.notices.on('closing', () => clearInterval(ticker));
@@ -66,7 +78,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
       reply.fail(error);
     }
   };
-  const replyOptions = { log, keepAlive: settings.timeouts.keepAlive, stalled: settings.timeouts.stalled };
+  const replyOptions = { log, keepAlive: timeouts.keepAlive, stalled: timeouts.stalled };
 
   const operate =
     (format: Format, route: Route, codec: Codec) =>
@@ -95,6 +107,33 @@ export function createApp(gateway: Gateway, stores: Stores): App {
   };
   const listByHeaders = (one: boolean) => (ctx: Context) =>
     list(formatNamed(listFormat(ctx.headers, queryOf(ctx))), one)(ctx);
+
+  const answer = (endpoint: Endpoint) => {
+    const format = formatNamed(endpoint.format);
+    const codec = endpointCodec(format);
+    return (ctx: Context): Promise<void> => {
+      const wire = wireOf(ctx);
+      const exchange = new Exchange(requestId(), 'state', format, codec, wire);
+      wire.body = {};
+      if (endpoint.streams?.(wire.query) === true) {
+        exchange.stream = true;
+        exchange.framing = 'sse';
+      }
+      exchange.values.set(bodyReader, async () => {
+        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body));
+        if (bytes.length === 0) return;
+        checkJsonType(ctx.req);
+        wire.bytes = bytes;
+        wire.body = parseJsonBody(bytes, settings.limits);
+      });
+      const matched = matchedParams(ctx);
+      return run(
+        ctx,
+        exchange,
+        gateway.identified((call) => endpoint.handle(call, matched)),
+      );
+    };
+  };
 
   const router = new Router();
   /**
@@ -132,11 +171,37 @@ export function createApp(gateway: Gateway, stores: Stores): App {
       if (!/[*:{(\\]/.test(route.path)) fixed.set(`${route.method} ${route.path}`, handler);
     }
   }
+  for (const endpoint of gateway.endpoints) {
+    router.register(endpoint.path, [endpoint.method], answer(endpoint));
+  }
   for (const { method, path, handler } of gateway.routes) {
     router.register(path, [method], async (ctx: Context) => {
       ctx.respond = false;
       await handler(ctx.req, ctx.res, ctx.params as Record<string, string>);
     });
+  }
+
+  const refuse = (ctx: Context, format: Format, error: GatewayError): void => {
+    const { status, headers, body } = format.errorReply(error, requestId());
+    ctx.status = status;
+    ctx.set({ ...error.headers, 'content-type': 'application/json', ...headers });
+    ctx.body = body;
+  };
+  for (const [path, format] of sockets.paths) {
+    router.get(path, (ctx) =>
+      refuse(
+        ctx,
+        format,
+        new GatewayError(
+          'invalid_request',
+          `GET ${path} opens a WebSocket: ask for it with Upgrade: websocket.`,
+          {
+            status: 426,
+            headers: { upgrade: 'websocket' },
+          },
+        ),
+      ),
+    );
   }
 
   const koa = new Koa();
@@ -158,10 +223,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
             },
           )
         : new GatewayError('unknown_url', `There is nothing at ${ctx.method} ${ctx.path.slice(0, 200)}.`);
-    const { status, headers, body } = format.errorReply(error, requestId());
-    ctx.status = status;
-    ctx.set({ ...error.headers, 'content-type': 'application/json', ...headers });
-    ctx.body = body;
+    refuse(ctx, format, error);
   });
 
   const listener = koa.callback();
@@ -171,6 +233,8 @@ export function createApp(gateway: Gateway, stores: Stores): App {
       if (handler === undefined) void listener(request, response);
       else void handler(koa.createContext(request, response));
     },
+    wantsSocket: sockets.wants,
+    upgrade: sockets.upgrade,
     clientError: (error, socket) => {
       if (error.code === 'ECONNRESET' || !socket.writable) {
         socket.destroy();
@@ -190,12 +254,14 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     },
     drain: () => {
       draining = true;
+      sockets.drain();
     },
     endAll: () => {
-      for (const reply of replies)
-        reply.fail(
-          new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 }),
-        );
+      const error = new GatewayError('server_is_overloaded', 'The gateway is shutting down.', {
+        retryAfter: 1,
+      });
+      for (const reply of replies) reply.fail(error);
+      sockets.endAll(error);
     },
   };
 }

@@ -1,14 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
-import type { Exchange } from '../call.ts';
+import { replyContext, type Exchange } from '../call.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../formats/format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
-import type { JsonObject } from '../model/json.ts';
-import { estimateTokens } from '../tokens.ts';
 import { writeNdjson } from './json-frames.ts';
 import { parseSse, sseComment, writeSse } from './sse.ts';
 
@@ -59,7 +57,7 @@ export class Reply {
     this.#response = response;
     this.#options = options;
     this.#done = done;
-    this.#context = new Context(exchange, (path) => this.#lose(path));
+    this.#context = replyContext(exchange, (path) => this.#lose(path));
     response.on('close', this.#onClose);
   }
 
@@ -342,31 +340,6 @@ export class Reply {
     const loss: Loss = { path, kind: 'response', from: '', to: format.name };
     this.#losses.push(loss);
     this.#exchange.reportLoss(loss);
-  }
-}
-
-/** A class because accessors in an object literal give every object a shape of its own, which outlives it: scavenges took ten times as long. */
-class Context implements ReplyContext {
-  readonly #exchange: Exchange;
-  readonly created = Math.floor(Date.now() / 1000);
-  readonly lose: (path: string) => void;
-
-  constructor(exchange: Exchange, lose: (path: string) => void) {
-    this.#exchange = exchange;
-    this.lose = lose;
-  }
-
-  get model(): string {
-    return this.#exchange.model;
-  }
-  get body(): JsonObject {
-    return this.#exchange.wire.body ?? {};
-  }
-  get requestId(): string {
-    return this.#exchange.id;
-  }
-  get inputEstimate(): number {
-    return estimateTokens(this.#exchange.wire.bytes.length);
   }
 }
 

@@ -82,6 +82,8 @@ export interface OpaqueBlock extends Piece {
   readonly type: 'opaque';
   readonly format: string;
   readonly value: JsonObject;
+  /** The conversation can be understood without it (a hosted tool's record of its work): other formats leave it out and report it, where they would refuse another. */
+  readonly spare?: boolean;
 }
 
 /** One piece of a message, in order. */

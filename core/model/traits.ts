@@ -3,6 +3,8 @@
  * absent means the format's ordinary behaviour.
  */
 export interface ModelTraits {
+  /** The formats that this model answers in for chat, best first, where they are not all that its channel speaks. */
+  readonly formats?: readonly string[];
   /**
    * How reasoning is asked for. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`;
    * chat completions: `effort` (official), `thinking` (DeepSeek's switch), `object` (a `reasoning` object), `none` (not at all).
@@ -12,7 +14,7 @@ export interface ModelTraits {
   readonly efforts?: readonly string[];
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
-  /** Names of `ChatSettings` that the model refuses: dropped and reported. */
+  /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. */
   readonly refuses?: readonly string[];
   /** Which field carries the output limit in chat completions. Default `max_completion_tokens`. */
   readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens';

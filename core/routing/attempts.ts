@@ -2,6 +2,7 @@ import { Observable } from 'rxjs';
 import { callKey, type Call } from '../call.ts';
 import type { Next } from '../define.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
+import type { Operation } from '../formats/format.ts';
 import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
 import type { Notices } from '../notices.ts';
 import { startWithEvents } from '../operators.ts';
@@ -25,7 +26,7 @@ export const failedAttempts = callKey<readonly AttemptEvent[]>('failed attempts'
  */
 export function createAttempts({ catalog, notices, translate }: AttemptsOptions): Next {
   return async function attempts(call) {
-    const targets = able(call, catalog.targets(call.model));
+    const targets = akin(call, able(call, catalog.targets(call.model)));
     const before: GatewayEvent[] = [{ type: 'request', model: call.model, stream: call.stream }];
     let failure: GatewayError | undefined;
     for (const target of targets) {
@@ -57,7 +58,7 @@ function able(call: Call, targets: readonly Target[]): readonly Target[] {
   const doing = targets.filter(
     ({ channel }) =>
       channel.speaks[call.operation] !== undefined ||
-      (call.operation === 'count-tokens' && channel.speaks.chat !== undefined),
+      (overChat.has(call.operation) && channel.speaks.chat !== undefined),
   );
   if (doing.length === 0) {
     throw new GatewayError(
@@ -67,6 +68,26 @@ function able(call: Call, targets: readonly Target[]): readonly Target[] {
     );
   }
   return doing;
+}
+
+/** What the gateway does by itself for any channel that chats. */
+const overChat: ReadonlySet<Operation> = new Set(['count-tokens', 'compact']);
+
+/** The targets in the order that the call's affinity wants; 503 when it allows none of them. */
+function akin(call: Call, targets: readonly Target[]): readonly Target[] {
+  const { affinity } = call.edits;
+  if (affinity === undefined) return targets;
+  const isAkin = ({ channel }: Target): boolean => channel.id === affinity.channel;
+  const first = targets.filter(isAkin);
+  if (affinity.only !== true) return [...first, ...targets.filter((target) => !isAkin(target))];
+  if (first.length === 0) {
+    throw new GatewayError(
+      'no_available_channel',
+      `The model "${call.model}" is no longer served where this conversation began.`,
+      { param: 'model' },
+    );
+  }
+  return first;
 }
 
 /** The innermost step: opens the channel with the request that the translate stage made. */

@@ -45,7 +45,7 @@ export default definePlugin({
       const { target } = call;
       if (target === undefined)
         throw new Error('translation runs in the translate stage, where a channel is chosen.');
-      const spoken = target.channel.speaks[call.operation];
+      const spoken = spokenBy(target, call);
       if (spoken === undefined) return countHere(call, target);
       const same = spoken.includes(call.codec.format);
       if (same && call.patchable && tools.reads() !== 'content' && !holdsSeal(call)) {
@@ -63,9 +63,25 @@ export default definePlugin({
   },
 });
 
+/** The formats in which this target does what is asked, best first; undefined when the gateway must do it by itself. */
+function spokenBy({ channel, traits }: Target, { operation, wire }: Call): readonly string[] | undefined {
+  const spoken = channel.speaks[operation];
+  if (spoken === undefined && operation !== 'count-tokens') {
+    throw new GatewayError(
+      'endpoint_not_supported',
+      `The channel for this model does not support ${wire.path}.`,
+      {
+        param: 'model',
+      },
+    );
+  }
+  return operation === 'chat' ? (traits.formats ?? spoken) : spoken;
+}
+
 /** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
-function holdsSeal({ wire }: Call): boolean {
-  return sealMarks.some((mark) => wire.bytes.includes(mark));
+function holdsSeal({ wire, edits }: Call): boolean {
+  const request = edits.body === undefined ? wire.bytes : JSON.stringify(edits.body);
+  return sealMarks.some((mark) => request.includes(mark));
 }
 
 async function translate(

@@ -48,13 +48,13 @@ function passedBody(
   reads: Reads,
 ): { readonly body: Buffer | string | undefined; readonly usage: boolean } {
   const { codec, edits, wire } = call;
-  const named = wire.body?.model === call.askedModel;
+  const named = call.body.model === call.askedModel;
   const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
   const asked = asking ? (codec.askUsage?.(call.body) ?? call.body) : call.body;
   const usage = asked !== call.body;
   // A count may name the model inside: only the format knows where.
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
-  if (edits.settings === undefined && !inside) {
+  if (edits.settings === undefined && edits.body === undefined && !inside) {
     const spliced = splicedBody(call, named ? target.model : undefined, asked);
     if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };
   }

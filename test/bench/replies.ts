@@ -1,4 +1,4 @@
-/** What the fake provider says, in two formats. Deltas carry {@link word}, so that the load can count them. */
+/** What the fake provider says, in three formats. Deltas carry {@link word}, so that the load can count them. */
 export interface Shapes {
   whole(model: string, length: number): object;
   begin(model: string): string;
@@ -6,11 +6,17 @@ export interface Shapes {
   end(model: string, chunks: number): string;
 }
 
-/** Stands once in each delta and nowhere else. */
-export const word = 'lorem';
+/** The first word of each delta, with the quote before it: the texts that some formats repeat at the end hold it once more. */
+export const word = '"lorem';
 
-/** Stands at the end of a stream that is complete, in each client's format. */
-export const lastWords = { chat: 'data: [DONE]\n\n', messages: '{"type":"message_stop"}\n\n' };
+/** The pattern of what stands at the end of a stream that is complete, in each client's format. */
+export const lastWords = {
+  chat: String.raw`data: \[DONE\]\n\n$`,
+  messages: String.raw`\{"type":"message_stop"\}\n\n$`,
+  responses: String.raw`\{"type":"response\.completed".*\n\n$`,
+};
+
+const said = `${word.slice(1)} `;
 
 const created = 1_700_000_000;
 
@@ -43,8 +49,8 @@ export const chat: Shapes = {
     usage: { prompt_tokens: 20, completion_tokens: 30, total_tokens: 50 },
   }),
   begin: (model) => chunk(model, { role: 'assistant', content: '' }),
-  delta: (model) => chunk(model, { content: `${word} ` }),
-  end: (model) => chunk(model, {}, 'stop') + lastWords.chat,
+  delta: (model) => chunk(model, { content: said }),
+  end: (model) => `${chunk(model, {}, 'stop')}data: [DONE]\n\n`,
 };
 
 function event(body: { readonly type: string; readonly [member: string]: unknown }): string {
@@ -80,8 +86,7 @@ export const messages: Shapes = {
       event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } })
     );
   },
-  delta: () =>
-    event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: `${word} ` } }),
+  delta: () => event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: said } }),
   end: (_model, chunks) =>
     event({ type: 'content_block_stop', index: 0 }) +
     event({
@@ -91,3 +96,74 @@ export const messages: Shapes = {
     }) +
     event({ type: 'message_stop' }),
 };
+
+/** The Responses format. */
+export const responses: Shapes = {
+  whole: (model, length) => responseOf(model, 'completed', 'x'.repeat(length)),
+  begin: (model) =>
+    event({
+      type: 'response.created',
+      sequence_number: 0,
+      response: { ...responseOf(model, 'in_progress', ''), output: [], usage: null },
+    }) +
+    event({
+      type: 'response.output_item.added',
+      sequence_number: 1,
+      output_index: 0,
+      item: { ...messageOf('', 'in_progress'), content: [] },
+    }) +
+    event({ type: 'response.content_part.added', sequence_number: 2, ...place, part: partOf('') }),
+  delta: () =>
+    event({ type: 'response.output_text.delta', sequence_number: 3, ...place, delta: said, logprobs: [] }),
+  // The whole text stands here again, in other letters: the load counts each delta once.
+  end: (model, chunks) => {
+    const text = 'y'.repeat(chunks);
+    return (
+      event({ type: 'response.output_text.done', sequence_number: 4, ...place, text, logprobs: [] }) +
+      event({ type: 'response.content_part.done', sequence_number: 5, ...place, part: partOf(text) }) +
+      event({
+        type: 'response.output_item.done',
+        sequence_number: 6,
+        output_index: 0,
+        item: messageOf(text, 'completed'),
+      }) +
+      event({
+        type: 'response.completed',
+        sequence_number: 7,
+        response: responseOf(model, 'completed', text),
+      })
+    );
+  },
+};
+
+const place = { item_id: 'msg_bench', output_index: 0, content_index: 0 };
+
+function partOf(text: string): object {
+  return { type: 'output_text', text, annotations: [], logprobs: [] };
+}
+
+function messageOf(text: string, status: string): object {
+  return { id: 'msg_bench', type: 'message', status, role: 'assistant', content: [partOf(text)] };
+}
+
+function responseOf(model: string, status: string, text: string): object {
+  return {
+    id: 'resp_bench',
+    object: 'response',
+    created_at: created,
+    status,
+    error: null,
+    incomplete_details: null,
+    model,
+    output: [messageOf(text, status)],
+    tools: [],
+    store: false,
+    usage: {
+      input_tokens: 20,
+      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: 30,
+      output_tokens_details: { reasoning_tokens: 0 },
+      total_tokens: 50,
+    },
+  };
+}

@@ -46,6 +46,20 @@ function chatShot(proxy: Proxy, model: string, text = 'Say something short.', st
   return { url: proxy.ready.url, path: '/v1/chat/completions', headers, body: JSON.stringify(body) };
 }
 
+function responsesShot(proxy: Proxy, model: string): Pick<StreamLoad, 'shot' | 'lastWords'> {
+  const body = {
+    model,
+    instructions: 'Be brief.',
+    input: 'Say something short.',
+    stream: true,
+    store: false,
+  };
+  return {
+    shot: { url: proxy.ready.url, path: '/v1/responses', headers, body: JSON.stringify(body) },
+    lastWords: lastWords.responses,
+  };
+}
+
 async function costOf(proxy: Proxy, work: () => Promise<Done>): Promise<Measured> {
   const before = await proxy.ask<Used>('used');
   const { count, failures } = await work();
@@ -148,6 +162,18 @@ export const scenarios: readonly Scenario[] = [
         lastWords: lastWords.messages,
       };
     return { shot, lastWords: lastWords.chat };
+  }),
+  paced('to-responses', 'paced stream, chat client to Responses channel', 2.1, (proxy, name, chunks) => {
+    const model = `responses-bench-paced-${chunks}-${pace}`;
+    return name === 'raw'
+      ? responsesShot(proxy, model)
+      : { shot: chatShot(proxy, model, undefined, true), lastWords: lastWords.chat };
+  }),
+  paced('from-responses', 'paced stream, Responses client to chat channel', 2.1, (proxy, name, chunks) => {
+    const model = `bench-paced-${chunks}-${pace}`;
+    return name === 'raw'
+      ? { shot: chatShot(proxy, model, undefined, true), lastWords: lastWords.chat }
+      : responsesShot(proxy, model);
   }),
   open,
 ];

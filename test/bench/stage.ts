@@ -47,7 +47,7 @@ export async function buildStage(nodeOptions: readonly string[]): Promise<Stage>
   };
 }
 
-/** An ordinary configuration: two channels, one key, an alias, the log at its usual level. */
+/** An ordinary configuration: three channels, one key, an alias, the log at its usual level. */
 function configFor(upstream: string): string {
   return `
 import { defineConfig } from ${here('core/index.ts')};
@@ -62,6 +62,13 @@ export default defineConfig({
   channels: [
     openai({ key: 'sk-upstream', baseUrl: '${upstream}/v1', models: ['bench-*'] }),
     anthropic({ key: 'sk-upstream', baseUrl: '${upstream}/v1', models: ['claude-*'] }),
+    openai({
+      id: 'responses',
+      key: 'sk-upstream',
+      baseUrl: '${upstream}/v1',
+      models: ['responses-*'],
+      traits: { '*': { formats: ['responses'] } },
+    }),
   ],
 });
 `;

@@ -9,7 +9,10 @@ channelSuite(groq, {
   credentials: { authorization: 'Bearer KEY' },
   baseUrl: 'https://api.groq.com/openai/v1',
   models: {
-    'llama-3.3-70b-versatile': { reasoning: 'none', refuses: ['logprobs', 'topLogprobs', 'choices'] },
+    'llama-3.3-70b-versatile': {
+      reasoning: 'none',
+      refuses: ['logprobs', 'topLogprobs', 'choices', 'customTools'],
+    },
     'openai/gpt-oss-120b': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
   },
 });

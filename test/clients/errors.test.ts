@@ -50,6 +50,7 @@ beforeAll(async () => {
       openaiChannel(place('chat-completions')),
       anthropicChannel(place('messages')),
       geminiChannel(place('generate-content')),
+      openaiChannel({ ...place('responses'), traits: { '*': { formats: ['responses'] } } }),
       demo({
         id: 'odd',
         models: {
@@ -188,6 +189,37 @@ const fails: Readonly<Record<FormatName, Fail>> = {
       text: seen,
     };
   },
+  async responses({ model, text = 'Hi', stream = false, access = gateway, headers, wrong }) {
+    const recorder = new Recorder();
+    const client = openai(access, { recorder });
+    const options = headers === undefined ? {} : { headers };
+    const body = { model, input: text, ...wrong };
+    let seen = '';
+    const error = await raised(async () => {
+      if (!stream) return client.responses.create(body, options);
+      const running = client.responses.stream({ ...body, stream: true }, options);
+      running.on('response.output_text.delta', ({ delta }) => {
+        seen += delta;
+      });
+      return running.finalResponse();
+    });
+    expect(error).toBeInstanceOf(chatErrors.APIError);
+    const { status, type, code, param, message, requestID } = error as InstanceType<
+      typeof chatErrors.APIError
+    >;
+    return {
+      error,
+      status,
+      type,
+      code,
+      param,
+      message,
+      requestId: requestID,
+      idInBody: undefined,
+      headers: recorder.last.headers,
+      text: seen,
+    };
+  },
 };
 
 /** A whole answer, or whatever the SDK throws. */
@@ -197,6 +229,7 @@ const asked: Readonly<Record<FormatName, (model: string, text: string) => Promis
   messages: (model, content) =>
     anthropic(gateway).messages.create({ model, max_tokens: 100, messages: [{ role: 'user', content }] }),
   'generate-content': (model, contents) => genai(gateway).models.generateContent({ model, contents }),
+  responses: (model, input) => openai(gateway).responses.create({ model, input }),
 };
 
 async function raised(run: () => Promise<unknown>): Promise<unknown> {
@@ -242,6 +275,7 @@ const cases: readonly Case[] = [
       'chat-completions': { temperature: 'hot' },
       messages: { max_tokens: 'many' },
       'generate-content': { generationConfig: { temperature: 'hot' } },
+      responses: { temperature: 'hot' },
     },
     chat: {
       class: chatErrors.BadRequestError,
@@ -428,6 +462,7 @@ function seenBy(format: FormatName, { chat, messages, generateContent }: Case): 
     'chat-completions': chat,
     messages,
     'generate-content': { class: ApiError, type: generateContent },
+    responses: chat,
   }[format];
 }
 
@@ -436,6 +471,7 @@ const requestIds: Readonly<Record<FormatName, unknown>> = {
   'chat-completions': expect.stringMatching(/^req_/),
   messages: expect.stringMatching(/^req_/),
   'generate-content': undefined,
+  responses: expect.stringMatching(/^req_/),
 };
 
 describe.each(formats)('before an answer, in %s', (format) => {
@@ -466,7 +502,8 @@ describe.each(formats)('before an answer, in %s', (format) => {
   test('404: a path that does not exist', async () => {
     const recorder = new Recorder();
     const error = await raised(async () => {
-      if (format === 'chat-completions') return openai(gateway, { recorder }).files.list();
+      if (format === 'chat-completions' || format === 'responses')
+        return openai(gateway, { recorder }).files.list();
       if (format === 'messages') return anthropic(gateway, { recorder }).messages.batches.list();
       return genai(gateway, { recorder, apiVersion: 'v1beta' }).files.list();
     });
@@ -476,6 +513,7 @@ describe.each(formats)('before an answer, in %s', (format) => {
         'chat-completions': /"code":"unknown_url"/,
         messages: /"type":"not_found_error"/,
         'generate-content': /"status":"NOT_FOUND"/,
+        responses: /"code":"unknown_url"/,
       }[format],
     );
   });
@@ -527,6 +565,11 @@ describe.each(formats)('a provider that says nothing, in %s', (format) => {
         'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Once"}}\n\n',
       'generate-content':
         'data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Once"}]},"index":0}]}\n\n',
+      responses:
+        'event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","created_at":1,"status":"in_progress","model":"m","output":[],"tools":[]}}\n\n' +
+        'event: response.output_item.added\ndata: {"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_1","type":"message","status":"in_progress","role":"assistant","content":[]}}\n\n' +
+        'event: response.content_part.added\ndata: {"type":"response.content_part.added","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}}\n\n' +
+        'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"Once","logprobs":[]}\n\n',
     };
     script = (response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -541,6 +584,7 @@ describe.each(formats)('a provider that says nothing, in %s', (format) => {
         'chat-completions': 'server_error',
         messages: 'timeout_error',
         'generate-content': 'DEADLINE_EXCEEDED',
+        responses: 'error',
       }[format],
     );
   });
@@ -554,11 +598,13 @@ describe.each(formats.flatMap((format) => formats.map((channel) => ({ format, ch
       'chat-completions': 'service_unavailable_error',
       messages: 'overloaded_error',
       'generate-content': 'UNAVAILABLE',
+      responses: 'service_unavailable_error',
     }[format];
     const failed = {
       'chat-completions': 'server_error',
       messages: 'api_error',
       'generate-content': 'UNAVAILABLE',
+      responses: 'error',
     }[format];
 
     test('an error that comes with a 200 but before the first word is still a status', async () => {
@@ -578,11 +624,13 @@ describe.each(formats.flatMap((format) => formats.map((channel) => ({ format, ch
         stream: true,
       });
       expect(got.text).toMatch(/^You said/);
-      expect(got.type).toBe(overloaded);
+      // The event of this format is flat: its own type stands where the others have the error's.
+      expect(got.type).toBe(format === 'responses' ? 'error' : overloaded);
       expect(got.message).toMatch(/overloaded, as you asked/);
-      expect(got.code).toBe(format === 'chat-completions' ? 'server_is_overloaded' : undefined);
+      const coded = format === 'chat-completions' || format === 'responses';
+      expect(got.code).toBe(coded ? 'server_is_overloaded' : undefined);
       expect(got.status).toBe(format === 'generate-content' ? 503 : undefined);
-      expect(got.requestId).toEqual(requestIds[format]);
+      if (format !== 'responses') expect(got.requestId).toEqual(requestIds[format]);
     });
 
     test.each(['!cut-after=6', '!end-after=6'])(
@@ -620,6 +668,7 @@ describe.each(
     'chat-completions': 'server_error',
     messages: 'api_error',
     'generate-content': 'UNAVAILABLE',
+    responses: 'server_error',
   }[format];
 
   test.each(broken)('that breaks off, or is no JSON, is a 502: %s', async (word) => {
@@ -634,7 +683,7 @@ describe.each(
       text: '!garbage one two three',
       stream: true,
     });
-    expect(got.type).toBe(failed);
+    expect(got.type).toBe(format === 'responses' ? 'error' : failed);
   });
 });
 
@@ -716,7 +765,7 @@ describe('request ids', () => {
       expect(id).toMatch(/^req_\w{16,}$/);
       ids.add(id ?? '');
     }
-    expect(ids.size).toBe(5);
+    expect(ids.size).toBe(formats.length + 2);
   });
 
   test('the id of an answer stands in the log line of its call', async () => {

@@ -24,6 +24,7 @@ const models = [
   'via-chat-completions',
   'via-generate-content',
   'via-messages',
+  'via-responses',
 ];
 const sorted = [...models].toSorted();
 
@@ -266,7 +267,7 @@ describe('model lists', () => {
       sizes.push(page.length);
       found.push(...page.map(({ name = '' }) => name));
     }
-    expect(sizes).toEqual([3, 3, 1]);
+    expect(sizes).toEqual([3, 3, 2]);
     expect(found.map((name) => name.replace('models/', '')).toSorted()).toEqual(sorted);
   });
 });
@@ -389,13 +390,19 @@ describe('a suffix on the model', () => {
       (await anthropic(gateway).messages.create({ model, max_tokens: 2000, messages: hi })).model,
     'generate-content': async (model) =>
       (await genai(gateway).models.generateContent({ model, contents: 'Hi' })).modelVersion,
+    responses: async (model) =>
+      (await openai(gateway).responses.create({ model, input: 'Hi', store: false })).model,
   };
 
   test.each(formats.flatMap((format) => ['low', 'medium', 'high'].map((effort) => ({ format, effort }))))(
     '$format, -$effort: sets the effort at every provider, and the answer carries the name that was asked for',
     async ({ format, effort }) => {
       expect(await ask[format](`thinker-chat-${effort}`)).toBe(`thinker-chat-${effort}`);
-      expect(sent()).toMatchObject({ model: 'gpt-5.1', reasoning_effort: effort });
+      // This provider speaks both: each client finds its own words.
+      expect(sent()).toMatchObject({
+        model: 'gpt-5.1',
+        ...(format === 'responses' ? { reasoning: { effort } } : { reasoning_effort: effort }),
+      });
       upstream.requests.length = 0;
 
       expect(await ask[format](`thinker-claude-${effort}`)).toBe(`thinker-claude-${effort}`);

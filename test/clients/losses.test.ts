@@ -73,6 +73,14 @@ const losses: Readonly<
     else await models.generateContent(request);
     return listed(recorder.last.headers);
   },
+  async responses(model, fields, { stream = false, headers = {} } = {}) {
+    const body = { model, input: 'Hi', ...fields, stream };
+    const { data, response } = await openai(gateway)
+      .responses.create(body as unknown as OpenAI.Responses.ResponseCreateParams, { headers })
+      .withResponse();
+    if (stream) for await (const _ of data as AsyncIterable<unknown>);
+    return listed(response.headers);
+  },
 };
 
 function listed(headers: Headers): string[] {
@@ -103,6 +111,11 @@ const generateTool = (more: Fields = {}): Fields => ({
         { name: tool.name, description: tool.description, parametersJsonSchema: tool.schema, ...more },
       ],
     },
+  ],
+});
+const responsesTool = (more: Fields = {}): Fields => ({
+  tools: [
+    { type: 'function', name: tool.name, description: tool.description, parameters: tool.schema, ...more },
   ],
 });
 const citySchema = {
@@ -376,20 +389,147 @@ const rows: readonly {
       ],
     ],
   },
+  {
+    client: 'responses',
+    channel: 'chat-completions',
+    rows: [
+      [{ temperature: 1.7, top_p: 0.9, max_output_tokens: 100, instructions: 'Be brief.' }, []],
+      [{ store: false }, []],
+      [{ include: ['reasoning.encrypted_content'] }, []],
+      [{ user: 'u-1', metadata: { team: 'a' }, service_tier: 'flex', prompt_cache_key: 'k' }, []],
+      [{ max_tool_calls: 3 }, ['max_tool_calls']],
+      [{ truncation: 'auto' }, ['truncation']],
+      [{ x_future: 1 }, ['x_future']],
+      [{ stream_options: { include_obfuscation: false } }, []],
+      [{ reasoning: { effort: 'high' } }, []],
+      [{ reasoning: { effort: 'high', context: 'all_turns' } }, ['reasoning.context']],
+      [{ text: { verbosity: 'low' } }, []],
+      [{ text: { format: { type: 'json_schema', name: 'city', strict: true, schema: citySchema } } }, []],
+      [{ ...responsesTool({ strict: true }), tool_choice: 'required', parallel_tool_calls: false }, []],
+      [responsesTool({ defer_loading: true }), ['tools[0].defer_loading']],
+      [
+        { input: [{ role: 'user', content: [{ type: 'input_text', text: 'Hi', x_future: 1 }] }] },
+        ['input[0].content[0].x_future'],
+      ],
+    ],
+  },
+  {
+    client: 'responses',
+    channel: 'messages',
+    rows: [
+      [{ temperature: 0.5, max_output_tokens: 100, instructions: 'Be brief.' }, []],
+      [{ temperature: 1.7 }, ['temperature']],
+      [{ metadata: { team: 'a' } }, ['metadata']],
+      [{ prompt_cache_key: 'k' }, ['prompt_cache_key']],
+      [{ max_tool_calls: 3 }, ['max_tool_calls']],
+      [{ truncation: 'auto' }, ['truncation']],
+      [{ x_future: 1 }, ['x_future']],
+      [{ reasoning: { effort: 'high', summary: 'auto' } }, []],
+      [{ text: { verbosity: 'low' } }, ['text.verbosity']],
+      [
+        { text: { format: { type: 'json_schema', name: 'city', strict: true, schema: citySchema } } },
+        ['text.format.name', 'text.format.strict'],
+      ],
+      [{ ...responsesTool({ strict: true }), tool_choice: 'required', parallel_tool_calls: false }, []],
+    ],
+  },
+  {
+    client: 'responses',
+    channel: 'generate-content',
+    rows: [
+      [{ temperature: 1.7, max_output_tokens: 100, instructions: 'Be brief.' }, []],
+      [{ metadata: { team: 'a' } }, ['metadata']],
+      [{ prompt_cache_key: 'k' }, ['prompt_cache_key']],
+      [{ user: 'u-1' }, ['user']],
+      [{ max_tool_calls: 3 }, ['max_tool_calls']],
+      [{ x_future: 1 }, ['x_future']],
+      [{ reasoning: { effort: 'high' } }, []],
+      [{ text: { verbosity: 'low' } }, ['text.verbosity']],
+      [{ ...responsesTool({ strict: true }) }, ['tools[0].strict']],
+      [{ ...responsesTool(), parallel_tool_calls: false }, ['parallel_tool_calls']],
+    ],
+  },
+  {
+    client: 'chat-completions',
+    channel: 'responses',
+    rows: [
+      [{ max_completion_tokens: 100, temperature: 1.7, user: 'u-1', metadata: { team: 'a' } }, []],
+      [{ max_completion_tokens: 9 }, ['max_completion_tokens']],
+      [{ top_p: 0.9 }, []],
+      [{ stop: ['END', 'STOP'] }, ['stop']],
+      [{ n: 1 }, []],
+      [{ seed: 7 }, ['seed']],
+      [{ logit_bias: { '50256': -100 } }, ['logit_bias']],
+      [{ presence_penalty: 0.5 }, ['presence_penalty']],
+      [{ frequency_penalty: 0.5 }, ['frequency_penalty']],
+      [{ logprobs: true, top_logprobs: 2 }, []],
+      [{ prediction: { type: 'content', content: 'x' } }, ['prediction']],
+      [{ verbosity: 'low' }, []],
+      [{ prompt_cache_key: 'k', service_tier: 'flex' }, []],
+      [{ x_future: 1 }, ['x_future']],
+      [{ reasoning_effort: 'high' }, []],
+      [{ ...chatTool({ strict: true }), tool_choice: 'required', parallel_tool_calls: false }, []],
+      [
+        {
+          response_format: {
+            type: 'json_schema',
+            json_schema: { name: 'city', strict: true, schema: citySchema },
+          },
+        },
+        [],
+      ],
+      [user('Hi', { name: 'ada' }), ['messages[0].name']],
+    ],
+  },
+  {
+    client: 'messages',
+    channel: 'responses',
+    rows: [
+      [{ temperature: 0.5, system: 'Be brief.' }, []],
+      [{ stop_sequences: ['END'] }, ['stop_sequences']],
+      [{ top_k: 5 }, ['top_k']],
+      [{ container: 'container_1' }, ['container']],
+      [{ speed: 'fast' }, ['speed']],
+      [{ x_future: 1 }, ['x_future']],
+      [{ thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'high' } }, []],
+      [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, []],
+      [messagesTool({ cache_control: { type: 'ephemeral' } }), ['tools[0].cache_control']],
+      [{ ...messagesTool({ strict: true }), tool_choice: { type: 'any' } }, []],
+    ],
+  },
+  {
+    client: 'generate-content',
+    channel: 'responses',
+    rows: [
+      [config({ temperature: 1.7, maxOutputTokens: 100 }), []],
+      [config({ stopSequences: ['END'] }), ['generationConfig.stopSequences']],
+      [config({ seed: 7 }), ['generationConfig.seed']],
+      [config({ topK: 5 }), ['generationConfig.topK']],
+      [config({ presencePenalty: 0.5 }), ['generationConfig.presencePenalty']],
+      [config({ responseMimeType: 'application/json', responseJsonSchema: citySchema }), []],
+      [config({ thinkingConfig: { includeThoughts: true, thinkingLevel: 'HIGH' } }), []],
+      [{ labels: { team: 'a' } }, ['labels']],
+      [{ serviceTier: 'flex' }, []],
+      [{ xFuture: 1 }, ['xFuture']],
+    ],
+  },
 ];
 
 const refusals: Readonly<Record<FormatName, unknown>> = {
   'chat-completions': chatErrors.BadRequestError,
   messages: messagesErrors.BadRequestError,
   'generate-content': ApiError,
+  responses: chatErrors.BadRequestError,
 };
 
 /** Fields of a strict refusal that only one SDK parses. */
+const coded = (lost: readonly string[]): object => ({
+  code: 'unsupported_parameter',
+  param: expect.toBeOneOf([...lost]) as string,
+});
 const details: Readonly<Record<FormatName, (lost: readonly string[]) => object>> = {
-  'chat-completions': (lost) => ({
-    code: 'unsupported_parameter',
-    param: expect.toBeOneOf([...lost]) as string,
-  }),
+  'chat-completions': coded,
+  responses: coded,
   messages: () => ({ type: 'invalid_request_error' }),
   'generate-content': () => ({}),
 };
@@ -419,6 +559,7 @@ describe.each(rows)('$client client, $channel channel', ({ client, channel, rows
         !('messages' in fields) &&
         !('tools' in fields) &&
         !('response_format' in fields) &&
+        !('text' in fields) &&
         !('output_config' in fields),
     );
     const merged: Fields = {};
@@ -476,6 +617,18 @@ describe.each(formats)('%s client, channel of the same format', (format) => {
         labels: { a: 'b' },
         xFuture: 1,
         generationConfig: { seed: 7, mediaResolution: 'MEDIA_RESOLUTION_LOW' },
+      },
+      responses: {
+        store: false,
+        include: ['reasoning.encrypted_content'],
+        truncation: 'auto',
+        x_future: 1,
+        reasoning: { effort: 'max', summary: 'auto', context: 'all_turns' },
+        tools: [
+          ...(responsesTool({ strict: true, defer_loading: true }).tools as unknown[]),
+          { type: 'file_search', vector_store_ids: ['vs_1'] },
+        ],
+        parallel_tool_calls: false,
       },
     };
     for (const stream of [false, true]) {
@@ -538,6 +691,28 @@ describe('content that the channel’s format cannot carry is refused, never dro
       'messages[0].content[0]',
     ],
     ['chat-completions', 'messages', 'several answers', { n: 2 }, 'n'],
+    ['chat-completions', 'responses', 'several answers', { n: 2 }, 'n'],
+    [
+      'responses',
+      'messages',
+      'a tool of the provider’s own',
+      { tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] },
+      'tools[0]',
+    ],
+    [
+      'responses',
+      'chat-completions',
+      'a tool server of the provider’s own',
+      { tools: [{ type: 'mcp', server_label: 'm', server_url: 'https://example.com' }] },
+      'tools[0]',
+    ],
+    [
+      'responses',
+      'generate-content',
+      'another provider’s file',
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] }] },
+      'input[0].content[0]',
+    ],
     [
       'messages',
       'chat-completions',

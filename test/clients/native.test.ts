@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { GenerateContentResponse } from '@google/genai';
+import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import anthropicChannel from '../../channels/anthropic.ts';
 import geminiChannel from '../../channels/gemini.ts';
@@ -47,6 +48,11 @@ beforeAll(async () => {
       openaiChannel({ ...place('chat-completions'), baseUrl: `${upstream.url}/v1` }),
       anthropicChannel({ ...place('messages'), baseUrl: `${upstream.url}/v1` }),
       geminiChannel({ ...place('generate-content'), baseUrl: `${upstream.url}/v1beta` }),
+      openaiChannel({
+        ...place('responses'),
+        baseUrl: `${upstream.url}/v1`,
+        traits: { '*': { formats: ['responses'] } },
+      }),
     ],
   });
 });
@@ -102,6 +108,10 @@ const wholes: Readonly<Record<FormatName, (model: string) => string>> = {
   'generate-content': (model) =>
     `{\n  "candidates": [{"content": {"role": "model", "parts": [{"text": "Gr\\u00fc\\u00dfe 世界", "xMood": "good"}, {"xFuturePart": {"n": 1.0}}]}, "finishReason": "STOP", "index": 0}],
   "usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 2, "totalTokenCount": 5, "xCost": 1e-5}, "modelVersion": "${model}", "responseId": "r1"\n}\n`,
+  responses: (model) =>
+    `{ "id": "resp_1", "object":"response",\n "created_at": 1760000000.0, "status":"completed", "model": "${model}", "x_future": {"big": 12345678901234567890, "n": 1.0},
+ "output": [{"id":"msg_1","type":"message","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Gr\\u00fc\\u00dfe \\"model\\": 世界","annotations":[],"x_mood":"good"}]},{"id":"x_1","type":"x_future_item","n":1.0}],
+ "usage": {"input_tokens": 3, "input_tokens_details":{"cached_tokens":0}, "output_tokens": 2, "output_tokens_details":{"reasoning_tokens":0}, "total_tokens": 5, "x_cost": 1e-5} }\n`,
 };
 
 const streams: Readonly<Record<FormatName, (model: string) => string>> = {
@@ -140,6 +150,29 @@ const streams: Readonly<Record<FormatName, (model: string) => string>> = {
       `data: {"candidates": [{"content": {"role": "model","parts": [{"text": "世界 🌍!"}]},"index": 0}],"modelVersion": "${model}","responseId": "r1"}\r\n\r\n`,
       `data: {"candidates": [{"content": {"role": "model","parts": []},"finishReason": "STOP","index": 0}],"usageMetadata": {"promptTokenCount": 3,"candidatesTokenCount": 2,"totalTokenCount": 5,"xCost": 1e-5},"modelVersion": "${model}","responseId": "r1"}\r\n\r\n`,
     ].join(''),
+  responses: (model) => {
+    const response = (status: string, more: string): string =>
+      `{"id":"resp_1","object":"response","created_at":1760000000.0,"status":"${status}","model":"${model}","tools":[],${more}}`;
+    const item = (status: string, content: string): string =>
+      `{"id":"msg_1","type":"message","status":"${status}","role":"assistant","content":[${content}]}`;
+    const part = (text: string): string =>
+      `{"type":"output_text","text":"${text}","annotations":[],"x_mood":"good"}`;
+    const delta = (text: string, number: number): string =>
+      `{"type":"response.output_text.delta","sequence_number":${number},"item_id":"msg_1","output_index":0,"content_index":0,"delta":"${text}","logprobs":[]}`;
+    return [
+      `event: response.created\ndata: {"type":"response.created","sequence_number":0,"response":${response('in_progress', '"output":[],"usage":null')}}\n\n`,
+      ': a greeting of the proxy in between\n\n',
+      `event: response.output_item.added\r\ndata: {"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":${item('in_progress', '')}}\r\n\r\n`,
+      `event:response.content_part.added\nid: 7\ndata:{"type":"response.content_part.added","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"part":${part('')}}\n\n`,
+      `event: response.output_text.delta\ndata: ${delta('Gr\\u00fc\\u00dfe ', 3)}\n\n`,
+      'event: response.x_future\ndata: {"type":"response.x_future","sequence_number":4,"n":1.0}\n\n',
+      `event: response.output_text.delta\ndata: ${delta('世界 🌍!', 5)}\n\n`,
+      `event: response.output_text.done\ndata: {"type":"response.output_text.done","sequence_number":6,"item_id":"msg_1","output_index":0,"content_index":0,"text":"Grüße 世界 🌍!","logprobs":[]}\n\n`,
+      `event: response.content_part.done\ndata: {"type":"response.content_part.done","sequence_number":7,"item_id":"msg_1","output_index":0,"content_index":0,"part":${part('Grüße 世界 🌍!')}}\n\n`,
+      `event: response.output_item.done\ndata: {"type":"response.output_item.done","sequence_number":8,"output_index":0,"item":${item('completed', part('Grüße 世界 🌍!'))}}\n\n`,
+      `event: response.completed\ndata: {"type":"response.completed","sequence_number":9,"response":${response('completed', `"output":[${item('completed', part('Grüße 世界 🌍!'))}],"usage":{"input_tokens":3,"input_tokens_details":{"cached_tokens":0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":5,"x_cost":1e-5}`)}}\n\n`,
+    ].join('');
+  },
 };
 
 /** One whole and one streamed request through the SDK of each format, with fields and flags that no gateway knows. */
@@ -229,6 +262,36 @@ const asks: Readonly<
       return text;
     },
   },
+  responses: {
+    async whole(model, recorder) {
+      const client = openai(gateway, { recorder, headers: { 'openai-beta': 'future=v9' } });
+      const response = await client.responses.create({
+        model,
+        input: [{ role: 'user', content: 'Grüße', x_note: [1, { deep: null }] }],
+        tools: [{ type: 'x_future_tool', keep: true }],
+        x_future: { keep: ['order', 2, 1] },
+      } as never);
+      return response.output_text;
+    },
+    async stream(model, recorder) {
+      // The SDK's stream helper raises on events of tomorrow: whoever wants them reads the stream itself.
+      const stream = (await openai(gateway, { recorder }).responses.create({
+        model,
+        input: 'Grüße',
+        store: false,
+        stream: true,
+        stream_options: { include_obfuscation: false },
+        x_future: { keep: ['order', 2, 1] },
+      } as never)) as unknown as AsyncIterable<OpenAI.Responses.ResponseStreamEvent>;
+      let text = '';
+      for await (const event of stream) {
+        if (event.type === 'response.output_text.delta') text += event.delta;
+        if (event.type === 'response.completed')
+          expect(event.response.usage).toMatchObject({ total_tokens: 5 });
+      }
+      return text;
+    },
+  },
 };
 
 function textOf(content: readonly { readonly type: string; readonly text?: string }[]): string {
@@ -247,6 +310,7 @@ const paths: Readonly<Record<FormatName, { whole: string; stream: string }>> = {
     whole: '/v1beta/models/MODEL:generateContent',
     stream: '/v1beta/models/MODEL:streamGenerateContent',
   },
+  responses: { whole: '/v1/responses', stream: '/v1/responses' },
 };
 
 describe.each(formats)('a provider of the same format: %s', (format) => {
@@ -304,6 +368,7 @@ describe.each(formats)('a provider of the same format: %s', (format) => {
     const bodies: Readonly<Record<FormatName, string>> = {
       'chat-completions': `{ "x_future" : {"big":12345678901234567890,"n":1.0,"e":1E2},\n\t"messages":[{"role":"user","content":"Gr\\u00fc\\u00DFe \\/"}], "model":"${model}", "stream":true, "stream_options":{"include_usage":true} }\n`,
       messages: `{ "x_future" : {"big":12345678901234567890,"n":1.0,"e":1E2},\n\t"max_tokens":1e2,"messages":[{"role":"user","content":"Gr\\u00fc\\u00DFe \\/"}], "model":"${model}", "stream":true }\n`,
+      responses: `{ "x_future" : {"big":12345678901234567890,"n":1.0,"e":1E2},\n\t"input":[{"role":"user","content":"Gr\\u00fc\\u00DFe \\/"}], "model":"${model}", "stream":true }\n`,
       'generate-content': `{ "xFuture" : {"big":12345678901234567890,"n":1.0,"e":1E2},\n\t"contents":[{"role":"user","parts":[{"text":"Gr\\u00fc\\u00DFe \\/"}]}], "generation_config":{"max_output_tokens":"100"} }\n`,
     };
     script = answers(streams[format](model), 'text/event-stream');
@@ -330,6 +395,7 @@ describe.each(formats)('a provider of the same format: %s', (format) => {
       'chat-completions': { model, messages: [{ role: 'user', content: 'Hi' }] },
       messages: { model, max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] },
       'generate-content': { contents: [{ parts: [{ text: 'Hi' }] }] },
+      responses: { model, input: 'Hi' },
     };
     for (const credential of [
       { headers: { authorization: `Bearer ${gateway.key}` }, query: '' },
@@ -386,6 +452,7 @@ describe.each(formats)('a provider of the same format: %s', (format) => {
       'chat-completions': { model, stream: true, messages: [{ role: 'user', content: 'Hi' }] },
       messages: { model, stream: true, max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }] },
       'generate-content': { contents: [{ parts: [{ text: 'Hi' }] }] },
+      responses: { model, stream: true, input: 'Hi' },
     };
     const path =
       paths[format].stream.replace('MODEL', model) + (format === 'generate-content' ? '?alt=sse' : '');

@@ -2,8 +2,8 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 
-/** The three wire dialects, by the gateway's names. */
-export const formats = ['chat-completions', 'messages', 'generate-content'] as const;
+/** The four wire dialects, by the gateway's names. */
+export const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
 export type FormatName = (typeof formats)[number];
 
 /** One HTTP exchange of an SDK, as it went over the wire. */

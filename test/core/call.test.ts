@@ -39,6 +39,42 @@ describe('a view of a call', () => {
     expect(call.with({ system: [] }).patchable).toBe(false);
   });
 
+  test('reads another body as if the client had written it, and the old one stays the client’s', () => {
+    const { call } = testCall({ model: 'x', settings: { temperature: 1 } });
+    const view = call.with({ body: { model: 'x', settings: { temperature: 0 } } });
+    expect(view.request.settings).toEqual({ temperature: 0 });
+    expect(view.body).toEqual({ model: 'x', settings: { temperature: 0 } });
+    expect(call.request.settings).toEqual({ temperature: 1 });
+    expect(view.replyContext().body).toBe(call.body);
+  });
+
+  test('wants events when it says so, and when another codec reads it', () => {
+    const { call } = testCall({ model: 'x', stream: true });
+    expect(call.with({ decoded: true }).patchable).toBe(false);
+    const other = call.with({ codec: { ...call.codec, operation: 'compact' } });
+    expect(other.patchable).toBe(false);
+    expect([other.operation, other.stream]).toEqual(['compact', false]);
+    expect([call.operation, call.stream]).toEqual(['chat', true]);
+  });
+
+  test('may be given a life of its own, which outlasts the call and knows what it knew', () => {
+    const color = callKey<string>('color');
+    const { call, exchange } = testCall({ model: 'x' });
+    call.set(color, 'red');
+    const { call: twin, end } = call.with({ model: 'y' }).detached();
+    const job = vi.fn<() => void>();
+    twin.onEnd(job);
+    exchange.end();
+    expect(job).not.toHaveBeenCalled();
+    expect(twin.signal.aborted).toBe(false);
+    expect([twin.model, twin.get(color), twin.id]).toEqual(['y', 'red', call.id]);
+    call.gate.close();
+    expect(twin.gate.closed).toBe(false);
+    end();
+    expect(job).toHaveBeenCalledOnce();
+    expect(twin.signal.aborted).toBe(true);
+  });
+
   test('shares what plugins leave for others', () => {
     const color = callKey<string>('color');
     const { call } = testCall({ model: 'x' });

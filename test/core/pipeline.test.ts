@@ -12,7 +12,7 @@ function plugin(name: string, handler: Handler, stage: Stage = 'shape'): Running
   return { name, stage, after: [], handler };
 }
 
-function ordered(...plugins: { name: string; stage: Stage; after?: string[] }[]) {
+function ordered(...plugins: { name: string; stage: Stage; after?: string[]; before?: string[] }[]) {
   const { order, problems } = orderPlugins(plugins);
   return problems.length > 0 ? problems : order.map(({ name }) => name);
 }
@@ -42,10 +42,21 @@ describe('the order of plugins', () => {
     ).toEqual(['auth', 'b', 'c', 'a']);
   });
 
+  test('puts a plugin before those that it names, where they are on', () => {
+    expect(
+      ordered(
+        { name: 'translation', stage: 'translate' },
+        { name: 'compaction', stage: 'translate', before: ['translation', 'vault'] },
+        { name: 'vault', stage: 'translate', before: ['translation'] },
+        { name: 'a', stage: 'shape', before: ['nobody'] },
+      ),
+    ).toEqual(['a', 'compaction', 'vault', 'translation']);
+  });
+
   test('names plugins that wait for each other', () => {
     expect(
       ordered({ name: 'a', stage: 'shape', after: ['b'] }, { name: 'b', stage: 'shape', after: ['a'] }),
-    ).toEqual(['plugins "a", "b" wait for each other in "after": remove one of the names.']);
+    ).toEqual(['plugins "a", "b" wait for each other in "after" and "before": remove one of the names.']);
   });
 
   test('cannot put a plugin behind one of a later stage', () => {
@@ -130,6 +141,18 @@ describe.each([
     });
     expect(await compose([retry], flaky, checked)(call)).toBe(EMPTY);
   });
+});
+
+test('the checks let a plugin make calls of its own, before and after it has returned', async () => {
+  let later: Promise<unknown> = Promise.resolve();
+  const handler: Handler = async (inner, next) => {
+    await next(inner.with({ decoded: true }));
+    const events = await next(inner);
+    later = new Promise((resolve) => setImmediate(resolve)).then(() => next(inner.with({ decoded: true })));
+    return events;
+  };
+  await compose([plugin('busy', handler)], answer, true)(call);
+  await expect(later).resolves.toBe(EMPTY);
 });
 
 describe('the checks name the plugin that', () => {

@@ -11,15 +11,22 @@ import { allFormats, fixturesOf, requestOf } from '../support/fixtures.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
 import { checkLegal as generateLegal } from '../support/legal-generate-content.ts';
 import { checkLegal as messagesLegal } from '../support/legal-messages.ts';
+import { checkLegal as responsesLegal } from '../support/legal-responses.ts';
+import { checkLegal as textLegal } from '../support/legal-text-completions.ts';
 import { differences } from '../support/meaning.ts';
 
 const formats = await allFormats();
 const names = formats.map(({ name }) => name);
-const pairs = names.flatMap((from) => names.filter((to) => to !== from).map((to) => [from, to] as const));
+/** A channel of text completions takes no conversation: test/formats/text-completions says what it refuses. */
+const pairs = names.flatMap((from) =>
+  names.filter((to) => to !== from && to !== 'text-completions').map((to) => [from, to] as const),
+);
 const legal: Readonly<Record<string, (frames: WireFrame[]) => string[]>> = {
   'chat-completions': chatLegal,
   messages: messagesLegal,
   'generate-content': generateLegal,
+  responses: responsesLegal,
+  'text-completions': textLegal,
 };
 
 function codecOf(name: string): Codec {
@@ -211,6 +218,9 @@ describe.each(pairs)('law 2, honest loss: %s to a %s channel', (from, to) => {
   );
 });
 
+/** Formats that have no stop sequences. */
+const stopless: ReadonlySet<string> = new Set(['responses']);
+
 describe.each(pairs)('law 2, settings and turns of a plain conversation: %s to %s', (from, to) => {
   it('are carried without any loss', () => {
     const request: ChatRequest = {
@@ -228,7 +238,7 @@ describe.each(pairs)('law 2, settings and turns of a plain conversation: %s to %
           schema: { type: 'object', properties: { x: { type: 'string' } } },
         },
       ],
-      settings: { maxOutput: 100, temperature: 0.5, stop: ['END'] },
+      settings: { maxOutput: 100, temperature: 0.5, ...(stopless.has(to) ? {} : { stop: ['END'] }) },
     };
     const losses: string[] = [];
     const codec = codecOf(to);

@@ -19,6 +19,7 @@ import { allFormats, fixturesOf } from '../support/fixtures.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
 import { checkLegal as generateLegal } from '../support/legal-generate-content.ts';
 import { checkLegal as messagesLegal } from '../support/legal-messages.ts';
+import { checkLegal as textLegal } from '../support/legal-text-completions.ts';
 import { near, noise } from './_mutate.ts';
 
 const seed = 20_261_120;
@@ -30,6 +31,7 @@ const legal: Readonly<Record<string, (frames: WireFrame[]) => string[]>> = {
   'chat-completions': chatLegal,
   messages: messagesLegal,
   'generate-content': generateLegal,
+  'text-completions': textLegal,
 };
 
 const crashes: unknown[] = [];

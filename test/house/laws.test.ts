@@ -167,8 +167,9 @@ describe('what the core knows', () => {
 
   test('no plugin by name', () => {
     const names = everyFile('plugins').map((path) => path.split('/')[1]?.replace(/\.ts$/, '') ?? '');
-    // `request-id` is a header of messages as well.
-    const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && name !== 'request-id');
+    // These are words of the wire as well: a header of messages, and an item of Responses.
+    const words = new Set(['request-id', 'compaction']);
+    const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && !words.has(name));
     expect(
       verdict(
         places(core, new RegExp(`(['"\`])(${plain.join('|')})\\1|"(${plain.join('|')})"`), {
@@ -187,8 +188,10 @@ describe('one of a kind', () => {
    */
   const maySubscribe = [
     'core/http/reply.ts', // the one that counts
+    'core/http/socket-reply.ts', // its like for sockets
     'core/http/upstream.ts', // undoes a provider's compression
     'core/operators.ts', // the operators for plugins
+    'core/hold-back.ts', // another of them
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
   ];

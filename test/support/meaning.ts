@@ -19,15 +19,20 @@ export function differences(one: ChatRequest, other: ChatRequest): string[] {
   const others = settings(other);
   for (const [name, value] of settings(one)) {
     const same =
-      name === 'reasoning.display' || name === 'reasoning.show' ? visible(others) : others.get(name);
+      name === 'reasoning.display' || name === 'reasoning.show' ? visible(others, other) : others.get(name);
     if (same !== value) paths.add(`settings.${name}`);
   }
   if (one.tools.length > 0 && choice(one) !== choice(other)) paths.add('tool_choice');
   return [...paths];
 }
 
-function visible(found: ReadonlyMap<string, string>): string | undefined {
-  return found.get('reasoning.display') ?? found.get('reasoning.show');
+/** In Responses nothing is shown that was not asked for. */
+function visible(found: ReadonlyMap<string, string>, { format }: ChatRequest): string | undefined {
+  return (
+    found.get('reasoning.display') ??
+    found.get('reasoning.show') ??
+    (format === 'responses' ? 'false' : undefined)
+  );
 }
 
 /** Whether a tool must be called, and which. */
@@ -40,9 +45,17 @@ function choice({ toolChoice = { type: 'auto' } }: ChatRequest): string {
 
 function compare(ones: readonly Statement[], others: readonly Statement[], paths: Set<string>): void {
   const left = [...others];
+  const take = (fits: (other: Statement) => boolean): Statement | undefined => {
+    const index = left.findIndex(fits);
+    return index < 0 ? undefined : left.splice(index, 1)[0];
+  };
+  const differing: Statement[] = [];
   for (const statement of ones) {
-    const index = left.findIndex(({ core }) => core === statement.core);
-    const [found] = index < 0 ? [] : left.splice(index, 1);
+    if (take((other) => isSame(statement, other)) === undefined || statement.core === 'fields')
+      differing.push(statement);
+  }
+  for (const statement of differing) {
+    const found = take(({ core }) => core === statement.core);
     if (statement.core === 'fields') {
       for (const name of statement.details.keys())
         paths.add(statement.at === '' ? name : `${statement.at}.${name}`);
@@ -54,8 +67,10 @@ function compare(ones: readonly Statement[], others: readonly Statement[], paths
         paths.add(statement.at === '' ? name : `${statement.at}.${name}`);
     }
   }
-  for (const { core } of left)
-    if (core !== 'fields' && !standIns.some((known) => known.test(core))) paths.add(`+${core.slice(0, 80)}`);
+  for (const { core } of left) {
+    const standsIn = standIns.some((known) => known.test(core)) || isEmptyResult(core, left);
+    if (core !== 'fields' && !standsIn) paths.add(`+${core.slice(0, 80)}`);
+  }
 }
 
 /** Texts that stand in for what a format has no field for: JSON mode as an instruction, images beside a result, results that never came. */
@@ -65,6 +80,21 @@ const standIns = [
   /^user text Output of /,
   /^result of .* text \(no (output|result)\)$/,
 ];
+
+function isSame(one: Statement, other: Statement): boolean {
+  return (
+    one.core === other.core && [...one.details].every(([name, value]) => other.details.get(name) === value)
+  );
+}
+
+/** A result that a format supplies for a call that has none. */
+function isEmptyResult(core: string, list: readonly Statement[]): boolean {
+  const id = /^result (\S+)$/.exec(core)?.[1];
+  return (
+    id !== undefined &&
+    list.some((other) => /^\(no (output|result)\)$/.test(other.core.split(`of ${id} text `)[1] ?? ''))
+  );
+}
 
 function statements(request: ChatRequest): Statement[] {
   const list: Statement[] = [{ at: '', core: 'fields', details: extras(request) }];
@@ -130,7 +160,11 @@ function ofBlock(block: Block, role: string): Statement[] {
       const others = block.content
         .filter((part) => part.type !== 'text')
         .flatMap((part) => ofBlock(part, name));
-      const marks = new Map(block.content.flatMap((part) => [...(ofBlock(part, name)[0]?.details ?? [])]));
+      const marks = new Map(
+        block.content.flatMap((part) =>
+          part.type === 'text' ? [...(ofBlock(part, name)[0]?.details ?? [])] : [],
+        ),
+      );
       const text = texts
         .join('\n')
         .replace(/^Error: /, '')
@@ -209,7 +243,10 @@ function settings(request: ChatRequest): Map<string, string> {
       if (budget === -1) found.set('reasoning.budget', 'dynamic');
       if (mode === 'between-tools') found.set('reasoning.mode', mode);
       if (display !== undefined)
-        found.set('reasoning.display', { omitted: 'false', summarized: 'true' }[display] ?? display);
+        found.set(
+          'reasoning.display',
+          { omitted: 'false', summarized: 'true', auto: 'true' }[display] ?? display,
+        );
       else if (show !== undefined) found.set('reasoning.show', String(show));
     } else if (name === 'responseFormat') {
       for (const [member, inner] of Object.entries(value as object))

@@ -2,14 +2,55 @@ import type { Block, ChatRequest, Message, ReasoningBlock, TextBlock } from '../
 
 /** Formats whose streams are whole replies in pieces: their clients send back what they got, piece by piece. */
 const piecewise: ReadonlySet<string> = new Set(['generate-content']);
+/** Formats that write a turn as items, each a message here: what was thought, said and called, and every result. */
+const itemwise: ReadonlySet<string> = new Set(['responses']);
 
 /**
- * A request's history in which the pieces of a stream are what they were before it was cut. Clients of some formats keep every chunk as a
- * part, or as a message, of its own: their neighbouring assistant messages become one turn, and neighbouring reasoning becomes one block
- * with the proof that stands on its last piece. For encoders of another format.
+ * A request's history in whole turns, for encoders of another format. Clients of some formats keep every chunk as a part, or as a
+ * message, of its own: their neighbouring assistant messages become one turn, and neighbouring reasoning becomes one block with the proof
+ * that stands on its last piece. Where every item is a message, the neighbours become one turn, and its results stand right behind it.
  */
 export function joinedTurns({ format, messages }: ChatRequest): readonly Message[] {
+  if (itemwise.has(format)) return ofItems(messages);
   return piecewise.has(format) ? joined(messages) : messages;
+}
+
+function ofItems(messages: readonly Message[]): readonly Message[] {
+  const turns: { message: Message; readonly results: Message[] }[] = [];
+  const callers = new Map<string, (typeof turns)[number]>();
+  let open = false;
+  for (const message of messages) {
+    const last = turns.at(-1);
+    const caller = message.role === 'tool' ? callers.get(resultId(message)) : undefined;
+    if (caller !== undefined) {
+      caller.results.push(message);
+      if (caller === last) open = false;
+      continue;
+    }
+    let turn = last;
+    if (turn !== undefined && open && isItem(message)) turn.message = together(turn.message, message);
+    else turns.push((turn = { message, results: [] }));
+    open = message.role === 'assistant';
+    for (const block of message.content) if (block.type === 'tool-call') callers.set(block.id, turn);
+  }
+  return turns.flatMap(({ message, results }) => [message, ...results]);
+}
+
+function resultId({ content: [block] }: Message): string {
+  return block?.type === 'tool-result' ? block.id : '';
+}
+
+/** An assistant message with nothing to report that a joined one would lose. */
+function isItem({ role, extra, cache }: Message): boolean {
+  if (role !== 'assistant' || cache !== undefined) return false;
+  return Object.values(extra ?? {}).every((fields) =>
+    Object.keys(fields).every((key) => key.startsWith('$')),
+  );
+}
+
+function together(turn: Message, { content }: Message): Message {
+  const { plain: _, ...rest } = turn;
+  return { ...rest, content: [...turn.content, ...content] };
 }
 
 function joined(messages: readonly Message[]): readonly Message[] {

@@ -33,9 +33,14 @@ export function finishPiece(
   return wire;
 }
 
-/** Refuses input content that this format cannot carry, or drops and reports it, as the operator chose. */
-export function refuse(piece: { readonly at?: string }, what: string, scope: Scope): undefined {
-  if (scope.target.unsupported === 'refuse') throw cannotCarry(piece.at ?? 'messages', what, formatName);
+/** Refuses input content that this format cannot carry; drops and reports it where the operator chose that, or the conversation can do without. */
+export function refuse(
+  piece: { readonly at?: string; readonly spare?: boolean },
+  what: string,
+  scope: Scope,
+): undefined {
+  if (scope.target.unsupported === 'refuse' && piece.spare !== true)
+    throw cannotCarry(piece.at ?? 'messages', what, formatName);
   scope.target.lose(piece.at ?? 'messages', 'content');
   return undefined;
 }

@@ -2,10 +2,10 @@ import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import { chatErrorBody } from '../_shared/chat-error.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../format.ts';
 import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './encode-choice.ts';
-import { errorBody } from './errors.ts';
 import { own } from './extra.ts';
 import { replyId } from './ids.ts';
 import { typeName } from './encode-parts.ts';
@@ -86,7 +86,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   error(error: GatewayError): readonly WireFrame[] {
     if (this.#over) return nothing;
     this.#over = true;
-    return [{ json: errorBody(error) }];
+    return [{ json: chatErrorBody(error) }];
   }
 
   keepAlive(): readonly WireFrame[] {

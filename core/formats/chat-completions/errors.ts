@@ -1,48 +1,14 @@
-import type { ErrorCode, GatewayError } from '../../errors.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { GatewayError } from '../../errors.ts';
+import { chatErrorBody } from '../_shared/chat-error.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
 import type { ErrorReply } from '../format.ts';
-
-/** Codes whose `type` is not that of their status. */
-const types: { readonly [Code in ErrorCode]?: string } = {
-  forbidden: 'permission_error',
-  rate_limit_exceeded: 'rate_limit_error',
-  insufficient_quota: 'insufficient_quota',
-};
-
-/** Codes that the official API spells differently; null where it sends none. */
-const codes: { readonly [Code in ErrorCode]?: string | null } = {
-  missing_api_key: null,
-  expired_api_key: 'invalid_api_key',
-  disabled_api_key: 'invalid_api_key',
-};
-
-function typeOf(error: GatewayError): string {
-  const type = types[error.code];
-  if (type !== undefined) return type;
-  if (error.status < 500) return 'invalid_request_error';
-  return error.status === 503 ? 'service_unavailable_error' : 'server_error';
-}
-
-/** The error object, as a body and as the last frame of a broken stream. */
-export function errorBody(error: GatewayError): JsonObject {
-  const code = codes[error.code];
-  return {
-    error: {
-      message: error.message,
-      type: typeOf(error),
-      param: error.param ?? null,
-      code: code === undefined ? error.code : code,
-    },
-  };
-}
 
 /** The error before anything was sent. */
 export function errorReply(error: GatewayError, requestId: string): ErrorReply {
   return {
     status: error.status,
     headers: { ...replyHeaders(requestId), ...retryHeaders(error) },
-    body: errorBody(error),
+    body: chatErrorBody(error),
   };
 }
 

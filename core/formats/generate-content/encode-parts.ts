@@ -55,7 +55,8 @@ export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedP
 
 function refuse(block: Block, what: string, { target }: Encoding): void {
   const at = block.at ?? 'messages';
-  if (target.unsupported === 'refuse') throw cannotCarry(at, what, format);
+  const spare = block.type === 'opaque' && block.spare === true;
+  if (target.unsupported === 'refuse' && !spare) throw cannotCarry(at, what, format);
   target.lose(at, 'content');
 }
 

@@ -20,9 +20,10 @@ export function placeOf(block: Block): string {
   return block.at ?? 'messages';
 }
 
-/** 400 for what cannot be carried, or nothing with a report where the operator prefers that. */
+/** 400 for what cannot be carried, or nothing with a report where the operator prefers that or the conversation can do without. */
 export function refuse(block: Block, what: string, { target }: Writing): undefined {
-  if (target.unsupported === 'refuse') throw cannotCarry(placeOf(block), what, name);
+  const spare = block.type === 'opaque' && block.spare === true;
+  if (target.unsupported === 'refuse' && !spare) throw cannotCarry(placeOf(block), what, name);
   target.lose(placeOf(block), 'content');
   return undefined;
 }

@@ -27,15 +27,16 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
   observe    logging, request-id
   identify   auth
   admit      mine
-  shape      model-alias, model-access
-  translate  translation
+  shape      model-alias, model-access, stored-responses, reasoning-affinity
+  translate  compaction, prompt-list, reasoning-vault, translation
 
 Channels
   first (demo)  serves one, two
-                chat: speaks chat-completions, messages, generate-content
-                count-tokens: speaks messages, generate-content
-  openai        serves gpt-*, chatgpt-*, o1*, o3*, o4*
-                chat: speaks chat-completions
+                chat: speaks chat-completions, messages, generate-content, responses
+                count-tokens: speaks messages, generate-content, responses
+  openai        serves gpt-*, chatgpt-*, o1*, o3*, o4*, codex-*, computer-use-*, davinci-* and 1 more
+                chat: speaks chat-completions, responses, text-completions
+                compact: speaks responses
 
 Models in the lists
   one

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { joinedTurns } from '../../../core/formats/_shared/join-turns.ts';
 import type { Block, ChatRequest, Message } from '../../../core/model/chat.ts';
 import type { Proof } from '../../../core/model/extra.ts';
@@ -66,4 +66,52 @@ it('loses no white space that came as a piece of its own, and leaves two texts o
 it('leaves clients alone that write whole turns', () => {
   const messages = [turn('assistant', thought('a'), thought('b', true)), turn('assistant', text('c'))];
   expect(joined(messages, 'messages')).toBe(messages);
+});
+
+describe('where every item is a message', () => {
+  const result = (id: string): Block => ({ type: 'tool-result', id, content: [] });
+  const calling = (id: string): Block => ({ type: 'tool-call', id, name: 'f', input: '{}' });
+  const items = (...messages: Message[]): readonly Message[] => joined(messages, 'responses');
+
+  it('makes one turn of what was thought, said and called, and leaves its texts apart', () => {
+    const thoughts = [thought('Hm', true), text('a'), text('b'), calling('1'), calling('2')];
+    expect(items(...thoughts.map((block) => turn('assistant', block)), turn('user', text('c')))).toEqual([
+      turn('assistant', ...thoughts),
+      turn('user', text('c')),
+    ]);
+  });
+
+  it('puts results right behind the turn that called, whatever was said in between', () => {
+    expect(
+      items(
+        turn('assistant', calling('1')),
+        turn('user', text('Hurry.')),
+        turn('tool', result('1')),
+        turn('assistant', calling('2')),
+        turn('tool', result('2')),
+        turn('tool', result('stray')),
+      ),
+    ).toEqual([
+      turn('assistant', calling('1')),
+      turn('tool', result('1')),
+      turn('user', text('Hurry.')),
+      turn('assistant', calling('2')),
+      turn('tool', result('2')),
+      turn('tool', result('stray')),
+    ]);
+  });
+
+  it('begins a new turn where a result came between two calls', () => {
+    const messages = ['1', '2'].flatMap((id) => [turn('assistant', calling(id)), turn('tool', result(id))]);
+    expect(items(...messages)).toEqual(messages);
+  });
+
+  it('keeps a message apart whose own fields have to be reported', () => {
+    const marked = { ...turn('assistant', text('b')), extra: { responses: { $id: 1 } } };
+    const known = { ...turn('assistant', text('c')), extra: { responses: { mood: 1 } } };
+    expect(items(turn('assistant', text('a')), marked, known)).toEqual([
+      turn('assistant', text('a'), text('b')),
+      known,
+    ]);
+  });
 });

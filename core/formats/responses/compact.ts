@@ -1,0 +1,71 @@
+import { GatewayError } from '../../errors.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { optionalBoolean } from '../_shared/check.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../format.ts';
+import { chatCodec } from './codecs.ts';
+
+const path = '/responses/compact';
+
+/**
+ * Compaction: the answer is one object of its own, the value of a `result` event. Where the client wants an answer generated over the
+ * compacted context (`stream: true` or `generate: true`), the events of an ordinary reply come instead and are written as one.
+ */
+export const compactCodec: Codec = {
+  ...chatCodec,
+  operation: 'compact',
+  upstreamFraming: 'none',
+  marks: { usage: chatCodec.marks.usage, terminal: [], error: chatCodec.marks.error },
+  peek: (body, params) => ({
+    ...chatCodec.peek(body, params),
+    stream: optionalBoolean(body.stream, 'stream') === true,
+  }),
+  validate(body, params) {
+    optionalBoolean(body.stream, 'stream');
+    optionalBoolean(body.generate, 'generate');
+    return chatCodec.validate(body, params);
+  },
+  passThrough: (model, _stream, headers) => ({ ...chatCodec.passThrough(model, false, headers), path }),
+  encodeRequest,
+  decodeWhole,
+  encodeWhole: (context) => new CompactWholeEncoder(context),
+};
+
+function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const encoded = chatCodec.encodeRequest(request, { ...target, stream: false });
+  const { stream: _stream, generate: _generate, store: _store, ...body } = encoded.body;
+  return { ...encoded, path, body };
+}
+
+function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  if (isObject(body.error)) throw upstreamError(200, JSON.stringify(body));
+  if (!Array.isArray(body.output)) {
+    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no compaction.', {
+      origin: 'upstream',
+    });
+  }
+  const result: GatewayEvent = { type: 'result', value: body };
+  const usage = chatCodec.usageTap().read(JSON.stringify({ usage: body.usage }));
+  return usage === undefined ? [result] : [result, { type: 'usage', usage }];
+}
+
+/** The object of a compaction, or the response that was generated over one. */
+class CompactWholeEncoder implements WholeEncoder {
+  readonly #generated: WholeEncoder;
+  #compaction: JsonObject | undefined;
+
+  constructor(context: ReplyContext) {
+    this.#generated = chatCodec.encodeWhole(context);
+  }
+
+  event(event: GatewayEvent): void {
+    if (event.type === 'result' && isObject(event.value)) this.#compaction = event.value;
+    else this.#generated.event(event);
+  }
+
+  end(): JsonObject {
+    return this.#compaction ?? this.#generated.end();
+  }
+}

@@ -1,0 +1,41 @@
+import type { ErrorCode, GatewayError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { chatErrorBody } from '../_shared/chat-error.ts';
+import { retryHeaders } from '../_shared/retry-headers.ts';
+import type { ErrorReply } from '../format.ts';
+
+/** The error before anything was sent: the envelope of chat completions. */
+export function errorReply(error: GatewayError, requestId: string): ErrorReply {
+  return {
+    status: error.status,
+    headers: { ...replyHeaders(requestId), ...retryHeaders(error) },
+    body: chatErrorBody(error),
+  };
+}
+
+/** The fields of the flat `error` event. */
+export function errorEvent(error: GatewayError): JsonObject {
+  return { code: error.code, message: error.message, param: error.param ?? null };
+}
+
+/**
+ * Codes that clients act upon in a failed response: they do not try again what is hopeless, and say why. All others are
+ * `invalid_prompt` where the request is at fault, else `server_error`, which may be tried again.
+ */
+const failures: { readonly [Code in ErrorCode]?: string } = {
+  rate_limit_exceeded: 'rate_limit_exceeded',
+  insufficient_quota: 'insufficient_quota',
+  context_length_exceeded: 'context_length_exceeded',
+  server_is_overloaded: 'server_is_overloaded',
+};
+
+/** The `error` of a failed response object. */
+export function failureOf(error: GatewayError): JsonObject {
+  const code = failures[error.code] ?? (error.status < 500 ? 'invalid_prompt' : 'server_error');
+  return { code, message: error.message };
+}
+
+/** Headers of every reply. */
+export function replyHeaders(requestId: string): Readonly<Record<string, string>> {
+  return { 'x-request-id': requestId };
+}

@@ -1,0 +1,22 @@
+import type { Format } from '../format.ts';
+import { chatCodec, countTokensCodec } from './codecs.ts';
+import { compactCodec } from './compact.ts';
+import { errorReply, replyHeaders } from './errors.ts';
+import { responsesSocket } from './socket.ts';
+import { formatName } from './wire.ts';
+
+const responses: Format = {
+  name: formatName,
+  routes: [
+    { method: 'POST', path: '/v1/responses', operation: 'chat' },
+    { method: 'POST', path: '/v1/responses/input_tokens', operation: 'count-tokens' },
+    { method: 'POST', path: '/v1/responses/compact', operation: 'compact' },
+  ],
+  codecs: { chat: chatCodec, 'count-tokens': countTokensCodec, compact: compactCodec },
+  errorReply,
+  replyHeaders,
+  sockets: [responsesSocket],
+};
+
+/** The Responses format. What is kept between calls, and the paths that show it, belong to plugins; models are listed as in chat completions. */
+export default responses;

@@ -1,0 +1,103 @@
+import {
+  budgetOfEffort,
+  effortFrom,
+  effortOfBudget,
+  efforts,
+  type Effort,
+  type Reasoning,
+} from '../../model/reasoning.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { given, optionalObject, optionalString } from '../_shared/check.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { Leftovers } from './extra.ts';
+
+type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
+
+/** Members of `reasoning` that the neutral model has words for. */
+export const reasoningMembers: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary']);
+
+/** What the client asked of the reasoning. `generate_summary` is the former name of `summary`. Throws 400 with the path. */
+export function readReasoning(object: JsonObject, path: string): Reasoning | undefined {
+  const draft: Draft = {};
+  const effort = effortFrom(optionalString(object.effort, `${path}.effort`));
+  if (effort !== undefined) draft.effort = effort;
+  const former = optionalString(object.generate_summary, `${path}.generate_summary`);
+  const summary = optionalString(object.summary, `${path}.summary`) ?? former;
+  if (summary === 'none') draft.show = false;
+  else if (summary !== undefined) {
+    draft.show = true;
+    draft.display = summary;
+  }
+  return Object.keys(draft).length === 0 ? undefined : draft;
+}
+
+/** Keeps `reasoning` as it was asked for, and names the members that no other format has a word for. */
+export function keepReasoning(body: JsonObject, left: Leftovers): void {
+  const object = optionalObject(body.reasoning, 'reasoning');
+  if (object === undefined) return;
+  left.put('$reasoning', object).take(object, reasoningMembers, 'reasoning.');
+  // A word that is no effort is a member like any unknown one.
+  if (given(object.effort) && effortFrom(object.effort) === undefined)
+    left.put('reasoning.effort', object.effort);
+}
+
+/** True where the model is known to think, so that its sealed reasoning can be asked for. */
+export function reasons(wanted: Reasoning | undefined, traits: ModelTraits): boolean {
+  if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning') === true) return false;
+  if (traits.efforts !== undefined) return traits.efforts.some((effort) => effort !== 'none');
+  if (traits.reasoning !== undefined) return true;
+  return wanted !== undefined && effortOf(wanted) !== 'none';
+}
+
+/** `reasoning` of a neutral wish; undefined when there is nothing to say. What cannot be said is reported. */
+export function writeReasoning(
+  wanted: Reasoning,
+  traits: ModelTraits,
+  lose: (path: string) => void,
+): JsonObject | undefined {
+  if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning') === true) {
+    lose('settings.reasoning');
+    return undefined;
+  }
+  const object: MutableObject = {};
+  const effort = effortOf(wanted);
+  loseBudget(wanted, effort, lose);
+  if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
+  const clamped = effort === undefined ? undefined : clampEffort(effort, traits, lose);
+  if (clamped !== undefined) object.effort = clamped;
+  if (wanted.show === true) object.summary = summaryOf(wanted, lose);
+  return Object.keys(object).length === 0 ? undefined : object;
+}
+
+const summaries: ReadonlySet<string> = new Set(['auto', 'concise', 'detailed']);
+/** Words of other formats that mean no more than "show it". */
+const plainDisplays: ReadonlySet<string | undefined> = new Set([undefined, 'summarized']);
+
+function summaryOf({ display }: Reasoning, lose: (path: string) => void): string {
+  if (display !== undefined && summaries.has(display)) return display;
+  if (!plainDisplays.has(display)) lose('settings.reasoning.display');
+  return 'auto';
+}
+
+/** "On" with no measure is the middle one; "the model decides" is what saying nothing means. */
+function effortOf(wanted: Reasoning): Effort | undefined {
+  if (wanted.mode === 'off') return 'none';
+  const effort = wanted.effort ?? (wanted.budget === undefined ? undefined : effortOfBudget(wanted.budget));
+  return effort ?? (wanted.mode === 'on' && wanted.budget === undefined ? 'medium' : undefined);
+}
+
+/** An effort stands for its budget; it is only a loss where the two say different things. */
+function loseBudget(wanted: Reasoning, effort: Effort | undefined, lose: (path: string) => void): void {
+  if (wanted.budget === undefined || wanted.mode === 'off') return;
+  if (effort === undefined || (wanted.effort !== undefined && wanted.budget !== budgetOfEffort[effort]))
+    lose('settings.reasoning.budget');
+}
+
+/** The nearest effort that the model takes: the next lower one, else its lowest. Undefined when it takes none. */
+function clampEffort(effort: Effort, traits: ModelTraits, lose: (path: string) => void): string | undefined {
+  if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
+  lose('settings.reasoning.effort');
+  const taken = efforts.filter((candidate) => traits.efforts?.includes(candidate));
+  return taken.findLast((candidate) => efforts.indexOf(candidate) <= efforts.indexOf(effort)) ?? taken[0];
+}

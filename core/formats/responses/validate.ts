@@ -1,0 +1,112 @@
+import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given, optionalBoolean, optionalNumber, optionalObject, optionalString } from '../_shared/check.ts';
+import { decodeRequest } from './decode-request.ts';
+
+/** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
+export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
+  if (given(body.prompt))
+    throw new GatewayError(
+      'invalid_value',
+      'Prompt templates are not available here: send the input itself.',
+      {
+        param: 'prompt',
+      },
+    );
+  const request = decodeRequest(body, operation);
+  checkState(body);
+  checkMetadata(body);
+  optionalNumber(body.max_tool_calls, 'max_tool_calls', { integer: true, min: 1 });
+  checkInclude(body.include);
+  const items = Array.isArray(body.input) ? (body.input as readonly JsonValue[]) : [];
+  checkTrigger(items);
+  if (!given(body.previous_response_id) && !given(body.conversation)) {
+    if (isNothing(body.input) && body.generate !== false) throw missing('input');
+    checkOutputs(items);
+  }
+  return request;
+}
+
+function isNothing(input: JsonValue | undefined): boolean {
+  return !given(input) || (Array.isArray(input) && input.length === 0);
+}
+
+function checkState(body: JsonObject): void {
+  const store = optionalBoolean(body.store, 'store');
+  optionalBoolean(body.generate, 'generate');
+  if (optionalBoolean(body.background, 'background') === true && store === false)
+    throw exclusive('background', 'background requires store to be true.');
+  optionalString(body.previous_response_id, 'previous_response_id');
+  const { conversation } = body;
+  if (!given(conversation)) return;
+  if (isObject(conversation)) {
+    if (typeof conversation.id !== 'string') throw wrongType('conversation.id', 'a string');
+  } else if (typeof conversation !== 'string') throw wrongType('conversation', 'a string or an object');
+  if (given(body.previous_response_id))
+    throw exclusive('conversation', 'previous_response_id and conversation are mutually exclusive.');
+}
+
+function exclusive(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param });
+}
+
+function checkMetadata(body: JsonObject): void {
+  const entries = Object.entries(optionalObject(body.metadata, 'metadata') ?? {});
+  if (entries.length > 16) throw wrongValue('metadata', 'at most 16 pairs');
+  for (const [key, value] of entries) {
+    const path = `metadata.${key.slice(0, 64)}`;
+    if (key.length > 64) throw wrongValue(path, 'a key of at most 64 characters');
+    if (typeof value !== 'string') throw wrongType(path, 'a string');
+    if (value.length > 512) throw wrongValue(path, 'at most 512 characters long');
+  }
+}
+
+function checkInclude(value: JsonValue | undefined): void {
+  if (!Array.isArray(value)) return;
+  value.forEach((word: JsonValue, index) => {
+    if (typeof word !== 'string') throw wrongType(`include[${index}]`, 'a string');
+  });
+}
+
+function checkTrigger(items: readonly JsonValue[]): void {
+  const index = items.findIndex((item) => isObject(item) && item.type === 'compaction_trigger');
+  if (index >= 0 && index < items.length - 1)
+    throw wrongValue(`input[${index}]`, 'the last item, because it asks for the compaction of all before it');
+}
+
+const outputs: Readonly<Record<string, string>> = {
+  function_call_output: 'function call output',
+  custom_tool_call_output: 'custom tool call output',
+  local_shell_call_output: 'local shell call output',
+  shell_call_output: 'shell call output',
+  apply_patch_call_output: 'patch output',
+};
+
+/** Items that stand for others, which nobody sees here. */
+const standIns: ReadonlySet<string> = new Set('compaction item_reference'.split(' '));
+
+/** Every output has its call in the input, where the input is all there is: nothing in it stands for what is kept elsewhere. */
+function checkOutputs(items: readonly JsonValue[]): void {
+  const called = new Set<JsonValue | undefined>();
+  for (const item of items) {
+    if (!isObject(item)) continue;
+    const { type } = item;
+    if (standIns.has(String(type)) || (!given(type) && !given(item.role))) return;
+    if (typeof type === 'string' && type.endsWith('_call')) called.add(item.call_id).add(item.id);
+  }
+  items.forEach((item, index) => {
+    if (!isObject(item) || typeof item.type !== 'string') return;
+    const what = outputs[item.type];
+    const id = item.call_id ?? (item.type.startsWith('local_') ? item.id : undefined);
+    if (what === undefined || !given(id) || called.has(id)) return;
+    const param = `input[${index}].call_id`;
+    throw new GatewayError(
+      'invalid_value',
+      `${param}: no tool call found for ${what} with call_id ${String(id)}.`,
+      {
+        param,
+      },
+    );
+  });
+}

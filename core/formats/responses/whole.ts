@@ -1,0 +1,46 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { ReplyContext, WholeEncoder } from '../format.ts';
+import { ResponsesStreamDecoder, unfold } from './decode-stream.ts';
+import { ResponsesStreamEncoder } from './encode-stream.ts';
+import { ResponsesFold } from './fold.ts';
+
+/** The events of a provider's whole reply. Throws the error that the body holds, if it is one, and for an answer that is not there yet. */
+export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  const { error, status } = body;
+  const broken = isObject(error) || (typeof error === 'string' && error !== '');
+  if (broken || status === 'failed' || status === 'cancelled') throw upstreamError(200, JSON.stringify(body));
+  if (!Array.isArray(body.output)) {
+    const message = ['message', 'msg', 'detail', 'code', 'errors'].some((key) => key in body);
+    throw message ? upstreamError(200, JSON.stringify(body)) : unfinished('no answer');
+  }
+  if (status === 'queued' || status === 'in_progress') throw unfinished('an answer that is not finished');
+  const decoder = new ResponsesStreamDecoder();
+  const events = unfold(body).flatMap((frame) => decoder.json(frame));
+  return [...events, ...decoder.end()];
+}
+
+function unfinished(what: string): GatewayError {
+  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
+}
+
+/** Gathers events into a whole reply: the stream encoder's last snapshot. */
+export class ResponsesWholeEncoder implements WholeEncoder {
+  readonly #stream: ResponsesStreamEncoder;
+  readonly #fold = new ResponsesFold();
+
+  constructor(context: ReplyContext) {
+    this.#stream = new ResponsesStreamEncoder(context);
+  }
+
+  event(event: GatewayEvent): void {
+    for (const frame of this.#stream.event(event)) this.#fold.frame(frame);
+  }
+
+  end(): JsonObject {
+    for (const frame of this.#stream.end()) this.#fold.frame(frame);
+    return this.#fold.end();
+  }
+}

@@ -1,0 +1,2 @@
+/** The format's name, in `extra`, proofs, usage and losses. */
+export const formatName = 'responses';

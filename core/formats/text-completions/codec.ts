@@ -1,0 +1,41 @@
+import type { Codec } from '../format.ts';
+import { decodeRequest, peek, validate } from './decode-request.ts';
+import { TextStreamDecoder } from './decode-stream.ts';
+import { encodeRequest } from './encode-request.ts';
+import { TextStreamEncoder } from './encode-stream.ts';
+import { onlyNative } from './native.ts';
+import { patch } from './patch.ts';
+import { settingPath } from './settings.ts';
+import { askUsage, isUsageOnly, usageTap } from './usage.ts';
+import { decodeWhole, TextWholeEncoder } from './whole.ts';
+import { completionsPath, formatName } from './wire.ts';
+
+/** Text completions: a chat of one user turn, as far as the rest of the gateway is concerned. */
+export const chatCodec: Codec = {
+  format: formatName,
+  operation: 'chat',
+  upstreamFraming: 'sse',
+  toleratesComments: true,
+  marks: {
+    // Chunks carry `"usage":null`, which is no usage.
+    usage: ['"usage":{', '"usage": {'],
+    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "'],
+    error: ['data: {"error"', 'data:{"error"', '{"error"'],
+  },
+  peek,
+  validate,
+  clientFraming: () => 'sse',
+  patch,
+  passThrough: () => ({ path: completionsPath }),
+  askUsage,
+  isUsageOnly,
+  onlyNative,
+  decodeRequest,
+  encodeRequest,
+  decodeStream: () => new TextStreamDecoder(),
+  encodeStream: (context) => new TextStreamEncoder(context),
+  decodeWhole,
+  encodeWhole: (context) => new TextWholeEncoder(context),
+  usageTap,
+  settingPath,
+};

@@ -1,0 +1,15 @@
+import type { Format } from '../format.ts';
+import { chatCodec } from './codec.ts';
+import { errorReply, replyHeaders } from './errors.ts';
+import { formatName } from './wire.ts';
+
+const textCompletions: Format = {
+  name: formatName,
+  routes: [{ method: 'POST', path: '/v1/completions', operation: 'chat' }],
+  codecs: { chat: chatCodec },
+  errorReply,
+  replyHeaders,
+};
+
+/** The text completions format: a prompt, and what a model writes behind it. Models are listed as in chat completions. */
+export default textCompletions;

@@ -1,0 +1,115 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
+import { TextStreamDecoder } from './decode-stream.ts';
+import { TextStreamEncoder } from './encode-stream.ts';
+import { formatName, own } from './wire.ts';
+
+/** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
+export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  const { error, choices, usage, ...top } = body;
+  const broken = error !== undefined && error !== null && error !== false && error !== '';
+  if (
+    broken ||
+    (!Array.isArray(choices) &&
+      ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
+  ) {
+    throw upstreamError(200, JSON.stringify(body));
+  }
+  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
+  if (list.length === 0)
+    throw new GatewayError('upstream_error', 'The upstream sent no answer.', { origin: 'upstream' });
+  const decoder = new TextStreamDecoder();
+  const events = list.flatMap((choice, position) =>
+    decoder.chunk({ ...top, choices: [ended(choice, position)] }),
+  );
+  if (isObject(usage)) events.push(...decoder.chunk({ ...top, choices: [], usage }));
+  events.push(...decoder.end());
+  return isObject(usage) ? events : events.map(withoutUsage);
+}
+
+function ended(choice: JsonObject, position: number): JsonObject {
+  const { finish_reason: finish, index } = choice;
+  return {
+    ...choice,
+    index: typeof index === 'number' ? index : position,
+    finish_reason: typeof finish === 'string' && finish !== '' ? finish : 'stop',
+  };
+}
+
+/** Says on the head that there was no usage, so that the same reply can be made again. */
+function withoutUsage(event: GatewayEvent): GatewayEvent {
+  return event.type === 'head'
+    ? { ...event, extra: { ...event.extra, [formatName]: { ...own(event), $usage: false } } }
+    : event;
+}
+
+/** Gathers events into a whole reply: a fold over what the stream encoder writes. */
+export class TextWholeEncoder implements WholeEncoder {
+  readonly #stream: TextStreamEncoder;
+  readonly #choices = new Map<number, MutableObject>();
+  #top: JsonObject = {};
+  #usage: JsonObject | undefined;
+  #tellsUsage = true;
+
+  constructor(context: ReplyContext) {
+    this.#stream = new TextStreamEncoder(context, true);
+  }
+
+  event(event: GatewayEvent): void {
+    if (event.type === 'head' && own(event).$usage === false) this.#tellsUsage = false;
+    if (event.type === 'usage') this.#tellsUsage = true;
+    this.#add(this.#stream.event(event));
+  }
+
+  end(): JsonObject {
+    this.#add(this.#stream.end());
+    const choices = [...this.#choices].toSorted(([one], [other]) => one - other).map(([, choice]) => choice);
+    const { id, object, created, model, ...rest } = this.#top;
+    return {
+      id,
+      object,
+      created,
+      model,
+      choices,
+      ...(this.#tellsUsage && this.#usage !== undefined ? { usage: this.#usage } : {}),
+      ...rest,
+    };
+  }
+
+  #add(frames: readonly WireFrame[]): void {
+    for (const frame of frames) {
+      if ('text' in frame) continue;
+      const { choices, usage, ...top } = frame.json;
+      this.#top = { ...this.#top, ...top };
+      if (isObject(usage)) this.#usage = usage;
+      if (!Array.isArray(choices)) continue;
+      for (const choice of choices as readonly JsonValue[]) if (isObject(choice)) this.#join(choice);
+    }
+  }
+
+  #join(piece: JsonObject): void {
+    const index = typeof piece.index === 'number' ? piece.index : 0;
+    const choice = this.#choices.get(index) ?? { text: '', index, logprobs: null };
+    this.#choices.set(index, choice);
+    const { text, logprobs, finish_reason: finish, ...fields } = piece;
+    Object.assign(choice, fields, { text: `${String(choice.text)}${typeof text === 'string' ? text : ''}` });
+    if (isObject(logprobs)) choice.logprobs = joinLogprobs(choice.logprobs, logprobs);
+    choice.finish_reason = finish ?? choice.finish_reason ?? null;
+  }
+}
+
+/** The lists of two pieces, one behind the other. */
+function joinLogprobs(present: JsonValue | undefined, more: JsonObject): JsonObject {
+  if (!isObject(present)) return more;
+  const joined: MutableObject = { ...present, ...more };
+  for (const key in more) {
+    const [before, behind] = [present[key], more[key]];
+    if (Array.isArray(before) && Array.isArray(behind))
+      joined[key] = [...(before as readonly JsonValue[]), ...(behind as readonly JsonValue[])];
+  }
+  return joined;
+}

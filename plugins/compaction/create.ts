@@ -1,0 +1,153 @@
+import { from, type Observable } from 'rxjs';
+import {
+  countTokens,
+  GatewayError,
+  missing,
+  startWithEvents,
+  type GatewayEvent,
+  type JsonObject,
+  type JsonValue,
+} from '#sluice';
+import { officialForm, readAsked, type Asked } from './asked.ts';
+import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
+import { compactionAlone, withCompaction } from './reply.ts';
+import { asContext, isSummary } from './seals.ts';
+import {
+  compacted,
+  compactsItself,
+  format,
+  keptShare,
+  refersBack,
+  spokenBy,
+  unseen,
+  type Order,
+  type Work,
+} from './work.ts';
+
+/** What a handler gives. */
+export type Reply = Promise<Observable<GatewayEvent>>;
+
+/** A request for an answer: compacted before, where the client asks for that and it has grown enough. */
+export async function create(work: Work): Reply {
+  const { call, target } = work;
+  const asked = readAsked(call.body.context_management);
+  const native = compactsItself(target);
+  const lost = [...asked.lost, ...(native ? onlyHere(asked) : onlyWhole(asked, call.body))];
+  return reporting(work, native, lost, () => (native ? byProvider(work, asked) : byGateway(work, asked)));
+}
+
+/** A reply behind the report of what of the wish is not done; 400 where the client wants that instead. */
+export async function reporting(
+  { call, target }: Work,
+  native: boolean,
+  lost: readonly string[],
+  make: () => Reply,
+): Reply {
+  const [first] = lost;
+  if (first === undefined) return make();
+  if (call.wire.headers['x-sluice-strict'] === 'true') {
+    throw new GatewayError(
+      'unsupported_parameter',
+      `The channel for this model cannot carry: ${lost.join(', ')}.`,
+      { param: first },
+    );
+  }
+  const to = native ? format : (spokenBy(target)[0] ?? '');
+  const losses = lost.map((path): GatewayEvent => ({
+    type: 'loss',
+    loss: { path, kind: 'setting', from: format, to },
+  }));
+  return startWithEvents(losses, await make());
+}
+
+/** The gateway can compact no context of which it sees only the end. */
+function onlyWhole({ wish }: Asked, body: JsonObject): readonly string[] {
+  return wish !== undefined && refersBack(body) ? ['context_management'] : [];
+}
+
+/** What the provider that compacts by itself cannot be told. */
+export function onlyHere({ wish }: Asked): readonly string[] {
+  return wish?.instructions !== undefined || wish?.pause === true ? ['context_management.edits'] : [];
+}
+
+function byProvider({ call, next, items, changed }: Work, { wish }: Asked): Reply {
+  const { context_management: wanted, ...body } = call.body;
+  const context = withoutOldTriggers(items);
+  const asIs = wanted === undefined || wanted === null || isOfficial(wanted);
+  if (asIs && !changed && context === items) return next(call);
+  const management = asIs ? wanted : wish === undefined ? undefined : officialForm(wish);
+  return next(
+    call.with({
+      body: {
+        ...body,
+        ...(changed || context !== items ? { input: context } : {}),
+        ...(management === undefined ? {} : { context_management: management }),
+      },
+    }),
+  );
+}
+
+function isOfficial(value: JsonValue): boolean {
+  const entries = Array.isArray(value) ? (value as readonly JsonObject[]) : undefined;
+  return entries?.every(({ type }) => type === 'compaction') === true;
+}
+
+/** A trigger asks for compaction where it stands last; one that has been answered stays behind in the history that a client keeps. */
+function withoutOldTriggers(items: readonly Item[]): readonly Item[] {
+  const last = items.length - 1;
+  return items.some(({ type }, index) => type === 'compaction_trigger' && index < last)
+    ? items.filter(({ type }, index) => type !== 'compaction_trigger' || index === last)
+    : items;
+}
+
+async function byGateway(work: Work, { wish }: Asked): Reply {
+  const { call, next, items, changed } = work;
+  const { context_management: wanted, ...rest } = call.body;
+  const context = items.filter(({ type }) => type !== 'compaction_trigger');
+  const triggered = items.at(-1)?.type === 'compaction_trigger';
+  const same = !changed && context.length === items.length;
+  if (same && wanted === undefined) return next(call);
+  const body: JsonObject = same ? rest : { ...rest, input: context };
+  const goOn = (): Reply => next(call.with({ body }));
+  if (refersBack(rest)) {
+    if (triggered) throw unseen();
+    return goOn();
+  }
+  if (triggered) {
+    // The client asks for the context's compaction at this point and for nothing else: there is no question behind it that an answer
+    // could belong to, so that the reply consists of the compaction item.
+    if (context.length === 0) throw missing('input');
+    return alone(work, { head: context, kept: openCalls(context), covers: work.written - 1 });
+  }
+  if (wish === undefined) return goOn();
+  const threshold = wish.threshold ?? work.threshold;
+  if (!(await exceeds(threshold, body, () => countTokens(call.with({ body }).request)))) return goOn();
+  const parts = worthwhile(context, threshold);
+  if (parts === undefined) return goOn();
+  const order: Order = { ...parts, covers: work.written, prompt: wish.instructions };
+  return wish.pause === true ? alone(work, order) : over(work, body, order);
+}
+
+/** Where to cut; undefined when there is nothing in front of the cut but an earlier summary. */
+export function worthwhile(items: readonly Item[], threshold: number): Split | undefined {
+  const parts = split(items, threshold * keptShare);
+  return parts === undefined || (parts.head.length === 1 && isSummary(parts.head[0])) ? undefined : parts;
+}
+
+async function alone(work: Work, order: Order): Reply {
+  const { item, usage, attempt } = await compacted(work, order);
+  const reply = compactionAlone(work.call, item, usage);
+  return from(attempt === undefined ? reply : [attempt, ...reply]);
+}
+
+/** Compacts, and has the body answered over what that leaves. */
+export async function over(work: Work, body: JsonObject, order: Order): Reply {
+  const { call, next, codec } = work;
+  const { item, summary, usage } = await compacted(work, order);
+  const input = asContext({ summary, kept: order.kept });
+  const answering = call.with({ body: { ...body, input }, decoded: true });
+  const answer = await next(
+    call.operation === 'chat' ? answering : answering.with({ codec, stream: call.stream }),
+  );
+  return withCompaction(answer, item, usage);
+}

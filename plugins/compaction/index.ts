@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { definePlugin, openSealer } from '#sluice';
+import { compact } from './compact.ts';
+import { create } from './create.ts';
+import { itemsOf } from './items.ts';
+import { opened } from './seals.ts';
+import { format, ownerOf, spokenBy, type Work } from './work.ts';
+
+const options = z.strictObject({
+  /** Tokens of context from which on it is compacted, where neither the client says it nor the model's limit is known. */
+  threshold: z.int().min(1).default(100_000),
+  /** The same as a part of the model's limit, where that is known. */
+  share: z.number().gt(0).max(1).default(0.8),
+});
+
+/**
+ * Conversations may outgrow a model's context: they can be compacted on every channel, by `POST /v1/responses/compact`, by
+ * `context_management` and by a `compaction_trigger`. Where the provider does not compact by itself its model writes a summary, which the
+ * client keeps as a sealed item and sends back.
+ */
+export default definePlugin({
+  name: 'compaction',
+  stage: 'translate',
+  before: ['translation', 'reasoning-vault'],
+  options,
+  async setup({ threshold, share }, { stores, format: formatNamed }) {
+    const sealer = await openSealer(stores);
+    return async function compaction(call, next) {
+      const { target } = call;
+      const codec = formatNamed(format)?.codecs.chat;
+      if (target === undefined || codec === undefined || call.codec.format !== format) return next(call);
+      const written = itemsOf(call.body);
+      const items = opened(written, {
+        sealer,
+        owner: ownerOf(call),
+        native: spokenBy(target).includes(format),
+      });
+      const changed = items !== written;
+      if (call.operation === 'count-tokens') {
+        const { context_management: management, ...body } = call.body;
+        return next(
+          changed
+            ? call.with({ body: { ...body, input: items } })
+            : management === undefined
+              ? call
+              : call.with({ body }),
+        );
+      }
+      const limit = target.traits.inputLimit;
+      const work: Work = {
+        call,
+        next,
+        target,
+        codec,
+        sealer,
+        items,
+        written: written.length,
+        changed,
+        threshold: limit === undefined ? threshold : Math.floor(limit * share),
+      };
+      return call.operation === 'compact' ? compact(work) : create(work);
+    };
+  },
+});

@@ -1,0 +1,67 @@
+import { concat, concatMap, defer, EMPTY, of, type Observable } from 'rxjs';
+import type { Call, GatewayEvent, JsonObject, Usage } from '#sluice';
+import type { Item } from './items.ts';
+import { sum, written } from './usage.ts';
+
+const format = 'responses';
+
+/** The letters of the call's id from which the ids of its reply are made. */
+export function suffixOf(call: Call): string {
+  return call.id.replace(/^req_/, '').replaceAll(/[^A-Za-z0-9]/g, '');
+}
+
+/** A compaction item as the events of a reply, as a provider that compacts by itself sends them. */
+function itemEvents(item: Item): readonly GatewayEvent[] {
+  const said = (type: string, fields: JsonObject): GatewayEvent => ({
+    type: 'opaque',
+    format,
+    value: { type, output_index: 0, ...fields },
+  });
+  return [
+    said('response.output_item.added', { item }),
+    said('response.compaction.compacting', { item_id: item.id }),
+    said('response.output_item.done', { item }),
+  ];
+}
+
+/** The answer over a compacted context: the compaction is its first item, and what that cost is part of its usage. */
+export function withCompaction(
+  answer: Observable<GatewayEvent>,
+  item: Item,
+  spent: Usage,
+): Observable<GatewayEvent> {
+  return defer(() => {
+    let told = false;
+    const changed = answer.pipe(
+      concatMap((event) => {
+        if (event.type === 'head') return [event, ...itemEvents(item)];
+        if (event.type !== 'usage') return [event];
+        told = true;
+        return [{ type: 'usage', usage: sum(event.usage, spent) } satisfies GatewayEvent];
+      }),
+    );
+    const rest = defer(() => (told ? EMPTY : of<GatewayEvent>({ type: 'usage', usage: spent })));
+    return concat(changed, rest);
+  });
+}
+
+/** A reply that consists of the compaction alone. */
+export function compactionAlone(call: Call, item: Item, spent: Usage): readonly GatewayEvent[] {
+  return [
+    { type: 'head', id: `resp_${suffixOf(call)}`, model: call.model, created: call.created },
+    ...itemEvents(item),
+    { type: 'usage', usage: spent },
+    { type: 'finish', choice: 0, reason: 'stop' },
+  ];
+}
+
+/** The object that a request for compaction is answered with. */
+export function compactionObject(call: Call, output: readonly Item[], spent: Usage): JsonObject {
+  return {
+    id: `resp_${suffixOf(call)}`,
+    object: 'response.compaction',
+    created_at: call.created,
+    output,
+    usage: written(spent),
+  };
+}

@@ -1,0 +1,113 @@
+import {
+  callKey,
+  caller,
+  GatewayError,
+  type Call,
+  type Codec,
+  type GatewayEvent,
+  type JsonObject,
+  type Next,
+  type Sealer,
+  type Target,
+  type Usage,
+} from '#sluice';
+import type { Item } from './items.ts';
+import { suffixOf } from './reply.ts';
+import { compactionItem, type Compacted } from './seals.ts';
+import { summarise } from './summarise.ts';
+
+/** The format that this plugin is about. */
+export const format = 'responses';
+
+/** One call that this plugin looks after. */
+export interface Work {
+  readonly call: Call;
+  readonly next: Next;
+  readonly target: Target;
+  /** Asks for an answer in the format of the items. */
+  readonly codec: Codec;
+  readonly sealer: Sealer;
+  /** The context, with the gateway's own compactions opened. */
+  readonly items: readonly Item[];
+  /** How many items the request holds, before anything was opened. */
+  readonly written: number;
+  /** True when `items` is not what the body holds. */
+  readonly changed: boolean;
+  /** Tokens from which on the context is compacted where the client does not say it. */
+  readonly threshold: number;
+}
+
+/** Part of a threshold that the newest turns may take up word for word. */
+export const keptShare = 0.5;
+
+/** The call's owner in seals: its API key. */
+export function ownerOf(call: Call): string {
+  return call.get(caller)?.id ?? '';
+}
+
+/** The formats in which the target answers, best first. */
+export function spokenBy({ channel, traits }: Target): readonly string[] {
+  return traits.formats ?? channel.speaks.chat ?? [];
+}
+
+/** True when the target's provider compacts by itself. */
+export function compactsItself(target: Target): boolean {
+  return target.channel.speaks.compact?.includes(format) === true && spokenBy(target).includes(format);
+}
+
+/** True when the provider is to look up earlier turns by itself: the context here is then not the whole. */
+export function refersBack(body: JsonObject): boolean {
+  const { previous_response_id: previous, conversation } = body;
+  return (previous ?? undefined) !== undefined || (conversation ?? undefined) !== undefined;
+}
+
+/** For a context of which only the end is here. Whoever kept the rest may put it in front and try again. */
+export function unseen(): GatewayError {
+  return new GatewayError(
+    'previous_response_not_found',
+    'The channel for this model cannot compact what was said before: send the whole context as `input`.',
+    { param: 'previous_response_id' },
+  );
+}
+
+/** A compaction that was made. */
+export interface Made {
+  readonly item: Item;
+  readonly summary: string;
+  readonly usage: Usage;
+  readonly attempt: GatewayEvent | undefined;
+}
+
+/** A summary outlives the attempt that made it: the next channel need not be asked for another. */
+const made = callKey<{ readonly head: number; readonly made: Made }>('compaction');
+
+/** What shall be made of which items. */
+export interface Order {
+  readonly head: readonly Item[];
+  readonly kept: readonly Item[];
+  /** See {@link Compacted}. */
+  readonly covers?: number;
+  /** The place of the compaction item in the output. */
+  readonly index?: number;
+  readonly prompt?: string | undefined;
+}
+
+/** Has the head of a context summarised, and seals the summary for the client. */
+export async function compacted(
+  { call, next, codec, sealer }: Work,
+  { head, kept, covers, index = 0, prompt }: Order,
+): Promise<Made> {
+  const before = call.get(made);
+  if (before?.head === head.length) return before.made;
+  const { text, usage, attempt } = await summarise({ call, next, codec, items: head, prompt });
+  const value: Compacted = {
+    model: call.model,
+    summary: text,
+    kept,
+    ...(covers === undefined ? {} : { covers }),
+  };
+  const item = compactionItem(sealer, ownerOf(call), `cmp_${suffixOf(call)}_${index}`, value);
+  const result: Made = { item, summary: text, usage, attempt };
+  call.set(made, { head: head.length, made: result });
+  return result;
+}

@@ -1,0 +1,168 @@
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { z } from 'zod';
+import {
+  caller,
+  definePlugin,
+  holdBack,
+  startWithEvents,
+  type Call,
+  type Catalog,
+  type GatewayEvent,
+  type Target,
+} from '#sluice';
+import { Listener, type Heard } from './listener.ts';
+import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
+import { Passing } from './passing.ts';
+import { Asked, keyOfCall, recall } from './recall.ts';
+import { withoutStrangers } from './strangers.ts';
+import { formatSpoken, makerOf, type Turn } from './turn.ts';
+
+const options = z.strictObject({
+  /** Milliseconds that reasoning is kept for the client's next turn. */
+  ttl: z
+    .int()
+    .min(1)
+    .default(24 * 60 * 60 * 1000),
+  /** Largest reasoning of one turn that is kept, in bytes. */
+  turnLimit: z
+    .int()
+    .min(1024)
+    .default(1024 * 1024),
+  /** Bytes of the latest reasoning of which each process holds a copy in memory. */
+  copies: z
+    .int()
+    .min(0)
+    .default(32 * 1024 * 1024),
+});
+
+/** What one attempt's reply is listened to with. */
+interface Attempt {
+  readonly call: Call;
+  readonly target: Target;
+  readonly format: string;
+  readonly owner: string;
+  /** Who made which proof is worth remembering. */
+  readonly proofs: boolean;
+}
+
+/**
+ * A model that thinks keeps its reasoning over a tool loop, whichever client it talks to: what a client has no field for, or drops, is put
+ * back byte for byte when the turn returns. Where another model answers it stays out, and `x-sluice-loss` says so.
+ */
+export default definePlugin({
+  name: 'reasoning-vault',
+  stage: 'translate',
+  before: ['translation'],
+  options,
+  setup({ ttl, turnLimit, copies }, { stores, catalog, log }) {
+    const failed = (error: unknown): void =>
+      log.error({ error }, 'the database failed: clients that drop reasoning may go on without');
+    const memory = new Memory(stores, { ttl, copies, failed });
+    const contested = contestedFormats(catalog);
+
+    return async function reasoningVault(call, next) {
+      const { target } = call;
+      const format = target === undefined ? undefined : formatSpoken(call, target);
+      if (target === undefined || format === undefined) return next(call);
+      const owner = call.get(caller)?.id ?? '';
+      const from = call.codec.format;
+      const proofs = contested.has(format);
+      const listen = (): MonoTypeOperatorFunction<GatewayEvent> =>
+        listening({ call, target, format, owner, proofs }, memory, turnLimit);
+      // What stands for a whole history is encrypted by one account, as reasoning is.
+      if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
+      if (call.operation !== 'chat') return next(call);
+
+      const { messages } = call.request;
+      const known = proofs
+        ? ((await withoutStrangers(messages, memory, target, format)) ?? messages)
+        : messages;
+      const recalled = await recall(known, memory, { owner, target, from, to: format });
+      const history = recalled.messages ?? known;
+      const reply = await next(history === messages ? call : call.with({ messages: history }));
+
+      const turns = call.request.tools.length > 0 && forgets(from, format);
+      const heard = proofs || turns ? reply.pipe(listen()) : reply;
+      const losses = recalled.losses.map((loss): GatewayEvent => ({ type: 'loss', loss }));
+      return losses.length === 0 ? heard : startWithEvents(losses, heard);
+    };
+  },
+});
+
+/**
+ * Formats in which one channel's proofs could be handed to another: who made them is remembered. In chat completions a proof is another
+ * format's, and travels with the name of its maker.
+ */
+function contestedFormats({ channels }: Catalog): ReadonlySet<string> {
+  const spoken = channels.flatMap(({ speaks }) => speaks.chat ?? []);
+  const several = spoken.filter((format, index) => spoken.indexOf(format) < index);
+  return new Set(several.filter((format) => format !== 'chat-completions'));
+}
+
+/** True where a client may not send back what the provider needs: formats that pass through have a field for it, which clients of one do not know. */
+function forgets(from: string, to: string): boolean {
+  return from !== to || from === 'chat-completions';
+}
+
+/** Keeps what the reply shows of reasoning, before its end goes out. */
+function listening(
+  attempt: Attempt,
+  memory: Memory,
+  turnLimit: number,
+): MonoTypeOperatorFunction<GatewayEvent> {
+  const { call, target, format } = attempt;
+  const bare = format === 'chat-completions' && target.traits.replaysReasoning === true;
+  const listener = new Listener({ bare, limit: turnLimit });
+  const passing = new Passing(
+    { codec: call.codec, traits: target.traits, bare, limit: 4 * turnLimit },
+    listener,
+  );
+  const keep = (): Promise<void> | undefined => {
+    const heard = listener.take();
+    if (heard === undefined) return undefined;
+    const entries = entriesOf(heard, attempt, turnLimit);
+    if (entries.length === 0) return undefined;
+    return memory.write(entries);
+  };
+  return holdBack(call, {
+    see(event) {
+      if (event.type === 'frames') {
+        passing.frames(event.bytes);
+        return listener.pending && passing.ends(event.bytes) ? 'keep' : 'pass';
+      }
+      if (event.type === 'bytes') {
+        passing.bytes(event.bytes);
+        return 'late';
+      }
+      listener.event(event);
+      return event.type === 'finish' ? 'keep' : 'pass';
+    },
+    keep(failure) {
+      // What broke is no turn that could be gone on from.
+      if (failure !== undefined) return undefined;
+      passing.end();
+      return keep();
+    },
+  });
+}
+
+/** A turn stands under its first call; the others lead to it. */
+function entriesOf({ turns, proofs }: Heard, attempt: Attempt, turnLimit: number): readonly Entry[] {
+  const { call, target, format, owner } = attempt;
+  const maker = makerOf(target);
+  const entries: Entry[] = [];
+  // The last frame of a stream may say again what came before.
+  const values = attempt.proofs ? new Set(proofs.map(({ value }) => value)) : [];
+  for (const value of values) entries.push({ key: proofKey(value), value: { maker } });
+  for (const { thoughts, calls } of turns) {
+    if (sizeOf({ thoughts, calls }) > turnLimit) continue;
+    const turn: Turn = { maker, format, thoughts, calls };
+    const { messages } = call.request;
+    const asked = new Asked(messages);
+    const [first, ...others] = calls.map((made) => keyOfCall(owner, made, asked, messages.length));
+    if (first === undefined) continue;
+    entries.push({ key: first, value: { turn } });
+    for (const key of others) entries.push({ key, value: { see: first } });
+  }
+  return entries;
+}

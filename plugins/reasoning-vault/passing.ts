@@ -1,0 +1,152 @@
+import { parseObject, parseSse, type Codec, type ModelTraits, type Proof, type StreamDecoder } from '#sluice';
+import type { Listener } from './listener.ts';
+
+/** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */
+const proofMarks: Readonly<Record<string, readonly string[]>> = {
+  messages: ['"signature', '"redacted_thinking"'],
+  'generate-content': ['"thoughtSignature"', '"thought_signature"'],
+  responses: ['"encrypted_content"'],
+};
+
+/**
+ * A proof's field and the beginning of its value, in JSON. Quotes inside of strings are escaped, so that no text looks like this. The
+ * value itself is no part: it may be too long for an expression.
+ */
+const proofFields: Readonly<Record<string, RegExp>> = {
+  messages: /"(signature|data)"\s*:\s*(?=")/g,
+  'generate-content': /"(thoughtSignature|thought_signature)"\s*:\s*(?=")/g,
+  responses: /"(encrypted_content)"\s*:\s*(?=")/g,
+};
+
+/** Chat completions: agents of this format send back what they know, which these fields are not. */
+const chat = 'chat-completions';
+const chatMarks = ['"reasoning_details"', '"extra_content"'];
+const bareMarks = ['"reasoning_content":"', '"reasoning_content": "', '"reasoning":"', '"reasoning": "'];
+const laterMarks = ['"tool_calls"', '"finish_reason":"', '"finish_reason": "'];
+
+/** What is known of a reply that passes. */
+export interface PassingOptions {
+  readonly codec: Codec;
+  readonly traits: ModelTraits;
+  /** Chat completions: reasoning without a proof is wanted back too. */
+  readonly bare: boolean;
+  /** Largest whole reply that is read, in bytes. */
+  readonly limit: number;
+}
+
+/** Reads in passing what a reply in the client's own format holds of reasoning: only frames that look like it are parsed. */
+export class Passing {
+  readonly #options: PassingOptions;
+  readonly #listener: Listener;
+  readonly #marks: readonly string[];
+  #decoder: StreamDecoder | undefined;
+  #broken = false;
+  #whole: Buffer[] = [];
+  #length = 0;
+
+  constructor(options: PassingOptions, listener: Listener) {
+    this.#options = options;
+    this.#listener = listener;
+    const { format } = options.codec;
+    const bare = options.bare ? bareMarks : [];
+    this.#marks = format === chat ? [...chatMarks, ...bare] : (proofMarks[format] ?? []);
+  }
+
+  /** Whole frames of a stream. */
+  frames(bytes: Buffer): void {
+    if (this.#broken) return;
+    const marks = this.#marksNow;
+    if (!holds(bytes, marks)) return;
+    if (this.#options.codec.format !== chat) {
+      this.#proofs(bytes.toString());
+      return;
+    }
+    this.#decoder ??= this.#options.codec.decodeStream?.(this.#options.traits);
+    try {
+      for (const frame of parseSse(bytes)) {
+        if (!this.#marksNow.some((mark) => frame.data.includes(mark))) continue;
+        for (const event of this.#decoder?.frame(frame) ?? []) this.#listener.event(event);
+      }
+    } catch {
+      // What the gateway cannot read is still the client's to read.
+      this.#broken = true;
+    }
+  }
+
+  /** True when a run of frames may be the last that says something. */
+  ends(bytes: Buffer): boolean {
+    return holds(bytes, this.#options.codec.marks.terminal);
+  }
+
+  /** A piece of a whole reply. */
+  bytes(chunk: Buffer): void {
+    this.#length += chunk.length;
+    if (this.#length <= this.#options.limit) this.#whole.push(chunk);
+    else this.#whole = [];
+  }
+
+  /** The reply is complete. */
+  end(): void {
+    if (this.#length === 0 || this.#length > this.#options.limit) return;
+    const body = Buffer.concat(this.#whole);
+    this.#whole = [];
+    if (!holds(body, this.#marks)) return;
+    const { codec, traits } = this.#options;
+    if (codec.format !== chat) {
+      this.#proofs(body.toString());
+      return;
+    }
+    const reply = parseObject(body.toString());
+    if (reply === undefined) return;
+    try {
+      for (const event of codec.decodeWhole(reply, traits)) this.#listener.event(event);
+    } catch {
+      this.#broken = true;
+    }
+  }
+
+  get #marksNow(): readonly string[] {
+    return this.#listener.listens ? [...this.#marks, ...laterMarks] : this.#marks;
+  }
+
+  #proofs(text: string): void {
+    try {
+      for (const proof of proofsIn(text, this.#options.codec.format)) this.#listener.proof(proof);
+    } catch {
+      // No JSON: the client's to complain of.
+      this.#broken = true;
+    }
+  }
+}
+
+function holds(bytes: Buffer, marks: readonly string[]): boolean {
+  return marks.some((mark) => bytes.includes(mark));
+}
+
+function* proofsIn(text: string, format: string): Generator<Proof> {
+  const fields = proofFields[format];
+  if (fields === undefined) return;
+  for (const { 0: match, 1: field, index } of text.matchAll(fields)) {
+    const start = index + match.length;
+    const value: unknown = JSON.parse(text.slice(start, stringEnd(text, start)));
+    if (typeof value !== 'string' || value === '') continue;
+    yield {
+      format,
+      kind: field === 'data' || field === 'encrypted_content' ? 'encrypted' : 'signature',
+      value,
+    };
+  }
+}
+
+/** The end of the JSON string that begins at `start`, behind its quote. */
+function stringEnd(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let slashes = 0;
+  while (text[at - 1 - slashes] === '\\') slashes += 1;
+  return slashes % 2 === 1;
+}

@@ -1,0 +1,73 @@
+import type { Block, Extra, JsonObject, Message, Proof, Target } from '#sluice';
+import { proofKey, type Memory } from './memory.ts';
+import type { Maker } from './turn.ts';
+
+/** No format's name: every encoder then treats the proof as another provider's, which it drops and reports. */
+const elsewhere = 'another provider';
+
+/**
+ * The history without those proofs that the target would refuse because somebody else made them, as far as that is known. Undefined when
+ * nothing had to change.
+ */
+export async function withoutStrangers(
+  messages: readonly Message[],
+  memory: Memory,
+  target: Target,
+  format: string,
+): Promise<readonly Message[] | undefined> {
+  const keys = new Map<Block, string>();
+  for (const { role, content } of messages) {
+    if (role !== 'assistant') continue;
+    for (const block of content) {
+      const proof = proofOf(block);
+      if (proof?.format === format) keys.set(block, proofKey(proof.value));
+    }
+  }
+  if (keys.size === 0) return undefined;
+  const known = await memory.read(keys.values());
+  const strange = (block: Block): boolean => {
+    const kept = known.get(keys.get(block) ?? '');
+    const proof = proofOf(block);
+    return kept !== undefined && 'maker' in kept && proof !== undefined && refuses(target, kept.maker, proof);
+  };
+  if (![...keys.keys()].some(strange)) return undefined;
+  return messages.map((message) =>
+    message.content.some(strange)
+      ? { ...message, content: message.content.map((block) => (strange(block) ? disowned(block) : block)) }
+      : message,
+  );
+}
+
+/** One account takes back what any of its models made, and one model its signatures wherever it is served. */
+function refuses({ channel, model }: Target, maker: Maker, proof: Proof): boolean {
+  if (maker.channel === channel.id) return false;
+  return proof.kind === 'encrypted' || maker.kind !== channel.kind || maker.model !== model;
+}
+
+function proofOf(block: Block): Proof | undefined {
+  return 'proof' in block ? block.proof : undefined;
+}
+
+function disowned(block: Block): Block {
+  const proof = proofOf(block);
+  if (proof === undefined) return block;
+  const { extra, ...rest } = block;
+  const kept = block.type === 'reasoning' ? undefined : withoutProofs(extra);
+  return {
+    ...rest,
+    ...(kept === undefined ? {} : { extra: kept }),
+    proof: { ...proof, format: elsewhere },
+  } as Block;
+}
+
+/** The places where chat completions carry a call's proof beside it. */
+const carriers: ReadonlySet<string> = new Set(['$detail', '$extra_content', 'extra_content']);
+
+function withoutProofs(extra: Extra | undefined): Extra | undefined {
+  if (extra === undefined) return undefined;
+  const formats = Object.entries(extra).map(([format, fields]): [string, JsonObject] => [
+    format,
+    Object.fromEntries(Object.entries(fields).filter(([name]) => !carriers.has(name))),
+  ]);
+  return Object.fromEntries(formats);
+}

@@ -1,0 +1,63 @@
+import type { Call, JsonObject, Proof, Target } from '#sluice';
+
+/** Who made a piece of reasoning: nobody else can be trusted to take it back. */
+export interface Maker {
+  /** The channel kind: stands for the provider. */
+  readonly kind: string;
+  readonly channel: string;
+  /** The model's name there. */
+  readonly model: string;
+}
+
+/** One block of reasoning, byte for byte, and where it stood in its turn. */
+export interface Thought {
+  readonly text: string;
+  readonly proof?: Proof;
+  /** How many calls came before it. */
+  readonly calls: number;
+  /** Words of the answer came before it. */
+  readonly spoken: boolean;
+  /** What only the provider's format knows of it. */
+  readonly extra?: { readonly [format: string]: JsonObject };
+}
+
+/** A call of the turn, with the proof that stood on it. */
+export interface CalledTool {
+  readonly id: string;
+  readonly name: string;
+  readonly proof?: Proof;
+  /** The object in which the provider sent the proof, where it wants it back in the same place. */
+  readonly beside?: JsonObject;
+}
+
+/** A turn of the model that called tools, as far as a client may forget it. */
+export interface Turn {
+  readonly maker: Maker;
+  /** The format that was spoken to the provider. */
+  readonly format: string;
+  readonly thoughts: readonly Thought[];
+  readonly calls: readonly CalledTool[];
+}
+
+/** The maker of what a target answers. */
+export function makerOf({ channel, model }: Target): Maker {
+  return { kind: channel.kind, channel: channel.id, model };
+}
+
+/** The format that will be spoken to a target: the client's own where it can be, else the channel's best. Undefined where there is none. */
+export function formatSpoken(call: Call, { channel, traits }: Target): string | undefined {
+  const spoken = traits.formats ?? channel.speaks.chat ?? [];
+  return spoken.includes(call.codec.format) ? call.codec.format : spoken[0];
+}
+
+/** True when a turn's reasoning may go to this target: what is encrypted is readable by the account that made it, and by no other. */
+export function fits(turn: Turn, target: Target, format: string): boolean {
+  const { kind, channel, model } = turn.maker;
+  if (turn.format !== format || kind !== target.channel.kind || model !== target.model) return false;
+  return channel === target.channel.id || !proofsOf(turn).some((proof) => proof.kind === 'encrypted');
+}
+
+/** Every proof of a turn. */
+export function proofsOf({ thoughts, calls }: Pick<Turn, 'thoughts' | 'calls'>): readonly Proof[] {
+  return [...thoughts, ...calls].flatMap(({ proof }) => proof ?? []);
+}

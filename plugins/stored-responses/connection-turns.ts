@@ -1,0 +1,28 @@
+import { callKey, connection, type Call, type JsonObject } from '#sluice';
+
+/** The most turns that one connection remembers: as many as it may have lanes, each with its latest. */
+const mostTurns = 16;
+
+/** All items up to a response, by the response's id. */
+type Turns = Map<string, readonly JsonObject[]>;
+
+const turnsKey = callKey<Turns>('turns kept on the connection');
+
+/** All items up to and including a response that only this call's connection remembers; undefined when it remembers none of that id. */
+export function turnOnConnection(call: Call, id: string): readonly JsonObject[] | undefined {
+  return call.get(connection)?.get(turnsKey)?.get(id);
+}
+
+/** Remembers a response that is not stored for the calls that follow on the same connection; the oldest is forgotten when there are many. */
+export function keepOnConnection(call: Call, id: string, items: readonly JsonObject[]): void {
+  const socket = call.get(connection);
+  if (socket === undefined) return;
+  let turns = socket.get(turnsKey);
+  if (turns === undefined) socket.set(turnsKey, (turns = new Map()));
+  turns.delete(id);
+  turns.set(id, items);
+  for (const oldest of turns.keys()) {
+    if (turns.size <= mostTurns) break;
+    turns.delete(oldest);
+  }
+}

@@ -1,0 +1,177 @@
+import { map, type Observable } from 'rxjs';
+import {
+  GatewayError,
+  startWithEvents,
+  type Call,
+  type CallEdits,
+  type Catalog,
+  type GatewayEvent,
+  type JsonObject,
+  type Loss,
+  type Next,
+  type Target,
+} from '#sluice';
+import type { Resolved } from './resolve.ts';
+
+/** Fields that this gateway acts upon by itself: no provider shall do it too. */
+const ownFields = ['background', 'generate'] as const;
+
+/** True when the format of the Responses API is spoken to this model itself. */
+export function isNative({ channel, traits }: Target): boolean {
+  return (traits.formats ?? channel.speaks.chat ?? []).includes('responses');
+}
+
+/**
+ * Sends a call on with all that it refers to. Where the provider keeps the earlier turns it gets the client's own words first, and
+ * everything written out only when it no longer knows them, or cannot be reached.
+ */
+export async function forward(
+  call: Call,
+  resolved: Resolved,
+  catalog: Catalog,
+  next: Next,
+  edits: CallEdits = {},
+): Promise<Observable<GatewayEvent>> {
+  const { expanded, channel } = resolved;
+  if (expanded === undefined) return next(call.with({ ...bodyFor(call.body), ...edits }));
+  let affinity: CallEdits = channel === undefined ? {} : { affinity: { channel } };
+  if (channel !== undefined && keepsTurns(catalog, call.model, channel)) {
+    try {
+      return await next(call.with({ ...bodyFor(call.body), ...edits, affinity: { channel, only: true } }));
+    } catch (error) {
+      if (hasFailed(error)) affinity = {};
+      else if (!hasForgotten(error)) throw error;
+    }
+  }
+  // Decoded, because a provider's own reply would not name the earlier response or the conversation that the client named.
+  const send = async (all: Expanded): Promise<Observable<GatewayEvent>> => {
+    const reply = await next(
+      call.with({ ...affinity, decoded: true, ...edits, body: without(all.expanded) }),
+    );
+    return reply.pipe(map((event) => (event.type === 'loss' ? lossInClientsPlaces(event, all) : event)));
+  };
+  let all: Expanded = { ...resolved, expanded };
+  try {
+    try {
+      return await send(all);
+    } catch (error) {
+      const known = hasForgotten(error) ? withoutLostReasoning(all) : undefined;
+      if (known === undefined) throw error;
+      all = known;
+      const { format } = call.codec;
+      const loss: Loss = { path: nameOfEarlier(all), kind: 'content', from: format, to: format };
+      return startWithEvents([{ type: 'loss', loss }], await send(all));
+    }
+  } catch (error) {
+    throw inClientsPlaces(error, all);
+  }
+}
+
+/** What was referred to stands in the body. */
+type Expanded = Resolved & { readonly expanded: JsonObject };
+
+/** Nothing when the client's own bytes can go on as they are. */
+function bodyFor(body: JsonObject): CallEdits {
+  return ownFields.some((name) => Object.hasOwn(body, name)) ? { body: without(body) } : {};
+}
+
+function without(body: JsonObject): JsonObject {
+  const { background: _, generate: __, ...rest } = body;
+  return rest;
+}
+
+function keepsTurns(catalog: Catalog, model: string, id: string): boolean {
+  return catalog.targets(model).some((target) => target.channel.id === id && isNative(target));
+}
+
+/** What a provider says that has forgotten an earlier turn or an item of it, or that never keeps any. */
+const forgotten = /previous.?response|item with id|item_reference|not persisted/i;
+
+/** True when the provider does not know the earlier turns: it may still answer when it is told all of them. */
+function hasForgotten(error: unknown): boolean {
+  if (!(error instanceof GatewayError)) return false;
+  const { code, origin, param, message, cause } = error;
+  if (code === 'previous_response_not_found' || param === 'previous_response_id') return true;
+  // A 404 tells clients nothing of the provider: what it said stands in the cause.
+  const said = typeof cause === 'object' && cause !== null && 'message' in cause ? String(cause.message) : '';
+  return origin === 'upstream' && (forgotten.test(message) || forgotten.test(said));
+}
+
+/** All but the reasoning of earlier turns that only its maker could look up; undefined when there is none. */
+function withoutLostReasoning(all: Expanded): Expanded | undefined {
+  const history = all.history.filter(
+    ({ type, encrypted_content: sealed }) => type !== 'reasoning' || typeof sealed === 'string',
+  );
+  if (history.length === all.history.length) return undefined;
+  return { ...all, history, expanded: { ...all.expanded, input: [...history, ...all.input] } };
+}
+
+/** True when the provider could not be reached or failed: any other may answer. */
+function hasFailed(error: unknown): boolean {
+  return error instanceof GatewayError && error.origin !== 'client' && error.retryable;
+}
+
+/** The error with paths as in the client's own body, whose input the gateway has put earlier items before. */
+export function inClientsPlaces(error: unknown, resolved: Resolved): unknown {
+  if (!(error instanceof GatewayError) || error.param === undefined) return error;
+  const place = clientsPlace(error.param, resolved);
+  if (place === error.param) return error;
+  const { status, origin, retryable, retryAfter, headers, details } = error;
+  return new GatewayError(error.code, error.message.replaceAll(error.param, place), {
+    param: place,
+    status,
+    origin,
+    retryable,
+    headers,
+    cause: error,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...(details === undefined ? {} : { details }),
+  });
+}
+
+function lossInClientsPlaces(event: LossEvent, resolved: Resolved): GatewayEvent {
+  const path = clientsPlace(event.loss.path, resolved);
+  return path === event.loss.path ? event : { ...event, loss: { ...event.loss, path } };
+}
+
+type LossEvent = Extract<GatewayEvent, { readonly type: 'loss' }>;
+
+/** An item of an earlier turn has no place of its own in what the client sent: it came with the name of that turn. */
+function clientsPlace(path: string, resolved: Resolved): string {
+  const [whole, index] = /^input\[(\d+)\]/.exec(path) ?? [];
+  if (whole === undefined) return path;
+  const own = Number(index) - resolved.history.length;
+  if (own >= 0) return `input[${own}]${path.slice(whole.length)}`;
+  return nameOfEarlier(resolved);
+}
+
+/** The field that names earlier turns. */
+function nameOfEarlier({ conversation }: Resolved): string {
+  return conversation === undefined ? 'previous_response_id' : 'conversation';
+}
+
+/** The rest of the pipeline for models that speak this format themselves; 503 with the way out for all others. */
+export function nativeOnly(catalog: Catalog, next: Next): Next {
+  return async (call) => {
+    const targets = catalog.targets(call.model);
+    const natives = targets.filter(isNative);
+    if (targets.length > 0 && natives.length === 0) {
+      throw new GatewayError(
+        'endpoint_not_supported',
+        `The channel for the model "${call.model}" does not support ${call.wire.path}: use /v1/chat/completions.`,
+        { param: 'model' },
+      );
+    }
+    if (natives.length === targets.length || call.edits.affinity?.only === true) return next(call);
+    let failure: unknown;
+    for (const { channel } of natives) {
+      try {
+        return await next(call.with({ affinity: { channel: channel.id, only: true } }));
+      } catch (error) {
+        if (!(error instanceof GatewayError) || error.origin === 'client' || !error.retryable) throw error;
+        failure = error;
+      }
+    }
+    throw failure;
+  };
+}

@@ -1,0 +1,110 @@
+import { of, type Observable } from 'rxjs';
+import { z } from 'zod';
+import {
+  connection,
+  definePlugin,
+  expandedBody,
+  holdBack,
+  openResponseStore,
+  writeSse,
+  wrongValue,
+  type Call,
+  type GatewayEvent,
+  type JsonObject,
+} from '#sluice';
+import { BackgroundRuns } from './background.ts';
+import { addEndpoints } from './endpoints.ts';
+import { forward, inClientsPlaces, nativeOnly } from './forward.ts';
+import { placeOf, TurnKeeper, type Keeping } from './keep.ts';
+import { begunResponse } from './record.ts';
+import { resolve, type Resolved } from './resolve.ts';
+
+const secondsOfDay = 86_400;
+
+const options = z.strictObject({
+  /** Days for which responses are kept. */
+  retention: z.number().positive().max(3650).default(30),
+  /** The most earlier turns that a request may bring along by the id of the last. */
+  maxTurns: z.int().min(1).max(1000).default(1000),
+  /** Serve the Responses API over channels that speak other formats. Off: a model without a native channel is answered 503. */
+  emulate: z.boolean().default(true),
+  /** The most background responses that run at once in this process. */
+  backgroundRuns: z.int().min(0).default(1000),
+});
+
+/** The operations whose requests may refer to earlier turns. */
+const referring: ReadonlySet<string> = new Set(['chat', 'count-tokens', 'compact']);
+
+/**
+ * Clients of the Responses format may go on from an earlier response, a conversation or an item by its id alone, on any channel and after
+ * a restart, and may leave a response to be made in the background.
+ */
+export default definePlugin({
+  name: 'stored-responses',
+  stage: 'shape',
+  // Affinity is found in the whole conversation.
+  before: ['reasoning-affinity'],
+  options,
+  setup(chosen, tools) {
+    const { catalog, log } = tools;
+    const store = openResponseStore(tools.stores, (error) =>
+      log.error({ error }, 'a stored response is damaged'),
+    );
+    const keeping: Keeping = { store, retention: Math.floor(chosen.retention * secondsOfDay), log };
+    const runs = new BackgroundRuns({ ...keeping, most: chosen.backgroundRuns });
+    tools.onClose(() => runs.close());
+    addEndpoints(tools, store, {}, { cancel: (owner, id) => runs.cancel(owner, id) });
+
+    return async function storedResponses(call, rest) {
+      if (call.codec.format !== 'responses' || !referring.has(call.operation)) return rest(call);
+      const next = chosen.emulate ? rest : nativeOnly(catalog, rest);
+      const resolved = await resolve(call, store, chosen.maxTurns);
+      if (resolved.expanded !== undefined) checkExpanded(call, resolved);
+      if (call.operation !== 'chat') return forward(call, { ...resolved, channel: undefined }, catalog, next);
+      if (call.body.background === true) {
+        return runs.begin(call, resolved, (own) => forward(own, resolved, catalog, next, { decoded: true }));
+      }
+      const reply =
+        call.body.generate === false ? prepared(call) : await forward(call, resolved, catalog, next);
+      const kept = placeOf(call) !== 'nowhere' || resolved.conversation !== undefined;
+      return kept ? reply.pipe(holdBack(call, new TurnKeeper(call, resolved, keeping))) : reply;
+    };
+  },
+});
+
+/** The whole conversation obeys the rules that a request does: a tool's output has its call somewhere. */
+function checkExpanded(call: Call, resolved: Resolved): void {
+  const { expanded } = resolved;
+  if (expanded === undefined) return;
+  try {
+    call.codec.validate(expanded, call.wire.params);
+  } catch (error) {
+    throw inClientsPlaces(error, resolved);
+  }
+  call.set(expandedBody, expanded);
+}
+
+/** `generate: false`: the turn is only taken in. Over plain HTTP nothing would come of it. */
+function prepared(call: Call): Observable<GatewayEvent> {
+  if (call.get(connection) === undefined)
+    throw wrongValue('generate', 'true outside of a WebSocket connection');
+  const begun = begunResponse(call);
+  const done = { ...begun, status: 'completed', completed_at: call.created, usage: nothingUsed };
+  const frames: readonly JsonObject[] = [
+    { type: 'response.created', response: begun },
+    { type: 'response.in_progress', response: begun },
+    { type: 'response.completed', response: done },
+  ];
+  const text = frames.map((frame, index) =>
+    writeSse({ event: String(frame.type), json: { ...frame, sequence_number: index } }),
+  );
+  return of<GatewayEvent>({ type: 'frames', format: call.codec.format, bytes: Buffer.from(text.join('')) });
+}
+
+const nothingUsed: JsonObject = {
+  input_tokens: 0,
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+  output_tokens: 0,
+  output_tokens_details: { reasoning_tokens: 0 },
+  total_tokens: 0,
+};

@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { isObject, missing, wrongType, wrongValue, type JsonObject, type JsonValue } from '#sluice';
+
+/** How the ids of items begin, by their type. Providers of this format check it on what they are sent. */
+const prefixes: Readonly<Record<string, string>> = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
+  compaction: 'cmp',
+  web_search_call: 'ws',
+  file_search_call: 'fs',
+  code_interpreter_call: 'ci',
+  image_generation_call: 'ig',
+  computer_call: 'cu',
+  computer_call_output: 'cuo',
+  local_shell_call: 'lsh',
+  local_shell_call_output: 'lsho',
+  shell_call: 'sh',
+  shell_call_output: 'sho',
+  apply_patch_call: 'apc',
+  apply_patch_call_output: 'apco',
+  mcp_list_tools: 'mcpl',
+  mcp_call: 'mcp',
+  mcp_approval_request: 'mcpr',
+  mcp_approval_response: 'mcpa',
+  tool_search_call: 'tsc',
+  tool_search_output: 'tso',
+};
+
+/** Types of items that show how far they have come. */
+const withStatus = /^(message|.*_call|.*_call_output|tool_search_output)$/;
+
+/** An unguessable id: the prefix, an underscore and 48 hexadecimal digits. */
+export function randomId(prefix: string): string {
+  return `${prefix}_${randomBytes(24).toString('hex')}`;
+}
+
+/**
+ * Items as the gateway keeps and shows them: each with a type, an id and, where its type has one, a status; a message's string content
+ * as one part. What a client wrote itself is left as it is. Items must have passed the format's own check, or {@link readItems}.
+ */
+export function withIds(items: readonly JsonObject[]): readonly JsonObject[] {
+  return items.map((item) => {
+    const type = typeof item['type'] === 'string' ? item['type'] : 'message';
+    const { id, status, content, ...rest } = item;
+    return {
+      ...rest,
+      type,
+      id: typeof id === 'string' && id !== '' ? id : randomId(prefixes[type] ?? 'item'),
+      ...(typeof status === 'string' ? { status } : withStatus.test(type) ? { status: 'completed' } : {}),
+      ...(content === undefined
+        ? {}
+        : { content: type === 'message' ? parts(content, item['role']) : content }),
+    };
+  });
+}
+
+function parts(content: JsonValue, role: JsonValue | undefined): JsonValue {
+  if (typeof content !== 'string') return content;
+  return role === 'assistant'
+    ? [{ type: 'output_text', text: content, annotations: [], logprobs: [] }]
+    : [{ type: 'input_text', text: content }];
+}
+
+/** The id that an item refers to, when all it does is refer to a kept one. Its type may be left out. */
+export function referenceIn(item: JsonObject): string | undefined {
+  const { type, id, role } = item;
+  const refers = type === 'item_reference' || ((type ?? undefined) === undefined && role === undefined);
+  return refers && typeof id === 'string' ? id : undefined;
+}
+
+/** The most items that one request may add to a conversation. */
+const MOST_ITEMS = 20;
+const roles = new Set(['user', 'assistant', 'system', 'developer']);
+
+/** The `items` of a conversation request. Throws 400 naming what is wrong with them. */
+export function readItems(value: JsonValue | undefined): readonly JsonObject[] {
+  if (!Array.isArray(value)) throw wrongType('items', 'an array');
+  if (value.length > MOST_ITEMS) throw wrongValue('items', `at most ${MOST_ITEMS} items`);
+  return value.map((item: JsonValue, index) => readItem(item, `items[${index}]`));
+}
+
+function readItem(item: JsonValue, path: string): JsonObject {
+  if (!isObject(item)) throw wrongType(path, 'an object');
+  const { type, id, role, content } = item;
+  for (const [name, text] of Object.entries({ type, id })) {
+    if (text !== undefined && text !== null && typeof text !== 'string')
+      throw wrongType(`${path}.${name}`, 'a string');
+  }
+  if (type === 'item_reference' && typeof id !== 'string') throw missing(`${path}.id`);
+  if (referenceIn(item) !== undefined || (typeof type === 'string' && type !== 'message')) return item;
+  if (role === undefined) throw missing(`${path}.role`);
+  if (typeof role !== 'string' || !roles.has(role))
+    throw wrongValue(`${path}.role`, [...roles].join(', ').replace(/, (\w+)$/, ' or $1'));
+  if (content === undefined) throw missing(`${path}.content`);
+  const isParts = Array.isArray(content) && content.every(isObject);
+  if (typeof content !== 'string' && !isParts)
+    throw wrongType(`${path}.content`, 'a string or an array of parts');
+  return item;
+}

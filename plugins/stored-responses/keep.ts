@@ -1,0 +1,143 @@
+import {
+  connection,
+  type Call,
+  type GatewayEvent,
+  type JsonObject,
+  type Keeper,
+  type Log,
+  type ResponseStore,
+  type StoredResponse,
+  type Verdict,
+} from '#sluice';
+import { keepOnConnection } from './connection-turns.ts';
+import { withIds } from './items.ts';
+import { Recorder } from './record.ts';
+import { outputItems, ownerOf, type Resolved } from './resolve.ts';
+
+/** What keeping needs besides the call. */
+export interface Keeping {
+  readonly store: ResponseStore;
+  /** Seconds. */
+  readonly retention: number;
+  readonly log: Log;
+}
+
+/** Where a turn is kept: `stored` for every later call of its owner, `connection` for those on its socket, or not at all. */
+export type Place = 'stored' | 'connection' | 'nowhere';
+
+/** Where this call wants its turn kept. */
+export function placeOf(call: Call): Place {
+  if (call.body.store !== false) return 'stored';
+  return call.get(connection) === undefined ? 'nowhere' : 'connection';
+}
+
+/** A turn as it is stored. `response` may still run. */
+export function turnOf(
+  call: Call,
+  resolved: Resolved,
+  response: JsonObject,
+  retention: number,
+): StoredResponse {
+  const { history, input, previous, conversation } = resolved;
+  const own = withIds(input);
+  // Earlier turns that no store knows are kept with this one.
+  const alone = previous === undefined && conversation === undefined;
+  return {
+    id: String(response.id),
+    owner: ownerOf(call),
+    createdAt: call.created,
+    expiresAt: call.created + retention,
+    response: inClientsWords(call, response, conversation),
+    input: alone ? [...withIds(history), ...own] : own,
+    ...(previous === undefined ? {} : { previous }),
+  };
+}
+
+/** What the client referred to, where the provider got everything written out instead. */
+function inClientsWords(call: Call, response: JsonObject, conversation: string | undefined): JsonObject {
+  if (conversation !== undefined) return { ...response, conversation: { id: conversation } };
+  const { previous_response_id: previous } = call.body;
+  return typeof previous === 'string' ? { ...response, previous_response_id: previous } : response;
+}
+
+/** Adds a turn that was answered to its conversation: also an answer that was cut short, and all of it or nothing. */
+export async function growConversation(
+  store: ResponseStore,
+  { owner, input, response }: StoredResponse,
+  { conversation }: Resolved,
+): Promise<void> {
+  if (conversation === undefined || !isAnswer(response)) return;
+  await store.appendItems(owner, conversation, [...input, ...outputItems(response)]);
+}
+
+function isAnswer({ status }: JsonObject): boolean {
+  return status === 'completed' || status === 'incomplete';
+}
+
+/**
+ * Keeps one turn where its client wants it. When that fails the client gets its answer all the same, and the log says so: a turn that
+ * refers to this one will be told that it is unknown, and clients then send everything.
+ */
+export class TurnKeeper implements Keeper {
+  readonly #call: Call;
+  readonly #resolved: Resolved;
+  readonly #keeping: Keeping;
+  readonly #recorder: Recorder;
+  /** The turn was kept, or cannot be. */
+  #over = false;
+
+  constructor(call: Call, resolved: Resolved, keeping: Keeping) {
+    this.#call = call;
+    this.#resolved = resolved;
+    this.#keeping = keeping;
+    this.#recorder = new Recorder(call);
+  }
+
+  see(event: GatewayEvent): Verdict {
+    if (this.#over) return 'pass';
+    try {
+      return this.#recorder.see(event);
+    } catch (error) {
+      this.#over = true;
+      this.#report(error);
+      return 'pass';
+    }
+  }
+
+  keep(failure?: { readonly error: unknown }): Promise<void> | undefined {
+    if (this.#over) return undefined;
+    this.#over = true;
+    return this.#keep(failure);
+  }
+
+  async #keep(failure: { readonly error: unknown } | undefined): Promise<void> {
+    try {
+      const response =
+        failure === undefined ? this.#recorder.response() : this.#recorder.failed(failure.error);
+      if (response !== undefined) await this.#save(response);
+    } catch (error) {
+      this.#report(error);
+    }
+  }
+
+  async #save(response: JsonObject): Promise<void> {
+    const { store, retention } = this.#keeping;
+    if (typeof response.id !== 'string') throw new Error('The response has no id.');
+    const channel = this.#recorder.channelOf(response);
+    const turn = {
+      ...turnOf(this.#call, this.#resolved, response, retention),
+      ...(channel === undefined ? {} : { channel }),
+    };
+    const place = placeOf(this.#call);
+    if (place === 'stored') await store.save(turn);
+    else if (place === 'connection' && isAnswer(response)) {
+      const { history, input } = this.#resolved;
+      keepOnConnection(this.#call, turn.id, [...history, ...input, ...outputItems(response)]);
+    }
+    await growConversation(store, turn, this.#resolved);
+  }
+
+  #report(error: unknown): void {
+    this.#keeping.log.error({ id: this.#call.id, error }, 'a response could not be kept');
+  }
+}

@@ -1,0 +1,51 @@
+import { wrongType, wrongValue, type ItemPage, type ItemQuery, type JsonObject } from '#sluice';
+
+const LIMIT = { usual: 20, most: 100 };
+
+/** Which items a request's query wants. Throws 400 on nonsense. */
+export function readPageQuery(query: URLSearchParams): ItemQuery {
+  const order = query.get('order') ?? 'desc';
+  if (order !== 'asc' && order !== 'desc') throw wrongValue('order', 'asc or desc');
+  const after = query.get('after');
+  return {
+    order,
+    limit: readLimit(query.get('limit')),
+    ...(after === null || after === '' ? {} : { after }),
+  };
+}
+
+function readLimit(text: string | null): number {
+  if (text === null) return LIMIT.usual;
+  if (!/^[+-]?\d+$/.test(text)) throw wrongType('limit', 'an integer');
+  const limit = Number(text);
+  if (limit < 1 || limit > LIMIT.most) throw wrongValue('limit', `between 1 and ${LIMIT.most}`);
+  return limit;
+}
+
+/** A page of items that are all in memory, oldest first. Undefined when `after` names none of them. */
+export function pageOf(
+  items: readonly JsonObject[],
+  { order, limit, after }: ItemQuery,
+): ItemPage | undefined {
+  const ordered = order === 'asc' ? items : items.toReversed();
+  const start = after === undefined ? 0 : ordered.findIndex((item) => item['id'] === after) + 1;
+  if (after !== undefined && start === 0) return undefined;
+  return { items: ordered.slice(start, start + limit), hasMore: ordered.length > start + limit };
+}
+
+/** A page as it goes over the wire. Throws 400 when there is none, because `after` named nothing. */
+export function pageBody(page: ItemPage | undefined): JsonObject {
+  if (page === undefined) throw wrongValue('after', 'the id of an item in this list');
+  return listBody(page.items, page.hasMore);
+}
+
+/** Items as a list goes over the wire. */
+export function listBody(items: readonly JsonObject[], hasMore: boolean): JsonObject {
+  return {
+    object: 'list',
+    data: items,
+    first_id: items[0]?.['id'] ?? null,
+    last_id: items.at(-1)?.['id'] ?? null,
+    has_more: hasMore,
+  };
+}

@@ -1,0 +1,141 @@
+import { concat, concatMap, exhaustMap, of, takeWhile, timer, type Observable } from 'rxjs';
+import {
+  GatewayError,
+  writeSse,
+  type Codec,
+  type GatewayEvent,
+  type JsonObject,
+  type ReplyContext,
+  type StoredResponse,
+} from '#sluice';
+import { isRunning } from './seen.ts';
+
+/** How often a response that is still being made is looked up, in milliseconds. */
+const LOOK_EVERY = 250;
+
+/** Events that show the whole response: the replay writes its own. */
+const lifecycle = /^response\.(created|queued|in_progress|completed|incomplete|failed)$/;
+
+/** What a replay needs to know. */
+export interface Replay {
+  /** Of the format's chat operation: it unfolds the stored object. */
+  readonly codec: Codec;
+  /** Sequence number after which the client wants to hear; -1 for all. */
+  readonly startingAfter: number;
+  /** The status of the response now, and whether a run is under way that may change it; undefined when it is gone. */
+  state(): Promise<{ readonly status: string; readonly alive: boolean } | undefined>;
+  /** The response as it is now; rejects when it is gone. */
+  find(): Promise<StoredResponse>;
+}
+
+/**
+ * A kept response as the stream that it would have been. One that is still being made is followed: its items come when it ends. The
+ * pieces of a text were not kept, so that it comes as one; the last event is sent whatever `startingAfter` says, since it carries all.
+ */
+export function replay(
+  first: StoredResponse,
+  { codec, startingAfter, state, find }: Replay,
+): Observable<GatewayEvent> {
+  const writer = new Writer(codec, startingAfter);
+  const opening = writer.opening(first);
+  if (!isRunning(first)) return of(...opening, ...writer.ending(first));
+  const look = async (): Promise<{ readonly events: readonly GatewayEvent[]; readonly last: boolean }> => {
+    const now = await state();
+    if (now === undefined)
+      throw new GatewayError('not_found', `Response with id '${first.id}' was deleted meanwhile.`);
+    if (!now.alive) return { events: writer.ending(await find()), last: true };
+    return { events: now.status === 'in_progress' ? writer.beginning(first) : [], last: false };
+  };
+  const rest = timer(LOOK_EVERY, LOOK_EVERY).pipe(
+    exhaustMap(look),
+    takeWhile(({ last }) => !last, true),
+    concatMap(({ events }) => events),
+  );
+  return concat(of(...opening), rest);
+}
+
+/** Writes the events of one replay, numbered from 0. */
+class Writer {
+  readonly #codec: Codec;
+  readonly #startingAfter: number;
+  #number = 0;
+  #begun = false;
+
+  constructor(codec: Codec, startingAfter: number) {
+    this.#codec = codec;
+    this.#startingAfter = startingAfter;
+  }
+
+  opening(stored: StoredResponse): GatewayEvent[] {
+    const { response } = stored;
+    const status = response['status'] === 'queued' ? 'queued' : 'in_progress';
+    const snapshot = unfinished(response, status);
+    const created = this.#frames([{ type: 'response.created', response: snapshot }]);
+    if (status === 'in_progress') return [...created, ...this.beginning(stored)];
+    return [...created, ...this.#frames([{ type: 'response.queued', response: snapshot }])];
+  }
+
+  /** Said once, however often it is asked for. */
+  beginning({ response }: StoredResponse): GatewayEvent[] {
+    if (this.#begun) return [];
+    this.#begun = true;
+    return this.#frames([{ type: 'response.in_progress', response: unfinished(response, 'in_progress') }]);
+  }
+
+  ending(stored: StoredResponse): GatewayEvent[] {
+    const { response } = stored;
+    const last = { type: terminalOf(response), response };
+    return [...this.beginning(stored), ...this.#frames(this.#unfold(response), last)];
+  }
+
+  /** The events of the items. Whatever became of the response, those that it has were complete or cut like these. */
+  #unfold(response: JsonObject): JsonObject[] {
+    const { output } = response;
+    if (!Array.isArray(output) || output.length === 0) return [];
+    const told = { ...response, status: 'completed', error: null, incomplete_details: null };
+    const encoder = this.#codec.encodeStream?.(contextOf(response));
+    if (encoder === undefined) throw new Error('This format has no streams.');
+    const frames = this.#codec.decodeWhole(told, {}).flatMap((event) => encoder.event(event));
+    return [...frames, ...encoder.end()]
+      .flatMap((frame) => ('json' in frame ? [frame.json] : []))
+      .filter(({ type }) => typeof type === 'string' && !lifecycle.test(type));
+  }
+
+  #frames(events: readonly JsonObject[], last?: JsonObject): GatewayEvent[] {
+    const wanted = events.flatMap((event) => {
+      const number = this.#number++;
+      return number > this.#startingAfter ? [write(event, number)] : [];
+    });
+    if (last !== undefined) wanted.push(write(last, Math.max(this.#number, this.#startingAfter + 1)));
+    if (wanted.length === 0) return [];
+    return [{ type: 'frames', format: this.#codec.format, bytes: Buffer.from(wanted.join('')) }];
+  }
+}
+
+function write(event: JsonObject, number: number): string {
+  return writeSse({ event: String(event['type']), json: { ...event, sequence_number: number } });
+}
+
+/** The response as it was before it had an outcome. */
+function unfinished(response: JsonObject, status: string): JsonObject {
+  const { completed_at: _completed, ...rest } = response;
+  return { ...rest, status, error: null, incomplete_details: null, output: [], usage: null };
+}
+
+/** Clients wait for one of three last events: what was cancelled is told as incomplete, and says itself what it is. */
+function terminalOf({ status }: JsonObject): string {
+  return status === 'completed' || status === 'failed' ? `response.${status}` : 'response.incomplete';
+}
+
+/** The response repeats what was asked under the names of the request. */
+function contextOf(response: JsonObject): ReplyContext {
+  const { id, model, created_at: created } = response;
+  return {
+    model: typeof model === 'string' ? model : '',
+    body: response,
+    requestId: String(id).replace(/^resp_/, 'req_'),
+    created: typeof created === 'number' ? created : 0,
+    inputEstimate: 0,
+    lose: () => {},
+  };
+}

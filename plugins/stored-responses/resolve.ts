@@ -1,0 +1,158 @@
+import {
+  caller,
+  GatewayError,
+  isObject,
+  type Call,
+  type JsonObject,
+  type JsonValue,
+  type ResponseStore,
+  type StoredResponse,
+} from '#sluice';
+import { turnOnConnection } from './connection-turns.ts';
+import { referenceIn } from './items.ts';
+
+/** A request with all that it refers to. */
+export interface Resolved {
+  /** The body as if the client had written everything itself; undefined when it refers to nothing. */
+  readonly expanded: JsonObject | undefined;
+  /** Items of earlier turns: they stand before the client's own in the expanded input. */
+  readonly history: readonly JsonObject[];
+  /** The client's own input as items, references replaced by what they name. */
+  readonly input: readonly JsonObject[];
+  /** The stored response that this turn follows. */
+  readonly previous?: string;
+  /** The conversation that grows with this turn. */
+  readonly conversation?: string;
+  /** The channel whose provider keeps the earlier turns too. */
+  readonly channel?: string | undefined;
+}
+
+/** Whose responses a call may see: the id of its key, or nobody's where no key is asked. */
+export function ownerOf(call: Call): string {
+  return call.get(caller)?.id ?? '';
+}
+
+/** True for a body that names what is kept elsewhere. */
+function refersToKept({ previous_response_id, conversation, input }: JsonObject): boolean {
+  if (typeof previous_response_id === 'string' || given(conversation)) return true;
+  return Array.isArray(input) && input.some((item) => isObject(item) && referenceIn(item) !== undefined);
+}
+
+/** Looks up what a request refers to. Rejects with 400 or 404 when the caller has no such thing; another caller's is no different. */
+export async function resolve(call: Call, store: ResponseStore, maxTurns: number): Promise<Resolved> {
+  const { body } = call;
+  const written = inputItems(body.input);
+  if (!refersToKept(body)) return { expanded: undefined, history: [], input: written };
+  const found = await earlierTurns(call, store, maxTurns);
+  // A trigger asks for compaction where it ends the input: in the history it was answered, and would be out of place.
+  const earlier = { ...found, history: found.history.filter(({ type }) => type !== 'compaction_trigger') };
+  const input: JsonObject[] = [];
+  for (const [index, item] of written.entries()) {
+    const id = referenceIn(item);
+    input.push(id === undefined ? item : await referred(call, store, id, index, earlier.history));
+  }
+  const { previous_response_id: _, conversation: __, ...rest } = body;
+  return { ...earlier, input, expanded: { ...rest, input: [...earlier.history, ...input] } };
+}
+
+/** What an `input` says, as a list: a text is one message of the user's. */
+function inputItems(input: JsonValue | undefined): readonly JsonObject[] {
+  if (typeof input === 'string')
+    return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: input }] }];
+  return Array.isArray(input) ? input.filter(isObject) : [];
+}
+
+/** The items of a response's `output`. */
+export function outputItems({ output }: JsonObject): readonly JsonObject[] {
+  return Array.isArray(output) ? output.filter(isObject) : [];
+}
+
+function given(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
+  return value !== undefined && value !== null;
+}
+
+type Earlier = Pick<Resolved, 'history' | 'previous' | 'conversation' | 'channel'>;
+
+async function earlierTurns(call: Call, store: ResponseStore, maxTurns: number): Promise<Earlier> {
+  const { previous_response_id: id, conversation } = call.body;
+  if (given(conversation)) {
+    if (typeof id === 'string') {
+      throw new GatewayError(
+        'invalid_request',
+        'previous_response_id and conversation exclude each other: send one of them.',
+        { param: 'previous_response_id' },
+      );
+    }
+    return fromConversation(call, store, conversation);
+  }
+  return typeof id === 'string' ? fromChain(call, store, id, maxTurns) : { history: [] };
+}
+
+async function fromConversation(call: Call, store: ResponseStore, conversation: JsonValue): Promise<Earlier> {
+  const id = isObject(conversation) ? conversation.id : conversation;
+  const owner = ownerOf(call);
+  const found = typeof id === 'string' ? await store.findConversation(owner, id) : undefined;
+  if (found === undefined) {
+    throw new GatewayError('not_found', `Conversation with id '${String(id)}' not found.`, {
+      param: 'conversation',
+    });
+  }
+  return { history: await store.allItems(owner, found.id), conversation: found.id };
+}
+
+async function fromChain(call: Call, store: ResponseStore, id: string, maxTurns: number): Promise<Earlier> {
+  const onConnection = turnOnConnection(call, id);
+  if (onConnection !== undefined) return { history: onConnection };
+  const owner = ownerOf(call);
+  const chain = await store.chain(owner, id);
+  const last = chain?.at(-1);
+  if (chain === undefined || last === undefined || !canBeFollowed(last)) {
+    throw new GatewayError('previous_response_not_found', `Previous response with id '${id}' not found.`, {
+      param: 'previous_response_id',
+    });
+  }
+  if (chain.length > maxTurns) {
+    throw new GatewayError(
+      'invalid_request',
+      `The conversation before response '${id}' has more than ${maxTurns} turns: send its items as input instead.`,
+      { param: 'previous_response_id' },
+    );
+  }
+  const turns = chain.flatMap(({ input, response }) => [...input, ...outputItems(response)]);
+  return {
+    history: [...(await conversationBefore(chain, store)), ...turns],
+    previous: last.id,
+    ...(last.channel === undefined ? {} : { channel: last.channel }),
+  };
+}
+
+/** Only what ended with an answer: nothing can follow a turn that failed, was cancelled or still runs. */
+function canBeFollowed({ response }: StoredResponse): boolean {
+  return response.status === 'completed' || response.status === 'incomplete';
+}
+
+/** The part of a conversation that came before the first turn of a chain, where that turn was part of one. */
+async function conversationBefore(
+  chain: readonly StoredResponse[],
+  store: ResponseStore,
+): Promise<readonly JsonObject[]> {
+  const [first] = chain;
+  const conversation = first?.response.conversation;
+  if (first === undefined || !isObject(conversation) || typeof conversation.id !== 'string') return [];
+  const items = await store.allItems(first.owner, conversation.id);
+  const own = new Set([...first.input, ...outputItems(first.response)].map((item) => item.id));
+  const begins = items.findIndex((item) => own.has(item.id));
+  return begins < 0 ? [] : items.slice(0, begins);
+}
+
+async function referred(
+  call: Call,
+  store: ResponseStore,
+  id: string,
+  index: number,
+  history: readonly JsonObject[],
+): Promise<JsonObject> {
+  const found = history.findLast((item) => item.id === id) ?? (await store.item(ownerOf(call), id));
+  if (found !== undefined) return found;
+  throw new GatewayError('not_found', `Item with id '${id}' not found.`, { param: `input[${index}].id` });
+}

@@ -1,0 +1,281 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import demo from '../../../channels/demo/index.ts';
+import storedResponses from '../../../plugins/stored-responses/index.ts';
+import {
+  call,
+  framesOf,
+  responseIn,
+  startNative,
+  textOf,
+  turn,
+  type Json,
+  type NativeProvider,
+} from '../../flows/_turns.ts';
+import { openStores } from '../../../core/state/stores.ts';
+import { temporaryDatabase } from '../../core/state/support.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+
+let native: NativeProvider;
+let gateway: TestGateway;
+/** Lets the held provider answer. */
+let goOn = Promise.withResolvers<void>();
+
+beforeAll(async () => {
+  native = await startNative({}, (request, response) => {
+    if (!request.body.includes('hold')) return false;
+    void goOn.promise.then(() => response.writeHead(500).end('{"error":{"message":"broken"}}'));
+    return true;
+  });
+  gateway = await startGateway({
+    timeouts: { drain: 200 },
+    plugins: [storedResponses({ backgroundRuns: 20 })],
+    channels: [demo(), demo({ id: 'slow', delay: 600, pace: 30, models: { slow: 'demo' } }), native.channel],
+  });
+});
+afterAll(async () => {
+  goOn.resolve();
+  await gateway.close();
+  await native.close();
+});
+beforeEach(() => {
+  native.requests.length = 0;
+  goOn = Promise.withResolvers<void>();
+});
+
+const get = async (id: unknown): Promise<Json> =>
+  (await call(gateway, 'GET', `/v1/responses/${String(id)}`)).body;
+const cancel = (id: unknown): Promise<{ status: number; body: Json }> =>
+  call(gateway, 'POST', `/v1/responses/${String(id)}/cancel`);
+const becomes = async (id: unknown, status: string): Promise<void> => {
+  await expect.poll(async () => (await get(id)).status, { timeout: 10_000 }).toBe(status);
+};
+
+describe('a response in the background', () => {
+  test('is queued at once, made while nobody waits, and can be followed', async () => {
+    const queued = await turn(gateway, { model: 'slow', input: 'My name is Ada', background: true });
+    expect(queued).toMatchObject({
+      object: 'response',
+      status: 'queued',
+      background: true,
+      output: [],
+      usage: null,
+    });
+    const early = await call(gateway, 'POST', '/v1/responses', {
+      model: 'demo',
+      previous_response_id: queued.id,
+      input: 'x',
+    });
+    expect(early.body.error).toMatchObject({ code: 'previous_response_not_found' });
+    await becomes(queued.id, 'in_progress');
+    await becomes(queued.id, 'completed');
+    const made = await get(queued.id);
+    expect(made).toMatchObject({
+      id: queued.id,
+      background: true,
+      usage: { output_tokens: expect.any(Number) },
+    });
+    expect(textOf(made)).toBe('You said: My name is Ada');
+    const next = await turn(gateway, { model: 'demo', previous_response_id: queued.id, input: '!request' });
+    expect(textOf(next)).toContain('My name is Ada');
+  });
+
+  test('follows earlier turns and grows a conversation', async () => {
+    const first = await turn(gateway, { model: 'demo', input: 'My name is Ada' });
+    const second = await turn(gateway, {
+      model: 'demo',
+      previous_response_id: first.id,
+      input: '!request',
+      background: true,
+    });
+    await becomes(second.id, 'completed');
+    expect(textOf(await get(second.id))).toContain('My name is Ada');
+    const { body: conversation } = await call(gateway, 'POST', '/v1/conversations', {});
+    const third = await turn(gateway, {
+      model: 'demo',
+      conversation: conversation.id,
+      input: 'Hello',
+      background: true,
+    });
+    await becomes(third.id, 'completed');
+    const items = await call(gateway, 'GET', `/v1/conversations/${String(conversation.id)}/items`);
+    expect(items.body.data).toHaveLength(2);
+  });
+
+  test('keeps the id it was given, on a provider that gives ids of its own', async () => {
+    const queued = await turn(gateway, { model: 'native-1', input: 'Hello', background: true });
+    await becomes(queued.id, 'completed');
+    expect(queued.id).not.toMatch(/native/);
+    expect(textOf(await get(queued.id))).toBe('native 1');
+    expect(native.bodies()[0]).not.toHaveProperty('background');
+    await turn(gateway, { model: 'native-1', previous_response_id: queued.id, input: 'Again' });
+    expect(JSON.stringify(native.bodies()[1]?.input)).toContain('native 1');
+  });
+
+  test('that fails says why', async () => {
+    const queued = await turn(gateway, { model: 'demo', input: '!status=400', background: true });
+    await becomes(queued.id, 'failed');
+    expect(await get(queued.id)).toMatchObject({
+      status: 'failed',
+      output: [],
+      error: { code: expect.any(String), message: expect.any(String) },
+    });
+    const broken = await turn(gateway, { model: 'demo', input: '!error-after=2', background: true });
+    await becomes(broken.id, 'failed');
+    expect(await get(broken.id)).toMatchObject({ error: { code: 'server_error' } });
+  });
+
+  test('is refused where nothing would be kept of it', async () => {
+    const refused = await call(gateway, 'POST', '/v1/responses', {
+      model: 'demo',
+      input: 'x',
+      background: true,
+      store: false,
+    });
+    expect(refused.status).toBe(400);
+    expect(refused.body.error).toMatchObject({ param: 'background' });
+  });
+});
+
+describe('cancelling', () => {
+  test('stops a response that is being made, and its provider', async () => {
+    const queued = await turn(gateway, { model: 'native-1', input: 'hold', background: true });
+    await expect.poll(() => native.requests.length).toBe(1);
+    const cancelled = await cancel(queued.id);
+    expect(cancelled).toMatchObject({ status: 200, body: { id: queued.id, status: 'cancelled' } });
+    await native.requests[0]?.closed;
+    expect(await get(queued.id)).toMatchObject({ status: 'cancelled' });
+    expect(await cancel(queued.id)).toEqual(cancelled);
+    const next = await call(gateway, 'POST', '/v1/responses', {
+      model: 'demo',
+      previous_response_id: queued.id,
+      input: 'x',
+    });
+    expect(next.body.error).toMatchObject({ code: 'previous_response_not_found' });
+  });
+
+  test('too late changes nothing', async () => {
+    const queued = await turn(gateway, { model: 'demo', input: 'Hello', background: true });
+    await becomes(queued.id, 'completed');
+    expect(await cancel(queued.id)).toMatchObject({ status: 200, body: { status: 'completed' } });
+  });
+
+  test('is for background responses of the same key', async () => {
+    const { id } = await turn(gateway, { model: 'demo', input: 'Hello' });
+    expect((await cancel(id)).status).toBe(400);
+    const queued = await turn(gateway, { model: 'slow', input: 'a b c d e', background: true });
+    const { value } = await gateway.apiKeys.create({ name: 'stranger' });
+    const foreign = await call(
+      { url: gateway.url, key: value },
+      'POST',
+      `/v1/responses/${String(queued.id)}/cancel`,
+    );
+    expect(foreign.status).toBe(404);
+    await becomes(queued.id, 'completed');
+  });
+});
+
+describe('a stream in the background', () => {
+  const open = (body: Json, signal?: AbortSignal): Promise<Response> =>
+    fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ ...body, stream: true, background: true }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+
+  test.each(['demo', 'native-1'])(
+    'shows everything live, and what is kept is what was seen (%s)',
+    async (model) => {
+      const frames = framesOf(await (await open({ model, input: 'Hello' })).text());
+      const last = frames.at(-1);
+      expect(last).toMatchObject({ type: 'response.completed' });
+      expect(frames.map(({ sequence_number }) => sequence_number)).toEqual(frames.map((_, index) => index));
+      const seen = responseIn(last);
+      expect(responseIn(frames[0])).toMatchObject({ id: seen.id, created_at: seen.created_at });
+      expect(textOf(seen)).toMatch(/^(You said: Hello|native 1)$/);
+      await becomes(seen.id, 'completed');
+      expect(await get(seen.id)).toEqual(seen);
+    },
+  );
+
+  test('goes on when its client leaves', async () => {
+    const leaving = new AbortController();
+    const response = await open({ model: 'slow', input: 'a b c d e f g h' }, leaving.signal);
+    const reader = response.body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    const [created] = framesOf(Buffer.from(value ?? []).toString());
+    leaving.abort();
+    const { id } = responseIn(created);
+    await becomes(id, 'completed');
+    expect(textOf(await get(id))).toBe('You said: a b c d e f g h');
+  });
+
+  test(
+    'is not held up by a client that reads nothing, which is told where to look',
+    { timeout: 30_000 },
+    async () => {
+      const response = await open({ model: 'demo', input: '!chunks=60000' });
+      const reader = response.body?.getReader();
+      const { value } = (await reader?.read()) ?? {};
+      const { id } = responseIn(framesOf(Buffer.from(value ?? []).toString())[0]);
+      await expect.poll(async () => (await get(id)).status, { timeout: 20_000 }).toBe('completed');
+      let rest = '';
+      for (;;) {
+        const { done, value: chunk } = (await reader?.read()) ?? { done: true };
+        if (done) break;
+        rest = (rest + Buffer.from(chunk ?? []).toString()).slice(-100_000);
+      }
+      expect(rest).toContain(`read too slowly: fetch ${String(id)}`);
+      expect(textOf(await get(id))).toMatch(/ 60000$/);
+    },
+  );
+
+  test('tells its id at once, and ends with an error when it is cancelled', async () => {
+    const response = await open({ model: 'native-1', input: 'hold' });
+    const reader = response.body?.getReader();
+    const { value } = (await reader?.read()) ?? {};
+    const [created] = framesOf(Buffer.from(value ?? []).toString());
+    expect(created).toMatchObject({ type: 'response.created', response: { background: true } });
+    const { id } = responseIn(created);
+    await expect.poll(() => native.requests.length).toBe(1);
+    await cancel(id);
+    const { value: end } = (await reader?.read()) ?? {};
+    expect(Buffer.from(end ?? []).toString()).toContain('The response was cancelled.');
+    await native.requests[0]?.closed;
+    expect(await get(id)).toMatchObject({ status: 'cancelled' });
+  });
+});
+
+test('more at once than the operator allows are refused, and there is room again afterwards', async () => {
+  const held = await Promise.all(
+    Array.from({ length: 20 }, () => turn(gateway, { model: 'native-1', input: 'hold', background: true })),
+  );
+  const refused = await call(gateway, 'POST', '/v1/responses', {
+    model: 'demo',
+    input: 'x',
+    background: true,
+  });
+  expect(refused.status).toBe(503);
+  await Promise.all(held.map(({ id }) => cancel(id)));
+  const queued = await turn(gateway, { model: 'demo', input: 'x', background: true });
+  await becomes(queued.id, 'completed');
+});
+
+test('a gateway that stops keeps what it was making as failed', async () => {
+  const upstream = await startNative({}, () => true);
+  const database = temporaryDatabase();
+  const door = await startGateway({ database, timeouts: { drain: 100 }, channels: [upstream.channel] });
+  const queued = await turn(door, { model: 'native-1', input: 'x', background: true });
+  await expect.poll(() => upstream.requests.length).toBe(1);
+  await door.close();
+  await upstream.close();
+  const stores = openStores(database);
+  try {
+    const find = stores.database.connection.prepare('SELECT status, response FROM responses WHERE id = ?');
+    const { status, response } = find.get(String(queued.id)) ?? {};
+    expect(status).toBe('failed');
+    expect(String(response)).toContain('The gateway was stopped');
+  } finally {
+    await stores.close();
+  }
+});
