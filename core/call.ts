@@ -307,13 +307,20 @@ class CallView implements Call {
     if (this.#request === undefined) {
       const { settings, system, messages } = this.edits;
       const decoded = this.#decoded();
-      this.#request = {
-        ...decoded,
-        model: this.model,
-        settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
-        system: system ?? decoded.system,
-        messages: messages ?? decoded.messages,
-      };
+      const edited =
+        settings !== undefined ||
+        system !== undefined ||
+        messages !== undefined ||
+        decoded.model !== this.model;
+      this.#request = !edited
+        ? decoded
+        : {
+            ...decoded,
+            model: this.model,
+            settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
+            system: system ?? decoded.system,
+            messages: messages ?? decoded.messages,
+          };
     }
     return this.#request;
   }

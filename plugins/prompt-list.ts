@@ -25,8 +25,8 @@ export default definePlugin({
     most: z.int().min(1).default(20),
   }),
   setup({ most }) {
-    return async function promptList(call, next) {
-      if (call.operation !== 'chat' || call.codec.format !== format || isNative(call)) return next(call);
+    return function promptList(call, next) {
+      if (call.codec.format !== format || call.operation !== 'chat' || isNative(call)) return next(call);
       const prompts = textsOf(call.body.prompt);
       if (prompts === undefined) return next(call);
       if (prompts.length > most)

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, type Block, type JsonValue, type Message } from '#sluice';
+import { caller, definePlugin, type Block, type Call, type JsonValue, type Message } from '#sluice';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
 import { proofsOf } from './reasoning-vault/turn.ts';
@@ -26,14 +26,21 @@ export default definePlugin({
     // Nothing is written here.
     const memory = new Memory(stores, { ttl: 0, copies, failed });
 
-    return async function reasoningAffinity(call, next) {
+    /** The channel that this conversation should go back to; undefined when any will do. */
+    const home = async (call: Call): Promise<string | undefined> => {
+      const { messages } = call.request;
+      return (
+        (await channelOfProofs(messages, memory)) ??
+        (await channelOfTurns(messages, memory, call.get(caller)?.id ?? ''))
+      );
+    };
+
+    return function reasoningAffinity(call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined || catalog.targets(call.model).length < 2) return next(call);
-      const { messages } = call.request;
-      const channel =
-        (await channelOfProofs(messages, memory)) ??
-        (await channelOfTurns(messages, memory, call.get(caller)?.id ?? ''));
-      return next(channel === undefined ? call : call.with({ affinity: { channel } }));
+      return home(call).then((channel) =>
+        next(channel === undefined ? call : call.with({ affinity: { channel } })),
+      );
     };
   },
 });

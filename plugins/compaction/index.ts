@@ -25,10 +25,11 @@ export default definePlugin({
   options,
   async setup({ threshold, share }, { stores, format: formatNamed }) {
     const sealer = await openSealer(stores);
-    return async function compaction(call, next) {
+    return function compaction(call, next) {
+      if (call.codec.format !== format) return next(call);
       const { target } = call;
       const codec = formatNamed(format)?.codecs.chat;
-      if (target === undefined || codec === undefined || call.codec.format !== format) return next(call);
+      if (target === undefined || codec === undefined) return next(call);
       const written = itemsOf(call.body);
       const items = opened(written, {
         sealer,

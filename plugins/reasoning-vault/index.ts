@@ -1,4 +1,4 @@
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { z } from 'zod';
 import {
   caller,
@@ -7,7 +7,9 @@ import {
   startWithEvents,
   type Call,
   type Catalog,
+  type ChatRequest,
   type GatewayEvent,
+  type Next,
   type Target,
 } from '#sluice';
 import { Listener, type Heard } from './listener.ts';
@@ -60,10 +62,13 @@ export default definePlugin({
     const memory = new Memory(stores, { ttl, copies, failed });
     const contested = contestedFormats(catalog);
 
-    return async function reasoningVault(call, next) {
-      const { target } = call;
-      const format = target === undefined ? undefined : formatSpoken(call, target);
-      if (target === undefined || format === undefined) return next(call);
+    /** An attempt whose conversation or reply may hold reasoning that a client forgets, or that another provider made. */
+    const guarded = async (
+      call: Call,
+      next: Next,
+      target: Target,
+      format: string,
+    ): Promise<Observable<GatewayEvent>> => {
       const owner = call.get(caller)?.id ?? '';
       const from = call.codec.format;
       const proofs = contested.has(format);
@@ -71,7 +76,6 @@ export default definePlugin({
         listening({ call, target, format, owner, proofs }, memory, turnLimit);
       // What stands for a whole history is encrypted by one account, as reasoning is.
       if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
-      if (call.operation !== 'chat') return next(call);
 
       const { messages } = call.request;
       const known = proofs
@@ -86,6 +90,16 @@ export default definePlugin({
       const losses = recalled.losses.map((loss): GatewayEvent => ({ type: 'loss', loss }));
       return losses.length === 0 ? heard : startWithEvents(losses, heard);
     };
+
+    return function reasoningVault(call, next) {
+      const { target, operation } = call;
+      if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
+      const format = formatSpoken(call, target);
+      if (format === undefined) return next(call);
+      // Most calls have no tools: nothing of them can be forgotten that matters.
+      if (operation === 'chat' && !contested.has(format) && !usesTools(call.request)) return next(call);
+      return guarded(call, next, target, format);
+    };
   },
 });
 
@@ -97,6 +111,15 @@ function contestedFormats({ channels }: Catalog): ReadonlySet<string> {
   const spoken = channels.flatMap(({ speaks }) => speaks.chat ?? []);
   const several = spoken.filter((format, index) => spoken.indexOf(format) < index);
   return new Set(several.filter((format) => format !== 'chat-completions'));
+}
+
+function usesTools({ tools, messages }: ChatRequest): boolean {
+  return (
+    tools.length > 0 ||
+    messages.some(
+      ({ role, content }) => role === 'assistant' && content.some(({ type }) => type === 'tool-call'),
+    )
+  );
 }
 
 /** True where a client may not send back what the provider needs: formats that pass through have a field for it, which clients of one do not know. */

@@ -11,6 +11,7 @@ import {
   type Call,
   type GatewayEvent,
   type JsonObject,
+  type Next,
 } from '#sluice';
 import { BackgroundRuns } from './background.ts';
 import { addEndpoints } from './endpoints.ts';
@@ -55,9 +56,7 @@ export default definePlugin({
     tools.onClose(() => runs.close());
     addEndpoints(tools, store, {}, { cancel: (owner, id) => runs.cancel(owner, id) });
 
-    return async function storedResponses(call, rest) {
-      if (call.codec.format !== 'responses' || !referring.has(call.operation)) return rest(call);
-      const next = chosen.emulate ? rest : nativeOnly(catalog, rest);
+    const answered = async (call: Call, next: Next): Promise<Observable<GatewayEvent>> => {
       const resolved = await resolve(call, store, chosen.maxTurns);
       if (resolved.expanded !== undefined) checkExpanded(call, resolved);
       if (call.operation !== 'chat') return forward(call, { ...resolved, channel: undefined }, catalog, next);
@@ -68,6 +67,11 @@ export default definePlugin({
         call.body.generate === false ? prepared(call) : await forward(call, resolved, catalog, next);
       const kept = placeOf(call) !== 'nowhere' || resolved.conversation !== undefined;
       return kept ? reply.pipe(holdBack(call, new TurnKeeper(call, resolved, keeping))) : reply;
+    };
+
+    return function storedResponses(call, next) {
+      if (call.codec.format !== 'responses' || !referring.has(call.operation)) return next(call);
+      return answered(call, chosen.emulate ? next : nativeOnly(catalog, next));
     };
   },
 });
