@@ -150,21 +150,21 @@ function nameOfEarlier({ conversation }: Resolved): string {
   return conversation === undefined ? 'previous_response_id' : 'conversation';
 }
 
-/** The rest of the pipeline for models that speak this format themselves; 503 with the way out for all others. */
-export function nativeOnly(catalog: Catalog, next: Next): Next {
+/** The rest of the pipeline for the targets that are able to serve this format; 503 with the way out where there is none. */
+export function only(able: (target: Target) => boolean, catalog: Catalog, next: Next): Next {
   return async (call) => {
     const targets = catalog.targets(call.model);
-    const natives = targets.filter(isNative);
-    if (targets.length > 0 && natives.length === 0) {
+    const chosen = targets.filter(able);
+    if (targets.length > 0 && chosen.length === 0) {
       throw new GatewayError(
         'endpoint_not_supported',
         `The channel for the model "${call.model}" does not support ${call.wire.path}: use /v1/chat/completions.`,
         { param: 'model' },
       );
     }
-    if (natives.length === targets.length || call.edits.affinity?.only === true) return next(call);
+    if (chosen.length === targets.length || call.edits.affinity?.only === true) return next(call);
     let failure: unknown;
-    for (const { channel } of natives) {
+    for (const { channel } of chosen) {
       try {
         return await next(call.with({ affinity: { channel: channel.id, only: true } }));
       } catch (error) {

@@ -12,10 +12,11 @@ import {
   type GatewayEvent,
   type JsonObject,
   type Next,
+  type Target,
 } from '#sluice';
 import { BackgroundRuns } from './background.ts';
 import { addEndpoints } from './endpoints.ts';
-import { forward, inClientsPlaces, nativeOnly } from './forward.ts';
+import { forward, inClientsPlaces, isNative, only } from './forward.ts';
 import { placeOf, TurnKeeper, type Keeping } from './keep.ts';
 import { begunResponse } from './record.ts';
 import { resolve, type Resolved } from './resolve.ts';
@@ -27,8 +28,11 @@ const options = z.strictObject({
   retention: z.number().positive().max(3650).default(30),
   /** The most earlier turns that a request may bring along by the id of the last. */
   maxTurns: z.int().min(1).max(1000).default(1000),
-  /** Serve the Responses API over channels that speak other formats. Off: a model without a native channel is answered 503. */
-  emulate: z.boolean().default(true),
+  /**
+   * Serve the Responses API over channels that speak other formats: over all of them, none, or those with these ids. A model that has only
+   * other channels is answered 503.
+   */
+  emulate: z.union([z.boolean(), z.array(z.string().min(1))]).default(true),
   /** The most background responses that run at once in this process. */
   backgroundRuns: z.int().min(0).default(1000),
 });
@@ -69,9 +73,13 @@ export default definePlugin({
       return kept ? reply.pipe(holdBack(call, new TurnKeeper(call, resolved, keeping))) : reply;
     };
 
+    const { emulate } = chosen;
+    const able = (target: Target): boolean =>
+      isNative(target) || (Array.isArray(emulate) && emulate.includes(target.channel.id));
+
     return function storedResponses(call, next) {
       if (call.codec.format !== 'responses' || !referring.has(call.operation)) return next(call);
-      return answered(call, chosen.emulate ? next : nativeOnly(catalog, next));
+      return answered(call, chosen.emulate === true ? next : only(able, catalog, next));
     };
   },
 });

@@ -40,7 +40,7 @@ describe('the README is true', () => {
       const [, url = ''] = await gateway.wrote(/listens on (\S+)/);
       const [KEY] = await gateway.wrote(/sk-\w+/);
       const curls = commandsWith('curl ');
-      expect(curls).toHaveLength(6);
+      expect(curls).toHaveLength(8);
       for (const command of curls) {
         const answer = await run(command.replace('http://localhost:8080', url), { KEY });
         expect({ command, answer: answer.replaceAll(/\s+/g, ' ') }).toMatchObject({

@@ -134,6 +134,21 @@ describe('an operator', () => {
     await broken.close();
   });
 
+  test('may be emulated on some channels alone, by their ids', async () => {
+    const speaks = (id: string) => demo({ id, speaks: ['chat-completions'], models: { [id]: 'demo' } });
+    const gateway = await startGateway({
+      plugins: [storedResponses({ emulate: ['allowed'] })],
+      channels: [speaks('allowed'), speaks('other')],
+    });
+    try {
+      const ask = (model: string) => call(gateway, 'POST', '/v1/responses', { model, input: 'Hello' });
+      expect((await ask('allowed')).status).toBe(200);
+      expect((await ask('other')).status).toBe(503);
+    } finally {
+      await gateway.close();
+    }
+  });
+
   test('may want no emulation: models without a native channel are refused with the way out', async () => {
     const gateway = await startGateway({
       plugins: [storedResponses({ emulate: false })],
