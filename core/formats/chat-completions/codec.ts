@@ -1,3 +1,4 @@
+import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, peek } from './decode-request.ts';
 import { ChatStreamDecoder } from './decode-stream.ts';
@@ -5,7 +6,7 @@ import { chatPath, encodeRequest, headersFor } from './encode-request.ts';
 import { ChatStreamEncoder } from './encode-stream.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
-import { askUsage, isUsageOnly, usageTap } from './usage.ts';
+import { usageTap } from './usage.ts';
 import { checkSampling, validate } from './validate.ts';
 import { ChatWholeEncoder, decodeWhole } from './whole.ts';
 import { formatName } from './wire.ts';

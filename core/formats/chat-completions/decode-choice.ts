@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
+import { readLogprobs } from '../_shared/logprobs.ts';
 import { endOf } from '../_shared/blocks.ts';
 import { given } from '../_shared/check.ts';
 import { parseDataUrl } from '../_shared/data-url.ts';
@@ -10,7 +11,6 @@ import type { MutableObject } from '../_shared/settings.ts';
 import { writeCitation } from './citations.ts';
 import { ToolCalls } from './decode-tool-calls.ts';
 import { InlineThinking, type Run } from './inline-thinking.ts';
-import { readLogprobs } from './logprobs.ts';
 import { detailEntries, readDetail, type Detail } from './reasoning-details.ts';
 import { formatName, readFinish, sameJson } from './wire.ts';
 

@@ -1,11 +1,12 @@
 import type { ChatRequest, ChatSettings } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
+import { toolNamesFor, wrappedTools } from '../_shared/client-tools.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
 import { writeMessages } from './encode-messages.ts';
 import type { Scope } from './encode-parts.ts';
-import { toolNamesFor, wrappedTools, writeTools } from './encode-tools.ts';
+import { writeTools } from './encode-tools.ts';
 import { own, putBack } from './extra.ts';
 import { spelledReasoning, writeReasoning } from './reasoning.ts';
 import { writeResponseFormat } from './response-format.ts';

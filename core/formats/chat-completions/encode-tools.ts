@@ -1,41 +1,13 @@
 import { GatewayError } from '../../errors.ts';
 import type { ChatRequest, Tool } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
+import { freeTextSchema } from '../_shared/client-tools.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { ToolNames } from '../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../format.ts';
 import { readChoice, writeChoice } from './decode-tools.ts';
 import { loseField, type Scope } from './encode-parts.ts';
 import { own, putBack } from './extra.ts';
 import { formatName, sameJson } from './wire.ts';
-
-/** What a tool that takes free text becomes where the provider has functions only. */
-const inputSchema: JsonObject = {
-  type: 'object',
-  properties: { input: { type: 'string' } },
-  required: ['input'],
-};
-
-/** Names that this format allows; only built where a name may have to change. */
-export function toolNamesFor(
-  request: ChatRequest,
-  target: EncodeTarget,
-  foreign: boolean,
-): ToolNames | undefined {
-  const limit = target.traits.toolNameLimit;
-  if (limit === undefined && !foreign) return undefined;
-  const names = new ToolNames(limit ?? 64);
-  for (const tool of request.tools)
-    if (tool.type === 'function' || tool.type === 'custom') names.there(tool.name);
-  return names;
-}
-
-/** Names of the free-text tools that must go as functions: the channel says so by naming `customTools` among what its model refuses. */
-export function wrappedTools(request: ChatRequest, target: EncodeTarget): ReadonlySet<string> {
-  if (target.traits.refuses?.includes('customTools') !== true) return new Set();
-  return new Set(request.tools.filter((tool) => tool.type === 'custom').map((tool) => tool.name));
-}
 
 /** Writes `tools`, `web_search_options` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
@@ -86,7 +58,7 @@ function writeWrapped(
   scope: Scope,
 ): JsonObject {
   if (tool.format !== undefined) loseField(tool, 'format', scope);
-  const inner: MutableObject = { name, parameters: inputSchema };
+  const inner: MutableObject = { name, parameters: freeTextSchema };
   if (tool.description !== undefined) inner.description = tool.description;
   return { type: 'function', function: inner };
 }

@@ -1,5 +1,6 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import { noUsage, tokenCount } from '../_shared/usage.ts';
 import type { UsageTap } from '../format.ts';
 import { formatName } from './wire.ts';
 
@@ -14,31 +15,25 @@ export function readUsage(raw: JsonObject): Usage {
   const prompt = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {};
   const completion = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {};
   const cacheRead =
-    count(prompt.cached_tokens) ||
-    count(raw.prompt_cache_hit_tokens) ||
-    count(raw.cached_tokens) ||
-    count(raw.cache_read_input_tokens);
-  const cacheWrite = count(prompt.cache_write_tokens) || count(raw.cache_creation_input_tokens);
-  const reasoning = count(completion.reasoning_tokens) || count(raw.reasoning_tokens);
-  let input = count(raw.prompt_tokens);
-  let output = count(raw.completion_tokens);
+    tokenCount(prompt.cached_tokens) ||
+    tokenCount(raw.prompt_cache_hit_tokens) ||
+    tokenCount(raw.cached_tokens) ||
+    tokenCount(raw.cache_read_input_tokens);
+  const cacheWrite = tokenCount(prompt.cache_write_tokens) || tokenCount(raw.cache_creation_input_tokens);
+  const reasoning = tokenCount(completion.reasoning_tokens) || tokenCount(raw.reasoning_tokens);
+  let input = tokenCount(raw.prompt_tokens);
+  let output = tokenCount(raw.completion_tokens);
   // The total is trusted: what it holds beyond the sum was left out of one of the two.
-  const beyond = count(raw.total_tokens) - input - output;
+  const beyond = tokenCount(raw.total_tokens) - input - output;
   if (beyond > 0 && beyond === cacheRead && beyond !== reasoning) input += beyond;
   else if (beyond > 0) output += beyond;
   return { input, output, cacheRead, cacheWrite, reasoning, format: formatName, raw };
 }
 
-/** Some providers write numbers as text; anything else counts as none. */
-function count(value: JsonValue | undefined): number {
-  const number = typeof value === 'string' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
-}
-
 /** The usage object for a client: the provider's own where it spoke this format, else computed, with both detail objects. */
 export function writeUsage(usage: Usage | undefined): JsonObject {
   if (usage?.format === formatName && usage.raw !== undefined) return usage.raw;
-  const { input, output, cacheRead, cacheWrite, reasoning } = usage ?? none;
+  const { input, output, cacheRead, cacheWrite, reasoning } = usage ?? noUsage;
   return {
     prompt_tokens: input,
     completion_tokens: output,
@@ -51,8 +46,6 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-const none: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
-
 /** Reads usage from the frames of a pass-through. Every figure of this format is cumulative, so nothing has to be remembered. */
 export function usageTap(): UsageTap {
   return {
@@ -62,22 +55,4 @@ export function usageTap(): UsageTap {
       return raw === undefined ? undefined : readUsage(raw);
     },
   };
-}
-
-/** True for a chunk that carries usage and nothing else. */
-export function isUsageOnly(data: string): boolean {
-  if (!data.includes('"usage"')) return false;
-  const body = parseObject(data);
-  return (
-    body !== undefined && isObject(body.usage) && Array.isArray(body.choices) && body.choices.length === 0
-  );
-}
-
-/** A streamed request that asks for usage; the same object where nothing is to be added. */
-export function askUsage(body: JsonObject): JsonObject {
-  if (body.stream !== true) return body;
-  const options = isObject(body.stream_options) ? body.stream_options : {};
-  return options.include_usage === true
-    ? body
-    : { ...body, stream_options: { ...options, include_usage: true } };
 }

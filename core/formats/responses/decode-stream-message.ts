@@ -1,9 +1,9 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { readLogprobs } from '../_shared/logprobs.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { readAnnotation } from './citations.ts';
 import { frameExtra, opaqueFrame, type ItemDecoder } from './decode-stream-items.ts';
-import { readLogprobs } from './logprobs.ts';
 import { objectsOf, textOf, unknown, withExtra, without } from './reply-fields.ts';
 
 interface Part {
@@ -114,7 +114,8 @@ export class MessageDecoder implements ItemDecoder {
   }
 
   #say(part: Part, text: string, frame: JsonObject, out: GatewayEvent[]): void {
-    const logprobs = readLogprobs(frame.logprobs);
+    const read = readLogprobs(frame.logprobs);
+    const logprobs = read.length === 0 ? undefined : read;
     const extra = frameExtra(frame);
     if (text === '' && logprobs === undefined && extra.extra === undefined) return;
     part.length += text.length;

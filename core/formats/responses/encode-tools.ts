@@ -1,41 +1,14 @@
 import { GatewayError } from '../../errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { freeTextSchema } from '../_shared/client-tools.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { ToolNames } from '../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../format.ts';
 import { loseField, type Scope } from './encode-parts.ts';
 import { own, putBack } from './extra.ts';
 import { formatName } from './wire.ts';
 
-/** What a tool that takes free text becomes where the provider has functions only. */
-const inputSchema: JsonObject = {
-  type: 'object',
-  properties: { input: { type: 'string' } },
-  required: ['input'],
-};
 const noArguments: JsonObject = { type: 'object', properties: {} };
-
-/** Names that this format allows; only built where a name may have to change. */
-export function toolNamesFor(
-  request: ChatRequest,
-  target: EncodeTarget,
-  foreign: boolean,
-): ToolNames | undefined {
-  const limit = target.traits.toolNameLimit;
-  if (limit === undefined && !foreign) return undefined;
-  const names = new ToolNames(limit ?? 64);
-  for (const tool of request.tools)
-    if (tool.type === 'function' || tool.type === 'custom') names.there(tool.name);
-  return names;
-}
-
-/** Names of the free-text tools that must go as functions: the channel says so by naming `customTools` among what its model refuses. */
-export function wrappedTools(request: ChatRequest, target: EncodeTarget): ReadonlySet<string> {
-  if (target.traits.refuses?.includes('customTools') !== true) return new Set();
-  return new Set(request.tools.filter((tool) => tool.type === 'custom').map((tool) => tool.name));
-}
 
 /** True when tools go as the client of this format wrote them: in their namespaces, and in the items that hold some. */
 export function toolsAsWritten({ foreign, names, wrapped }: Scope): boolean {
@@ -116,7 +89,7 @@ function writeWrapped(
   if (tool.format !== undefined) loseField(tool, 'format', scope);
   const wire: MutableObject = { type: 'function', name };
   if (tool.description !== undefined) wire.description = tool.description;
-  return { ...wire, parameters: inputSchema, strict: false };
+  return { ...wire, parameters: freeTextSchema, strict: false };
 }
 
 function withOwn(wire: MutableObject, tool: Tool): JsonObject {

@@ -1,26 +1,5 @@
 import type { Logprob } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-
-/** The tokens of a `logprobs` list; undefined when it holds none. */
-export function readLogprobs(list: JsonValue | undefined): readonly Logprob[] | undefined {
-  const tokens = tokensOf(list);
-  return tokens.length === 0 ? undefined : tokens;
-}
-
-function tokensOf(list: JsonValue | undefined): Logprob[] {
-  if (!Array.isArray(list)) return [];
-  const tokens: Logprob[] = [];
-  for (const item of list as readonly JsonValue[]) {
-    if (!isObject(item) || typeof item.token !== 'string' || typeof item.logprob !== 'number') continue;
-    tokens.push({
-      token: item.token,
-      logprob: item.logprob,
-      ...(item.bytes === undefined ? {} : { bytes: item.bytes }),
-      ...(Array.isArray(item.top_logprobs) ? { top: tokensOf(item.top_logprobs as JsonValue) } : {}),
-    });
-  }
-  return tokens;
-}
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 
 /** Tokens as a delta says them: `bytes` is not told there unless the provider did. */
 export function writeDeltaLogprobs(tokens: readonly Logprob[] | undefined): readonly JsonObject[] {

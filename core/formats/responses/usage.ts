@@ -1,5 +1,6 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import { noUsage, tokenCount } from '../_shared/usage.ts';
 import type { UsageTap } from '../format.ts';
 import { formatName } from './wire.ts';
 
@@ -8,26 +9,20 @@ export function readUsage(raw: JsonObject): Usage {
   const input = isObject(raw.input_tokens_details) ? raw.input_tokens_details : {};
   const output = isObject(raw.output_tokens_details) ? raw.output_tokens_details : {};
   return {
-    input: count(raw.input_tokens),
-    output: count(raw.output_tokens),
-    cacheRead: count(input.cached_tokens),
-    cacheWrite: count(input.cache_write_tokens),
-    reasoning: count(output.reasoning_tokens),
+    input: tokenCount(raw.input_tokens),
+    output: tokenCount(raw.output_tokens),
+    cacheRead: tokenCount(input.cached_tokens),
+    cacheWrite: tokenCount(input.cache_write_tokens),
+    reasoning: tokenCount(output.reasoning_tokens),
     format: formatName,
     raw,
   };
 }
 
-/** Some providers write numbers as text; anything else counts as none. */
-function count(value: JsonValue | undefined): number {
-  const number = typeof value === 'string' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
-}
-
 /** The usage object for a client, with both detail objects: typed clients read them without asking. */
 export function writeUsage(usage: Usage | undefined): JsonObject {
   if (usage?.format === formatName && usage.raw !== undefined) return usage.raw;
-  const { input, output, cacheRead, cacheWrite, reasoning } = usage ?? none;
+  const { input, output, cacheRead, cacheWrite, reasoning } = usage ?? noUsage;
   return {
     input_tokens: input,
     input_tokens_details: { cached_tokens: cacheRead, cache_write_tokens: cacheWrite },
@@ -36,8 +31,6 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
     total_tokens: input + output,
   };
 }
-
-const none: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
 /** Reads usage from the frames and whole bodies of a pass-through: it stands once, in the last snapshot. */
 export function usageTap(): UsageTap {

@@ -1,3 +1,4 @@
+import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, peek, validate } from './decode-request.ts';
 import { TextStreamDecoder } from './decode-stream.ts';
@@ -6,7 +7,7 @@ import { TextStreamEncoder } from './encode-stream.ts';
 import { onlyNative } from './native.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
-import { askUsage, isUsageOnly, usageTap } from './usage.ts';
+import { usageTap } from './usage.ts';
 import { decodeWhole, TextWholeEncoder } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
 

@@ -1,0 +1,29 @@
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+
+/** A number of tokens. Some providers write it as text; anything else counts as none. */
+export function tokenCount(value: JsonValue | undefined): number {
+  const number = typeof value === 'string' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
+}
+
+/** What is said of a reply whose usage is unknown. */
+export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
+
+/** True for a chunk of a completion that carries usage and nothing else. */
+export function isUsageOnly(data: string): boolean {
+  if (!data.includes('"usage"')) return false;
+  const body = parseObject(data);
+  return (
+    body !== undefined && isObject(body.usage) && Array.isArray(body.choices) && body.choices.length === 0
+  );
+}
+
+/** A streamed request for a completion that asks for usage; the same object where nothing is to be added. */
+export function askUsage(body: JsonObject): JsonObject {
+  if (body.stream !== true) return body;
+  const options = isObject(body.stream_options) ? body.stream_options : {};
+  return options.include_usage === true
+    ? body
+    : { ...body, stream_options: { ...options, include_usage: true } };
+}
