@@ -100,18 +100,49 @@ export function createLog(level: string, destination: Destination = standardOutp
 
 function withPlain(logger: Logger, output: DestinationStream): Log {
   // Bound to the logger when they are first needed: pino keeps them as text.
-  let bindings: object | undefined;
+  let bindings: string | undefined;
   const child = logger.child.bind(logger);
   return Object.assign(logger, {
     child: (more: Record<string, unknown>) => withPlain(child(more), output),
     plain(level: 'debug' | 'info', fields: object, sentence: string) {
       if (!logger.isLevelEnabled(level)) return;
-      bindings ??= logger.bindings();
-      const time = new Date().toISOString();
-      const clean = withoutSecrets(fields as Record<string, unknown>);
-      output.write(`${JSON.stringify({ level, time, ...bindings, ...clean, msg: sentence })}\n`);
+      bindings ??= members(logger.bindings());
+      const own = members(withoutSecrets(fields as Record<string, unknown>));
+      output.write(`{"level":"${level}","time":"${timeNow()}"${bindings}${own},"msg":${quoted(sentence)}}\n`);
     },
   });
+}
+
+/** The members of an object as they stand in JSON behind others. */
+function members(object: object): string {
+  const json = JSON.stringify(object);
+  return json === '{}' ? '' : `,${json.slice(1, -1)}`;
+}
+
+let second = '';
+let secondBegan = 0;
+
+/** The time as ISO text: its whole seconds are written once, and only the milliseconds for each line. */
+function timeNow(): string {
+  const now = Date.now();
+  const past = now - secondBegan;
+  if (past >= 1000 || past < 0) {
+    secondBegan = now - (now % 1000);
+    second = new Date(secondBegan).toISOString().slice(0, 20);
+  }
+  return `${second}${String(now - secondBegan).padStart(3, '0')}Z`;
+}
+
+const sentences = new Map<string, string>();
+
+/** A sentence as JSON: there are few, and they repeat. */
+function quoted(sentence: string): string {
+  let text = sentences.get(sentence);
+  if (text === undefined) {
+    text = JSON.stringify(sentence);
+    if (sentences.size < 100) sentences.set(sentence, text);
+  }
+  return text;
 }
 
 /** Most characters gathered before they are written, and the longest that they wait, in milliseconds. */
