@@ -1,5 +1,13 @@
 # Sluice in a container: docker build -t sluice . && docker run -p 8080:8080 -v sluice-data:/data sluice
-# The first start prints the first API key. SLUICE_BOOTSTRAP_KEY sets it; OPENAI_API_KEY and the like switch channels on.
+# The first start prints the first API key and the password of the dashboard. SLUICE_BOOTSTRAP_KEY and SLUICE_ADMIN_PASSWORD
+# set them; OPENAI_API_KEY and the like switch channels on.
+FROM node:24-slim AS page
+
+WORKDIR /app
+COPY package.json package-lock.json ./
+COPY plugins plugins
+RUN npm ci --include=dev --no-audit --no-fund
+
 FROM node:24-slim
 
 WORKDIR /app
@@ -8,12 +16,13 @@ ENV NODE_ENV=production \
     SLUICE_DATA=/data
 
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --no-audit --no-fund && npm cache clean --force
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund && npm cache clean --force
 
 COPY core core
 COPY plugins plugins
 COPY channels channels
 COPY gateway.config.ts ./
+COPY --from=page /app/plugins/dashboard/dist plugins/dashboard/dist
 
 RUN mkdir /data && chown node:node /data
 USER node

@@ -2,8 +2,10 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
+import { isAddressRange } from './addresses.ts';
 import type { ChannelEntry, PluginEntry } from './define.ts';
 import { logLevels } from './log.ts';
+import { pricesSchema } from './prices.ts';
 
 type Falsy = false | null | undefined | '' | 0;
 
@@ -15,10 +17,13 @@ export const settingsSchema = z.strictObject({
       host: z.string().min(1).default('127.0.0.1').describe('0.0.0.0 listens on every address'),
     })
     .prefault({}),
-  /** `sqlite:PATH`, or `sqlite::memory:`. Default: `sluice.db` in the data folder. */
+  /** `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. */
   database: z
     .string()
-    .regex(/^sqlite:./i, 'must be "sqlite:" and the path of a file, or "sqlite::memory:"')
+    .regex(
+      /^(sqlite:|postgres(ql)?:\/\/)./i,
+      'must be "sqlite:" and the path of a file, "sqlite::memory:", or a postgres:// URL',
+    )
     .optional(),
   /** Folder for the database and what else must survive a restart. */
   data: z.string().min(1).default('./data'),
@@ -63,6 +68,28 @@ export const settingsSchema = z.strictObject({
       drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
     })
     .prefault({}),
+  /** State that many gateways share and may lose: rate windows, slots. `memory:` or `redis://…`. */
+  shared: z
+    .strictObject({
+      url: z
+        .string()
+        .regex(/^(memory:|rediss?:\/\/.)/i, 'must be "memory:" or a redis:// URL')
+        .refine(URL.canParse, 'is not a URL: passwords are written with % codes')
+        .default('memory:'),
+      whenDown: z
+        .enum(['refuse', 'local'])
+        .default('local')
+        .describe('calls with limits while it is gone: refused, or counted by each process for itself'),
+    })
+    .prefault({}),
+  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: z
+    .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))
+    .default([]),
+  /** Dollars per million tokens, and other dimensions, by model name or pattern. */
+  prices: pricesSchema,
+  /** The password of the dashboard and the admin API; without one a random one is made at the first start. */
+  adminPassword: z.string().min(12, 'must have at least 12 characters').optional(),
   /** `exclusive`: chat completions with both temperature and top_p away from 1 are refused. `forward`: they pass. */
   sampling: z.enum(['exclusive', 'forward']).default('exclusive'),
 });
@@ -206,6 +233,8 @@ export function sentences(
 const variables = {
   SLUICE_PORT: 'listen.port',
   SLUICE_HOST: 'listen.host',
+  SLUICE_SHARED: 'shared.url',
+  SLUICE_ADMIN_PASSWORD: 'adminPassword',
   SLUICE_LOG: 'log.level',
   SLUICE_DATABASE: 'database',
   SLUICE_DATA: 'data',

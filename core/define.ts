@@ -8,10 +8,15 @@ import type { ModelTraits } from './model/traits.ts';
 import type { Log } from './log.ts';
 import type { Notices } from './notices.ts';
 import type { Catalog } from './routing/catalog.ts';
+import type { DirectCalls } from './routing/direct-call.ts';
 import type { ApiKeys } from './state/api-keys.ts';
 import type { Stores } from './state/stores.ts';
 import type { HttpClient } from './http/upstream.ts';
-import type { GatewayConfig } from './config.ts';
+import type { GatewayConfig, Settings } from './config.ts';
+import type { Prices } from './prices.ts';
+import type { Bookkeeper, Ledger } from './state/ledger.ts';
+import type { Rates } from './state/rates.ts';
+import type { UsageLog } from './state/usage-log.ts';
 
 /* ---- Plugins ------------------------------------------------------------------------------------------------------ */
 
@@ -42,6 +47,15 @@ export interface PluginTools {
   readonly stores: Stores;
   readonly apiKeys: ApiKeys;
   readonly catalog: Catalog;
+  /** Calls of the gateway's own, to a channel of its choice. Works once the gateway has been built, not during `setup`. */
+  readonly directCalls: DirectCalls;
+  readonly prices: Prices;
+  readonly ledger: Ledger;
+  readonly bookkeeper: Bookkeeper;
+  readonly usageLog: UsageLog;
+  readonly rates: Rates;
+  /** The settings in force; secrets in them are for their owners alone. */
+  readonly settings: Settings;
   readonly notices: Notices;
   /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
   readonly route: (

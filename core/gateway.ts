@@ -25,9 +25,10 @@ import { Notices } from './notices.ts';
 import { compose, orderPlugins, type Running } from './pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
-import type { ApiKeys } from './state/api-keys.ts';
+import { createDirectCalls } from './routing/direct-call.ts';
+import { createPrices } from './prices.ts';
 import { matchesModel } from './state/api-keys.ts';
-import type { Stores } from './state/stores.ts';
+import type { Surroundings } from './surroundings.ts';
 
 /** A route that a plugin added. */
 export interface PluginRoute {
@@ -59,13 +60,6 @@ export interface Gateway {
   close(): Promise<void>;
 }
 
-/** What lives longer than one configuration. */
-export interface Surroundings {
-  readonly log: Log;
-  readonly stores: Stores;
-  readonly apiKeys: ApiKeys;
-}
-
 const home = fileURLToPath(new URL('..', import.meta.url));
 
 /** Builds a gateway. Throws ConfigError with every problem of plugins and channels at once. */
@@ -79,6 +73,9 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     closers.push(job);
   };
 
+  const prices = createPrices(settings.prices, (model) =>
+    log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
+  );
   const problems: string[] = [];
   const warnings: string[] = [];
   const formats = await loadFormats(problems);
@@ -140,6 +137,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   );
   problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
 
+  let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
   const endpoints: Endpoint[] = [];
   const running: Running[] = [];
@@ -152,10 +150,12 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     if (problems.length > 0) continue;
     try {
       const handler = await entry.spec.setup(parsed.data, {
+        ...surroundings,
         log: log.child({ plugin: name }),
-        stores: surroundings.stores,
-        apiKeys: surroundings.apiKeys,
         catalog,
+        directCalls: createDirectCalls(format, (call) => translation(call)),
+        prices,
+        settings,
         notices,
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         endpoint: (endpoint) => endpoints.push(endpoint),
@@ -199,11 +199,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     ...running.filter(({ stage }) => stage === 'admit'),
   ];
   const before = [...identifying, ...running.filter(({ stage }) => stage === 'shape')];
-  const attempts = createAttempts({
-    catalog,
-    notices,
-    translate: compose(translate, sendToChannel, checked),
-  });
+  translation = compose(translate, sendToChannel, checked);
+  const attempts = createAttempts({ catalog, notices, translate: translation });
   return {
     settings,
     formats,

@@ -1,5 +1,6 @@
 /** The public surface of Sluice: all that plugins, channels and configs import. Within the repository it is `#sluice`. */
 
+export { addressList, isAddressRange, plainAddress, type AddressList } from './addresses.ts';
 export { caller } from './caller.ts';
 export {
   callKey,
@@ -11,6 +12,7 @@ export {
   type Wire,
 } from './call.ts';
 export { connection, type Connection } from './connection.ts';
+export { detach, followDetached, type Detached, type Follower } from './detached.ts';
 export type { Channel, Upstream, UpstreamRequest } from './channel.ts';
 export { env, type GatewayConfig, type Settings } from './config.ts';
 export {
@@ -55,6 +57,7 @@ export type {
   Frame,
   Framing,
   Operation,
+  RateStanding,
   ReplyContext,
   RouteParams,
   StreamDecoder,
@@ -68,10 +71,12 @@ export { sealMarks } from './formats/_shared/proof.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
 export { Gate, type Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
+export { checkJsonType, parseJsonBody, readBytes } from './http/body.ts';
+export { createClientAddress } from './http/client-address.ts';
 export { JsonCutter, writeNdjson } from './http/json-frames.ts';
 export { parseSse, sseComment, SseCutter, writeSse } from './http/sse.ts';
 export type { HttpClient, HttpRequest } from './http/upstream.ts';
-export { maskSecrets, type Log } from './log.ts';
+export { hideSecret, maskSecrets, type Log } from './log.ts';
 export * from './model/chat.ts';
 export * from './model/event.ts';
 export * from './model/extra.ts';
@@ -89,10 +94,26 @@ export {
   startWithEvents,
   type Observing,
 } from './operators.ts';
-export { failedAttempts } from './routing/attempts.ts';
+export { addReplyHeaders } from './reply-headers.ts';
+export { askedAt, failedAttempts } from './routing/attempts.ts';
 export type { Catalog } from './routing/catalog.ts';
+export type { DirectCall, DirectCalls } from './routing/direct-call.ts';
 export type { Target } from './routing/target.ts';
-export { matchesModel, type ApiKey, type ApiKeys } from './state/api-keys.ts';
+export { charge, type Charge } from './charge.ts';
+export * from './model/usage-record.ts';
+export type { Cost, Prices } from './prices.ts';
+export { openAdminPassword, type AdminPassword } from './state/admin-password.ts';
+export {
+  matchesModel,
+  type ApiKey,
+  type ApiKeyChanges,
+  type ApiKeys,
+  type Budget,
+  type NewApiKey,
+} from './state/api-keys.ts';
+export type { Bookkeeper, BudgetState, Ledger, Reservation, Settlement } from './state/ledger.ts';
+export type { RateGrant, RateRule, Rates, RateState, RateVerdict, SlotRule } from './state/rates.ts';
+export type { UsageFilter, UsageGrouping, UsageLog, UsagePage, UsageSums } from './state/usage-log.ts';
 export {
   openResponseStore,
   type ItemPage,
@@ -102,5 +123,5 @@ export {
   type StoredResponse,
 } from './state/responses.ts';
 export { openSealer, type Sealer } from './state/sealer.ts';
-export type { Stores } from './state/stores.ts';
+export { entriesOf, type Stores } from './state/stores.ts';
 export { estimateTokens, countTokens } from './tokens.ts';

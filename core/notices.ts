@@ -12,7 +12,9 @@ export interface NoticeEvents {
   }) => void;
   /** A new configuration is in force. */
   reloaded: () => void;
-  /** The gateway takes no more calls. */
+  /** The gateway takes no more calls; those that run may finish. Whatever would hold a connection open for long ends now. */
+  draining: () => void;
+  /** No call runs any more, and everything is about to close. */
   closing: () => void;
 }
 

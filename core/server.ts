@@ -8,6 +8,7 @@ import { createApp } from './http/app.ts';
 import { createLog, type Log } from './log.ts';
 import { createApiKeys, type ApiKeys } from './state/api-keys.ts';
 import { openStores, type Stores } from './state/stores.ts';
+import { closeSurroundings, openSurroundings } from './surroundings.ts';
 
 /** A gateway that listens. */
 export interface RunningServer {
@@ -41,11 +42,19 @@ export async function startServer(
   const report = (error: Error): void => log.error({ error }, 'the database failed');
   const stores = openStores(databaseUrl(config), report);
   const apiKeys = createApiKeys(stores, report);
-  await apiKeys.load();
+  try {
+    await stores.ready();
+    await apiKeys.load();
+  } catch (error) {
+    await stores.close();
+    throw error;
+  }
+  const surroundings = openSurroundings(log, stores, apiKeys, settings);
   let gateway: Gateway;
   try {
-    gateway = await createGateway(config, { log, stores, apiKeys });
+    gateway = await createGateway(config, surroundings);
   } catch (error) {
+    await closeSurroundings(surroundings);
     await stores.close();
     throw error;
   }
@@ -53,13 +62,17 @@ export async function startServer(
   const { bootstrapKey } = settings;
   if (bootstrapKey !== undefined) {
     if (apiKeys.find(bootstrapKey) === undefined)
-      await apiKeys.create({ name: 'bootstrap', value: bootstrapKey });
+      await apiKeys.create({ name: 'bootstrap', value: bootstrapKey }).catch(async (error: unknown) => {
+        // Another gateway that starts at the same time may have made it.
+        await apiKeys.load();
+        if (apiKeys.find(bootstrapKey) === undefined) throw error;
+      });
   } else if ((await apiKeys.list()).length === 0) {
     firstKey = (await apiKeys.create({ name: 'first' })).value;
   }
   apiKeys.startRefreshing();
 
-  const app = createApp(gateway, stores);
+  const app = createApp(gateway, stores, surroundings.rates);
   const server = createServer(
     {
       maxHeaderSize: settings.limits.header,
@@ -93,7 +106,7 @@ export async function startServer(
     clearTimeout(timer);
     clearInterval(sweeping);
     await gateway.close();
-    await apiKeys.stop();
+    await closeSurroundings(surroundings);
     await stores.close();
   };
   return {

@@ -1,22 +1,37 @@
+import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type ApiKeys, type Wire } from '#sluice';
 import { allowsAddress } from './_addresses.ts';
 import { readCredentials, removeCredentials } from './_credentials.ts';
+import { countFailures } from './_failures.ts';
 
 /**
  * A caller without a valid API key gets 401, one from an address that its key does not allow 403. A key is accepted in every public style
  * on every endpoint; of several the first in a fixed order counts, and no other is tried. Nobody behind this plugin sees the credential.
+ *
+ * Whoever sends too many wrong keys gets 429 for each that follows within the minute, which says nothing of them. A valid key is let
+ * through all the same: somebody else behind the same address may be the one who guesses.
  */
 export default definePlugin({
   name: 'auth',
   stage: 'identify',
-  setup(_options, { apiKeys }) {
+  options: z.strictObject({
+    /** Wrong keys that one address may send within a minute, per process. 0 lets any number be tried. */
+    failures: z.int().min(0).default(20),
+  }),
+  setup({ failures }, { apiKeys }) {
+    const failed = failures === 0 ? undefined : countFailures(failures);
     return function auth(call, next) {
       const [secret] = readCredentials(call.wire);
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
       removeCredentials(call.wire);
       if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
       const found = apiKeys.find(secret);
-      if (found?.state !== 'valid') throw invalid(secret, found);
+      if (found?.state !== 'valid') {
+        const wait = failed?.wait(call.wire.ip) ?? 0;
+        if (wait > 0) throw tooMany(wait);
+        failed?.count(call.wire.ip);
+        throw invalid(secret, found);
+      }
       if (!allowsAddress(found.key, call.wire.ip)) {
         throw new GatewayError('forbidden', 'This API key may not be used from your address.');
       }
@@ -52,6 +67,15 @@ function invalid(secret: string, found: ReturnType<ApiKeys['find']>): GatewayErr
   return refusal(
     'invalid_api_key',
     `The API key ${recognizable(secret)} is not known here. Check that it was copied whole and belongs to this gateway.`,
+  );
+}
+
+function tooMany(wait: number): GatewayError {
+  const retryAfter = Math.max(1, Math.ceil(wait / 1_000));
+  return new GatewayError(
+    'rate_limit_exceeded',
+    `Too many wrong API keys came from your address. Try again in ${retryAfter} s.`,
+    { retryAfter },
   );
 }
 

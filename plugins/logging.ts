@@ -1,18 +1,6 @@
 import { z } from 'zod';
-import {
-  caller,
-  definePlugin,
-  failedAttempts,
-  GatewayError,
-  observe,
-  toGatewayError,
-  type AttemptEvent,
-  type Call,
-  type GatewayEvent,
-  type Loss,
-  type Observing,
-  type Usage,
-} from '#sluice';
+import { caller, definePlugin, type AttemptEvent, type Usage } from '#sluice';
+import { recorded, rounded, type CallRecord } from './_record.ts';
 import { clientRequestId } from './request-id.ts';
 
 const options = z.strictObject({
@@ -31,120 +19,61 @@ export default definePlugin({
   stage: 'observe',
   options,
   setup({ successes, level }, { log }) {
-    return async function logging(call, next) {
-      const record = new CallRecord(call);
-      call.onEnd(() => {
-        const trouble = record.trouble();
-        if (trouble !== undefined) log[trouble](record.fields(), record.sentence());
-        else if (successes) log.plain(level, record.fields(), record.sentence());
+    return function logging(call, next) {
+      return recorded(call, next, (record) => {
+        const trouble = troubleOf(record);
+        if (trouble !== undefined) log[trouble](fieldsOf(record), sentenceOf(record));
+        else if (successes) log.plain(level, fieldsOf(record), sentenceOf(record));
       });
-      try {
-        return (await next(call)).pipe(observe(record));
-      } catch (error) {
-        record.end('error', error);
-        throw error;
-      }
     };
   },
 });
 
-/** What is known of one call by the time it has ended. */
-class CallRecord implements Observing {
-  readonly #call: Call;
-  #losses: Loss[] | undefined;
-  #failed: AttemptEvent[] | undefined;
-  #model: string | undefined;
-  #attempt: AttemptEvent | undefined;
-  #usage: Usage | undefined;
-  #firstAt: number | undefined;
-  /** A call that ends without a word of its stream was left by its client. */
-  #how: 'complete' | 'error' | 'left' = 'left';
-  #error: unknown;
-  #ended = false;
+/** The level of a line that must not be held back; undefined for a call that went well. */
+function troubleOf({ ended, error }: CallRecord): 'info' | 'warn' | 'error' | undefined {
+  if (ended === 'complete') return undefined;
+  if (error?.code === 'internal_error') return 'error';
+  return error === undefined || error.origin === 'client' ? 'info' : 'warn';
+}
 
-  constructor(call: Call) {
-    this.#call = call;
-  }
+function sentenceOf({ ended, error }: CallRecord): string {
+  if (ended === 'complete') return 'a call was answered';
+  if (ended === 'left') return 'a call was left by its client';
+  return error?.origin === 'client' ? 'a call was refused' : 'a call failed';
+}
 
-  event(event: GatewayEvent): void {
-    switch (event.type) {
-      case 'request':
-        this.#model = event.model;
-        break;
-      case 'attempt':
-        if (event.failure === undefined) this.#attempt = event;
-        else (this.#failed ??= []).push(event);
-        break;
-      case 'usage':
-        this.#usage = event.usage;
-        break;
-      case 'loss':
-        (this.#losses ??= []).push(event.loss);
-        break;
-      default:
-        this.#firstAt ??= performance.now();
-    }
-  }
+function fieldsOf(record: CallRecord): object {
+  const { call, model, attempt, usage } = record;
+  const { askedModel } = call;
+  return {
+    id: call.id,
+    clientId: call.get(clientRequestId),
+    keyId: call.get(caller)?.id,
+    ip: call.wire.ip,
+    format: call.format.name,
+    operation: call.operation,
+    model: askedModel || undefined,
+    modelInForce: model === askedModel ? undefined : model,
+    channel: attempt?.channel,
+    upstreamModel: attempt?.model === model ? undefined : attempt?.model,
+    upstreamFormat: attempt?.passThrough === true ? undefined : attempt?.format,
+    passThrough: attempt?.passThrough,
+    stream: call.stream,
+    ended: record.ended,
+    ...outcomeOf(record),
+    usage: usage === undefined ? undefined : counts(usage),
+    losses: record.losses(),
+    failedAttempts: record.failures(attemptText),
+    ms: rounded(performance.now() - call.startedAt),
+    firstMs: record.firstMs,
+  };
+}
 
-  end(how: 'complete' | 'error' | 'left', error?: unknown): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#how = error instanceof GatewayError && error.code === 'client_closed_request' ? 'left' : how;
-    this.#error = error;
-  }
-
-  /** The level of a line that must not be held back; undefined for a call that went well. */
-  trouble(): 'info' | 'warn' | 'error' | undefined {
-    if (this.#how === 'complete') return undefined;
-    if (this.#how === 'left') return 'info';
-    const error = toGatewayError(this.#error);
-    if (error.code === 'internal_error') return 'error';
-    return error.origin === 'client' ? 'info' : 'warn';
-  }
-
-  sentence(): string {
-    if (this.#how === 'complete') return 'a call was answered';
-    if (this.#how === 'left') return 'a call was left by its client';
-    return toGatewayError(this.#error).origin === 'client' ? 'a call was refused' : 'a call failed';
-  }
-
-  fields(): object {
-    const call = this.#call;
-    const { askedModel, startedAt } = call;
-    const model = this.#model ?? askedModel;
-    return {
-      id: call.id,
-      clientId: call.get(clientRequestId),
-      keyId: call.get(caller)?.id,
-      ip: call.wire.ip,
-      format: call.format.name,
-      operation: call.operation,
-      model: askedModel || undefined,
-      modelInForce: model === askedModel ? undefined : model,
-      channel: this.#attempt?.channel,
-      upstreamModel: this.#attempt?.model === model ? undefined : this.#attempt?.model,
-      upstreamFormat: this.#attempt?.passThrough === true ? undefined : this.#attempt?.format,
-      passThrough: this.#attempt?.passThrough,
-      stream: call.stream,
-      ended: this.#how,
-      ...this.#outcome(),
-      usage: this.#usage === undefined ? undefined : counts(this.#usage),
-      losses: listed(this.#losses, call.losses, ({ path }) => path),
-      failedAttempts: listed(this.#failed, call.get(failedAttempts), attemptText),
-      ms: rounded(performance.now() - startedAt),
-      firstMs: this.#firstAt === undefined ? undefined : rounded(this.#firstAt - startedAt),
-    };
-  }
-
-  #outcome(): object {
-    const begun = this.#firstAt !== undefined && (this.#call.stream || this.#attempt?.passThrough === true);
-    if (this.#how === 'complete') return { status: 200 };
-    if (this.#how === 'left') return { status: begun ? 200 : 499 };
-    const error = toGatewayError(this.#error);
-    const told = { status: begun ? 200 : error.status, code: error.code, param: error.param };
-    if (error.code !== 'internal_error') return { ...told, reason: error.message, cause: causeOf(error) };
-    return { ...told, error: error.cause ?? error };
-  }
+function outcomeOf({ status, error }: CallRecord): object {
+  if (error === undefined) return { status };
+  const told = { status, code: error.code, param: error.param };
+  if (error.code !== 'internal_error') return { ...told, reason: error.message, cause: causeOf(error) };
+  return { ...told, error: error.cause ?? error };
 }
 
 /** What lies behind a failure of an upstream: never shown to clients, and all that the operator has. */
@@ -175,18 +104,4 @@ function counts({
 
 function attemptText({ channel, failure }: AttemptEvent): string {
   return `${channel}: ${failure}`;
-}
-
-/** Both lists as texts, each once, and few enough for one line; undefined when there are none, which is nearly always. */
-function listed<T>(
-  some: readonly T[] | undefined,
-  others: readonly T[] | undefined,
-  text: (one: T) => string,
-): readonly string[] | undefined {
-  if (!some?.length && !others?.length) return undefined;
-  return [...new Set([...(some ?? []), ...(others ?? [])].map(text))].slice(0, 50);
-}
-
-function rounded(milliseconds: number): number {
-  return Math.round(milliseconds * 10) / 10;
 }

@@ -9,7 +9,7 @@ export default definePlugin({
   name: 'model-access',
   stage: 'shape',
   after: ['model-alias'],
-  before: ['stored-responses'],
+  before: ['stored-responses', 'quota'],
   setup() {
     return function modelAccess(call, next) {
       const allowed = call.get(caller)?.models;

@@ -59,7 +59,7 @@ interface Resolved {
 export default definePlugin({
   name: 'model-alias',
   stage: 'shape',
-  before: ['stored-responses'],
+  before: ['stored-responses', 'quota'],
   options,
   setup(chosen, { catalog, log }) {
     const aliases = new Map(Object.entries(chosen.aliases));

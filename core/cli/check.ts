@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs';
 import { ConfigError, importConfig, inspectConfig } from '../config.ts';
 import { createGateway } from '../gateway.ts';
 import { createLog } from '../log.ts';
 import { databaseUrl } from '../server.ts';
 import { createApiKeys } from '../state/api-keys.ts';
+import { checkDatabase } from '../state/database.ts';
 import { openStores } from '../state/stores.ts';
+import { closeSurroundings, openSurroundings } from '../surroundings.ts';
 import { readArguments, type Command } from './command.ts';
 import { describeGateway } from './describe.ts';
 
@@ -39,18 +40,22 @@ export async function examine(
     const { exported, file } = await importConfig(option);
     const inspected = inspectConfig(exported, file);
     const { config } = inspected;
-    problems.push(...inspected.problems, ...databaseProblems(databaseUrl(config)));
+    problems.push(...inspected.problems, ...(await databaseProblems(databaseUrl(config))));
     const stores = openStores('sqlite::memory:');
     try {
-      const gateway = await createGateway(config, {
-        log: createLog('silent'),
+      const surroundings = openSurroundings(
+        createLog('silent'),
         stores,
-        apiKeys: createApiKeys(stores),
-      });
+        createApiKeys(stores),
+        // What other gateways share is not touched.
+        { shared: { ...config.settings.shared, url: 'memory:' } },
+      );
+      const gateway = await createGateway(config, surroundings);
       description = [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))]
         .filter((part) => part !== '')
         .join('\n\n');
       await gateway.close();
+      await closeSurroundings(surroundings);
     } finally {
       await stores.close();
     }
@@ -61,12 +66,9 @@ export async function examine(
   return { problems: [...new Set(problems)], description };
 }
 
-/** A database that does not exist yet is made by the first start: only one that does is opened. */
-function databaseProblems(url: string): string[] {
-  const path = /^sqlite:(?:\/\/)?(.+)$/i.exec(url)?.[1];
-  if (path !== undefined && path !== ':memory:' && !existsSync(path)) return [];
+async function databaseProblems(url: string): Promise<string[]> {
   try {
-    void openStores(url).close();
+    await checkDatabase(url);
     return [];
   } catch (error) {
     return [error instanceof Error ? error.message : String(error)];

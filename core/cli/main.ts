@@ -1,11 +1,13 @@
 import { ConfigError } from '../config.ts';
+import { PostgresError } from '../state/postgres.ts';
 import { check } from './check.ts';
 import { UsageError, type Command } from './command.ts';
 import { version } from './describe.ts';
 import { key } from './key.ts';
+import { prices } from './prices.ts';
 import { start } from './start.ts';
 
-const commands: Readonly<Record<string, Command>> = { start, check, key };
+const commands: Readonly<Record<string, Command>> = { start, check, key, prices };
 
 const overview = `Sluice ${version}: a gateway in front of model providers.
 
@@ -49,5 +51,7 @@ function explained(error: unknown, command: string): string {
   if (error instanceof UsageError) return `${error.message}\nSee: sluice help ${command}`;
   if (error instanceof ConfigError) return error.problems.join('\n');
   if (!(error instanceof Error)) return String(error);
-  return error.constructor === Error ? error.message : (error.stack ?? error.message);
+  return error.constructor === Error || error instanceof PostgresError
+    ? error.message
+    : (error.stack ?? error.message);
 }

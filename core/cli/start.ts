@@ -1,6 +1,7 @@
 import { ConfigError, loadConfig } from '../config.ts';
-import { createLog, type Log } from '../log.ts';
+import { createLog, hideSecret, type Log } from '../log.ts';
 import { startServer, type RunningServer } from '../server.ts';
+import { openAdminPassword } from '../state/admin-password.ts';
 import { examine } from './check.ts';
 import { readArguments, type Command } from './command.ts';
 import { describeGateway, version } from './describe.ts';
@@ -11,7 +12,7 @@ export const start: Command = {
   help: `Usage: sluice start [--config FILE]
 
 Starts the gateway and says what is in force; from then on every line is a log line in JSON.
-The first start makes a database and a first API key, which is shown this once.
+The first start makes a database, an admin password and a first API key, which are shown this once.
 
 SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends. A second one ends at once.`,
   async run(args) {
@@ -30,7 +31,7 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
       const { problems } = await examine(values.config);
       throw new ConfigError([...new Set([...error.problems, ...problems])]);
     }
-    console.log(`${banner(server)}\n`);
+    console.log(`${banner(server, await firstPassword(server))}\n`);
     const signal = await stop;
     log.info({ signal }, 'stopping: open calls may finish');
     await server.close();
@@ -39,7 +40,15 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
   },
 };
 
-function banner({ url, firstKey, gateway }: RunningServer): string {
+/** The admin password, when this start is the first that has an admin API. */
+async function firstPassword({ gateway, stores }: RunningServer): Promise<string | undefined> {
+  if (!gateway.routes.some(({ path }) => path === '/api/admin/login')) return undefined;
+  const password = await openAdminPassword(stores).ensure();
+  if (password !== undefined) hideSecret(password);
+  return password;
+}
+
+function banner({ url, firstKey, gateway }: RunningServer, password: string | undefined): string {
   const [, port] = /\/\/(?:0\.0\.0\.0|\[::\]):(\d+)/.exec(url) ?? [];
   const address =
     port === undefined
@@ -47,7 +56,11 @@ function banner({ url, firstKey, gateway }: RunningServer): string {
       : `http://localhost:${port} (on every address of this machine)`;
   const key =
     firstKey === undefined ? [] : [`The first API key, which is shown only this once:\n  ${firstKey}`];
-  return [`Sluice ${version} listens on ${address}`, ...key, describeGateway(gateway)].join('\n\n');
+  const admin =
+    password === undefined
+      ? []
+      : [`The password of the dashboard (at /dashboard), which is shown only this once:\n  ${password}`];
+  return [`Sluice ${version} listens on ${address}`, ...admin, ...key, describeGateway(gateway)].join('\n\n');
 }
 
 /** One Ctrl-C may arrive twice: from the terminal, and from npm or our launcher, which pass it on. */

@@ -256,6 +256,15 @@ export interface ErrorReply {
   readonly body: JsonObject;
 }
 
+/** How the caller's limit on requests or tokens a minute stands. */
+export interface RateStanding {
+  readonly counts: 'requests' | 'tokens';
+  readonly limit: number;
+  readonly remaining: number;
+  /** Milliseconds until the whole limit is free again. */
+  readonly resetMs: number;
+}
+
 /** A wire dialect: shapes, routes, errors. It knows no provider. */
 export interface Format {
   readonly name: string;
@@ -265,6 +274,8 @@ export interface Format {
   errorReply(error: GatewayError, requestId: string): ErrorReply;
   /** Response headers every reply of this format carries. */
   replyHeaders(requestId: string): Readonly<Record<string, string>>;
+  /** How the gateway's own limits are told, on success and on refusal; `retryMs` when they refused the call. Absent where clients know no such headers. */
+  rateHeaders?(standings: readonly RateStanding[], retryMs?: number): Readonly<Record<string, string>>;
   readonly models?: ModelListing;
   readonly sockets?: readonly SocketRoute[];
 }

@@ -9,8 +9,10 @@ import type { Endpoint, Next } from '../define.ts';
 import { GatewayError } from '../errors.ts';
 import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
+import type { Rates } from '../state/rates.ts';
 import type { Stores } from '../state/stores.ts';
 import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
+import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
 import { listFormat, listingCodec, listModels } from './models.ts';
 import { Reply } from './reply.ts';
@@ -32,11 +34,12 @@ export interface App {
 }
 
 /** Builds the Koa application: the formats' routes, the model lists, health, and the plugins' own routes. */
-export function createApp(gateway: Gateway, stores: Stores): App {
+export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
   const { settings, log } = gateway;
   const { timeouts } = settings;
   const replies = new Set<Reply>();
-  const sockets = createSockets(gateway, requestId);
+  const clientAddress = createClientAddress(settings.trustedProxies);
+  const sockets = createSockets(gateway, requestId, clientAddress);
   let draining = false;
 
   rxjs.onUnhandledError = (error) => log.error({ error }, 'an error came after its stream had ended');
@@ -83,7 +86,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context): Promise<void> => {
-      const wire = wireOf(ctx);
+      const wire = wireOf(ctx, clientAddress(ctx.req));
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(bodyReader, () => {
         route.checkHeaders?.(headersOf(ctx));
@@ -101,7 +104,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
 
   const list = (format: Format, one: boolean) => (ctx: Context) => {
     const wanted = one ? modelOf(ctx) : undefined;
-    const wire = wireOf(ctx);
+    const wire = wireOf(ctx, clientAddress(ctx.req));
     const codec = listingCodec(format, wanted, wire.query);
     return run(ctx, new Exchange(requestId(), 'list-models', format, codec, wire), handleList);
   };
@@ -112,7 +115,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     const format = formatNamed(endpoint.format);
     const codec = endpointCodec(format);
     return (ctx: Context): Promise<void> => {
-      const wire = wireOf(ctx);
+      const wire = wireOf(ctx, clientAddress(ctx.req));
       const exchange = new Exchange(requestId(), 'state', format, codec, wire);
       wire.body = {};
       if (endpoint.streams?.(wire.query) === true) {
@@ -151,6 +154,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     ctx.body = {
       status: ready ? 'ready' : draining ? 'draining' : 'not ready',
       database,
+      shared: rates.state,
       channels: gateway.catalog.channels.map(({ id, kind }) => ({ id, kind })),
     };
   });
@@ -254,6 +258,7 @@ export function createApp(gateway: Gateway, stores: Stores): App {
     },
     drain: () => {
       draining = true;
+      gateway.notices.emit('draining');
       sockets.drain();
     },
     endAll: () => {
@@ -294,14 +299,14 @@ function requestId(): string {
 
 const noBytes = Buffer.alloc(0);
 
-function wireOf(ctx: Context): Wire {
+function wireOf(ctx: Context, ip: string): Wire {
   return {
     method: ctx.method,
     path: ctx.path,
     query: queryOf(ctx),
     headers: ctx.req.headers,
     params: {},
-    ip: ctx.req.socket.remoteAddress ?? '',
+    ip,
     bytes: noBytes,
     body: undefined,
   };
@@ -342,7 +347,7 @@ function modelOf(ctx: Context): string {
 
 async function databaseState(stores: Stores): Promise<'ok' | 'failed'> {
   try {
-    await stores.namespace('health').get('check');
+    await stores.health();
     return 'ok';
   } catch {
     return 'failed';

@@ -7,6 +7,7 @@ import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } fr
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
+import { replyHeaders } from '../reply-headers.ts';
 import { writeNdjson } from './json-frames.ts';
 import { parseSse, sseComment, writeSse } from './sse.ts';
 
@@ -92,6 +93,7 @@ export class Reply {
       const text = JSON.stringify(body);
       this.#response.writeHead(status, {
         'content-type': 'application/json',
+        ...this.#added(),
         ...headers,
         'content-length': Buffer.byteLength(text),
       });
@@ -238,6 +240,7 @@ export class Reply {
   #headers(framing: Framing): Record<string, string> {
     const headers: Record<string, string> = {
       'content-type': contentTypes[framing],
+      ...this.#added(),
       ...this.#exchange.format.replyHeaders(this.#exchange.id),
     };
     if (framing === 'sse') {
@@ -246,6 +249,10 @@ export class Reply {
     }
     if (this.#losses.length > 0) headers['x-sluice-loss'] = lossHeader(this.#losses);
     return headers;
+  }
+
+  #added(): Readonly<Record<string, string>> | undefined {
+    return this.#exchange.values.get(replyHeaders) as Readonly<Record<string, string>> | undefined;
   }
 
   #commitStream(): void {

@@ -35,8 +35,12 @@ interface Door {
   readonly codec: Codec;
 }
 
-/** Builds the sockets of a gateway. `requestId` makes the id of each call. */
-export function createSockets(gateway: Gateway, requestId: () => string): Sockets {
+/** Builds the sockets of a gateway. `requestId` makes the id of each call, `clientAddress` knows who sent a request. */
+export function createSockets(
+  gateway: Gateway,
+  requestId: () => string,
+  clientAddress: (request: IncomingMessage) => string,
+): Sockets {
   const { settings, log } = gateway;
   const { timeouts, limits } = settings;
   const doors = new Map<string, Door>();
@@ -107,7 +111,7 @@ export function createSockets(gateway: Gateway, requestId: () => string): Socket
   };
 
   const connect = async (door: Door, request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    const caller = callerOf(request);
+    const caller = callerOf(request, clientAddress(request));
     const own = new Values();
     const id = requestId();
     try {
@@ -184,14 +188,14 @@ interface Caller {
   readonly ip: string;
 }
 
-function callerOf(request: IncomingMessage): Caller {
-  const { headers, url = '', socket } = request;
+function callerOf(request: IncomingMessage, ip: string): Caller {
+  const { headers, url = '' } = request;
   const mark = url.indexOf('?');
   return {
     headers,
     query: mark < 0 ? '' : url.slice(mark + 1),
     path: pathOf(request),
-    ip: socket.remoteAddress ?? '',
+    ip,
   };
 }
 

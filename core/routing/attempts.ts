@@ -20,6 +20,9 @@ export interface AttemptsOptions {
 /** The channels that could not serve this call so far, for whoever sees it fail: no stream tells of them when all have failed. */
 export const failedAttempts = callKey<readonly AttemptEvent[]>('failed attempts');
 
+/** `performance.now()` when a provider was first asked for this call: what came before is the gateway's own time. */
+export const askedAt = callKey<number>('asked at');
+
 /**
  * Chooses the channel: tries the model's targets in order until one answers. A failure that another channel may not share moves on; the
  * caller's own mistake does not. Nothing has reached the client before the first event, so trying again is free of harm.
@@ -97,6 +100,7 @@ export const sendToChannel: Next = async (call) => {
   if (target === undefined || upstream === undefined) {
     throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
   }
+  if (call.get(askedAt) === undefined) call.set(askedAt, performance.now());
   const answer = await target.channel.open(call, upstream);
   return new Observable<GatewayEvent>((subscriber) => {
     subscriber.next({ type: 'answer', status: answer.status, headers: answer.headers });

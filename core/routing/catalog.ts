@@ -11,8 +11,12 @@ export interface Catalog {
   names(model: string): boolean;
   /** The targets of a model, best first; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
-  /** Every model with an exact name, sorted. */
+  /** Every model with an exact name that can be called now, sorted. */
   list(): readonly ListedModel[];
+  /** False for a channel that was switched off while the gateway runs. */
+  isOn(channel: string): boolean;
+  /** Switches channels off by their ids, and all others on: those that are off are no targets. Calls that run go on. */
+  switchOff(channels: ReadonlySet<string>): void;
 }
 
 /** Builds the catalog. The order of targets is: exact name before pattern, priority, then a draw by weight. */
@@ -20,6 +24,7 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
   const exact = new Set<string>();
   for (const channel of channels) for (const name of channel.models) if (!name.includes('*')) exact.add(name);
 
+  let off: ReadonlySet<string> = new Set();
   const known = new Map<string, readonly Candidate[]>();
   const candidates = (model: string): readonly Candidate[] => {
     let found = known.get(model);
@@ -32,7 +37,8 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
   };
 
   const targets = (model: string): readonly Target[] => {
-    const found = candidates(model);
+    const all = candidates(model);
+    const found = off.size === 0 ? all : all.filter(({ target }) => !off.has(target.channel.id));
     if (found.length <= 1) return found.map(({ target }) => target);
     return found
       .map(({ target, rank }) => ({
@@ -50,7 +56,15 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
       exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
     names: (model) => exact.has(model),
     targets,
-    list: () => [...exact].toSorted().map((id) => listed(id, targets(id)[0], startedAt)),
+    list: () =>
+      [...exact].toSorted().flatMap((id) => {
+        const [target] = targets(id);
+        return target === undefined ? [] : [listed(id, target, startedAt)];
+      }),
+    isOn: (channel) => !off.has(channel),
+    switchOff: (wanted) => {
+      off = new Set(wanted);
+    },
   };
 }
 
@@ -67,12 +81,11 @@ function candidate(channel: Channel, model: string): Candidate | undefined {
   return { target: { channel, model: upstreamModel, traits: channel.traits(upstreamModel) }, rank };
 }
 
-function listed(id: string, target: Target | undefined, created: number): ListedModel {
-  const traits = target?.traits ?? {};
+function listed(id: string, { channel, traits }: Target, created: number): ListedModel {
   return {
     id,
     created,
-    ownedBy: target?.channel.id ?? 'system',
+    ownedBy: channel.id,
     ...(traits.inputLimit === undefined ? {} : { inputLimit: traits.inputLimit }),
     ...(traits.outputLimit === undefined ? {} : { outputLimit: traits.outputLimit }),
     ...(traits.reasoning === undefined ? {} : { thinking: traits.reasoning !== 'none' }),

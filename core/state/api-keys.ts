@@ -70,6 +70,8 @@ export interface ApiKeys {
   create(options: NewApiKey): Promise<{ record: ApiKey; value: string }>;
   /** Changes a key and returns it as it is now. */
   update(which: string, changes: ApiKeyChanges): Promise<ApiKey>;
+  /** Gives a key a new random secret, which nobody can ask for again; the old one stops working. All else stays. */
+  rotate(which: string): Promise<{ record: ApiKey; value: string }>;
   /** Deletes a key for good and returns it as it was. */
   revoke(which: string): Promise<ApiKey>;
   /** From now on a key that another process made, changed or revoked takes effect here within about a second. */
@@ -81,8 +83,9 @@ export interface ApiKeys {
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const NAMESPACE = 'api-keys';
 const SECRET = { shortest: 16, longest: 256 };
-const REFRESH_EVERY = 1_000;
-const REFRESHES_PER_SAVE = 60;
+/** Half of the second in which a change takes effect, so that the reading and a busy machine fit in the other half. */
+const REFRESH_EVERY = 500;
+const REFRESHES_PER_SAVE = 120;
 
 const whole = z.int('must be a whole number').min(1, 'must be at least 1').exactOptional();
 const names = (what: string) =>
@@ -141,6 +144,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
 
   let timer: NodeJS.Timeout | undefined;
   let refreshes = 0;
+  let refreshing = false;
   let failing = false;
 
   function load(): Promise<void> {
@@ -238,6 +242,23 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     return record;
   }
 
+  async function rotate(which: string): Promise<{ record: ApiKey; value: string }> {
+    const row = await resolve(which);
+    const current = decode(row, await records.get(row));
+    if (current === undefined) throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
+    const value = `sk-${randomBase62(48)}`;
+    const record = checkRecord({ ...current, hash: hash('sha256', value), ...recognition(value) });
+    // The new secret first: a process that dies in between must not leave the owner without any.
+    await save(record);
+    const existed = await records.delete(row);
+    remember(row, undefined);
+    unsavedUses.delete(row);
+    if (existed) return { record, value };
+    await records.delete(record.hash);
+    remember(record.hash, undefined);
+    throw new Error(`The key "${shown(which)}" was changed in the meantime.`);
+  }
+
   async function revoke(which: string): Promise<ApiKey> {
     const row = await resolve(which);
     const key = loaded.get(row)?.key;
@@ -274,6 +295,9 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   }
 
   async function refresh(): Promise<void> {
+    // A database that hangs is asked by one at a time.
+    if (refreshing) return;
+    refreshing = true;
     try {
       if ((await stores.revision(NAMESPACE)) !== loadedRevision) await load();
       refreshes += 1;
@@ -287,17 +311,21 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
         );
       }
       failing = true;
+    } finally {
+      refreshing = false;
     }
   }
 
   async function saveUses(): Promise<void> {
     if (unsavedUses.size === 0) return;
-    const entries = [...unsavedUses].flatMap(([row, value]) => {
+    const saving = [...unsavedUses];
+    const entries = saving.flatMap(([row, value]) => {
       const key = loaded.get(row)?.key.id;
       return key === undefined ? [] : [{ key, value }];
     });
-    unsavedUses.clear();
     await lastUses.setMany(entries);
+    // Kept when that failed, and what was used again meanwhile.
+    for (const [row, value] of saving) if (unsavedUses.get(row) === value) unsavedUses.delete(row);
   }
 
   function startRefreshing(): void {
@@ -309,10 +337,13 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     timer = undefined;
     // A reading under way would otherwise meet closed stores; whether it succeeds no longer matters.
     await loading?.catch(() => {});
-    await saveUses();
+    // A database that fails must not keep the process from ending.
+    await saveUses().catch((cause: unknown) =>
+      report(new Error('When API keys were last used could not be saved.', { cause })),
+    );
   }
 
-  return { load, find, list, create, update, revoke, startRefreshing, stop };
+  return { load, find, list, create, update, rotate, revoke, startRefreshing, stop };
 }
 
 type Matcher = (model: string) => boolean;

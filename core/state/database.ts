@@ -1,9 +1,18 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
+import { openPostgres, type PostgresDatabase } from './postgres.ts';
+import { schema } from './schema.ts';
 
-/** An open database, shared by everything in the process that keeps state. Whoever opened it closes it. */
-export interface Database {
+/**
+ * An open database, shared by everything in the process that keeps state. Whoever opened it closes it. It has the tables of `schema.ts`.
+ */
+export type Database = SqliteDatabase | PostgresDatabase;
+
+/** A file, through Node's own driver. */
+export interface SqliteDatabase {
+  readonly kind: 'sqlite';
   /** The URL it was opened with. */
   readonly url: string;
   /** Node's own synchronous connection; a statement blocks the event loop for as long as it runs. */
@@ -13,37 +22,80 @@ export interface Database {
    * through a connection of their own; our own writes leave it as it is.
    */
   version(): number;
+  /** False once it was closed. */
+  readonly isOpen: boolean;
   /** Closing twice is allowed. Anything asked of the database afterwards fails. */
   close(): void;
 }
 
 const ACCEPTED =
-  'Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db) and "sqlite::memory:"';
+  'Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db), "sqlite::memory:", and "postgres:" (postgres://USER:PASSWORD@HOST/DATABASE)';
 
 /**
  * How long a write waits for another process's write to finish. The event loop stands still meanwhile, so this is
- * far above what a healthy writer needs (well under a millisecond) and far below what a client would forgive.
+ * far above what a healthy writer needs (well under a millisecond) and below what a client would forgive.
  */
-const LOCK_TIMEOUT = 2_000;
+const LOCK_TIMEOUT = 800;
+
+/** The same while the gateway starts, when nobody waits yet and others may be starting too. */
+const START_TIMEOUT = 2_000;
 
 const SQLITE_BUSY = 5;
 
 /**
- * Opens the database that a URL names, and makes the file and its folder when they do not exist, readable by this
- * user alone. Throws an Error whose message can be shown to the operator.
+ * Opens the database that a URL names. A file and its folder are made when they do not exist, readable by this user alone; a server is
+ * connected to by the first that asks something. Throws an Error whose message can be shown to the operator.
  */
 export function openDatabase(url: string): Database {
+  return isPostgres(url) ? openPostgres(url, schema) : openSqlite(url);
+}
+
+/** As {@link openDatabase}, for a URL that names a file or `:memory:`. */
+export function openSqlite(url: string): SqliteDatabase {
   const path = pathIn(url);
   const connection = connect(path);
+  try {
+    migrateSqlite(connection, { steps: schema, url });
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
   const dataVersion = connection.prepare('PRAGMA data_version');
   return {
+    kind: 'sqlite',
     url,
     connection,
     version: () => Number(dataVersion.get()?.['data_version']),
+    get isOpen() {
+      return connection.isOpen;
+    },
     close: () => {
       if (connection.isOpen) connection.close();
     },
   };
+}
+
+/**
+ * Says what would keep the gateway from working on this database, by rejecting with it. Changes nothing: a file that does not exist is
+ * sound, since the first start makes it.
+ */
+export async function checkDatabase(url: string): Promise<void> {
+  if (isPostgres(url)) {
+    const database = openPostgres(url, schema);
+    return database.check().finally(() => database.close());
+  }
+  const path = pathIn(url);
+  if (path === ':memory:' || !existsSync(path)) return;
+  const connection = connect(path);
+  try {
+    missingSteps({ steps: schema, url }, appliedInSqlite(connection));
+  } finally {
+    connection.close();
+  }
+}
+
+function isPostgres(url: string): boolean {
+  return /^postgres(ql)?:/i.test(url);
 }
 
 function pathIn(url: string): string {
@@ -93,7 +145,7 @@ function makePrivateFile(path: string): void {
 
 /** SQLite's own lock timeout does not cover the switch to WAL, at which workers that start together collide. */
 function useWriteAheadLog(connection: DatabaseSync): void {
-  const deadline = Date.now() + LOCK_TIMEOUT;
+  const deadline = Date.now() + START_TIMEOUT;
   for (;;) {
     try {
       connection.exec('PRAGMA journal_mode = WAL');

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { GatewayError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
-import { mostText, readObject, type Row, type Tables } from './responses-tables.ts';
+import { isItemId, mostText, readObject } from './responses-tables.ts';
 import type { ResponseStore } from './responses.ts';
+import { row, rows, type Row, type Sql, type Work } from './sql.ts';
 import type { ReportError } from './stores.ts';
 
 /** Taking the places counts them and, where rows are locked one by one, keeps others waiting until the items are in. */
@@ -11,138 +12,163 @@ const TAKE_PLACES =
 
 const INSERT_ITEM = `
   INSERT INTO conversation_items (owner, conversation, position, item, value) VALUES (?, ?, ?, ?, ?)
-  ON CONFLICT (owner, conversation, item) DO NOTHING`;
+  ON CONFLICT (owner, conversation, item) DO NOTHING RETURNING position`;
 
 const IN_CONVERSATION = 'FROM conversation_items WHERE owner = ? AND conversation = ?';
 
+function* insert(owner: string, conversation: string, item: JsonObject, position: number): Work<boolean> {
+  const inserted = yield* row(
+    INSERT_ITEM,
+    owner,
+    conversation,
+    position,
+    String(item['id']),
+    JSON.stringify(item),
+  );
+  return inserted !== undefined;
+}
+
+function* append(
+  owner: string,
+  conversation: string,
+  items: readonly JsonObject[],
+): Work<readonly JsonObject[] | undefined> {
+  const taken = yield* row(TAKE_PLACES, items.length, owner, conversation);
+  if (taken === undefined) return undefined;
+  let position = Number(taken['positions']) - items.length;
+  const kept: JsonObject[] = [];
+  for (const item of items) {
+    let named = isItemId(item['id']) ? item : withFreshId(item, 'item');
+    if (!(yield* insert(owner, conversation, named, position))) {
+      named = withFreshId(item, String(item['id']));
+      yield* insert(owner, conversation, named, position);
+    }
+    kept.push(named);
+    position += 1;
+  }
+  return kept;
+}
+
 /** The part of the store that keeps conversations and their items. */
 export function createConversations(
-  { statement, atomically }: Tables,
+  { run, atomically }: Sql,
   report: ReportError,
 ): Omit<ResponseStore, 'save' | 'saveIf' | 'renew' | 'find' | 'state' | 'remove' | 'chain'> {
-  function append(
-    owner: string,
-    conversation: string,
-    items: readonly JsonObject[],
-  ): readonly JsonObject[] | undefined {
-    const row: Row | undefined = statement(TAKE_PLACES).get(items.length, owner, conversation);
-    if (row === undefined) return undefined;
-    const first = Number(row['positions']) - items.length;
-    const insert = (item: JsonObject, position: number): boolean =>
-      statement(INSERT_ITEM).run(owner, conversation, position, String(item['id']), JSON.stringify(item))
-        .changes !== 0;
-    return items.map((item, index) => {
-      const named = typeof item['id'] === 'string' && item['id'] !== '' ? item : withFreshId(item, 'item');
-      if (insert(named, first + index)) return named;
-      const renamed = withFreshId(item, String(item['id']));
-      insert(renamed, first + index);
-      return renamed;
-    });
-  }
-
-  function decode(row: Row): JsonObject | undefined {
-    return readObject(row['value'], `The conversation item ${String(row['item'])}`, report);
-  }
-
-  function read(row: Row | undefined): JsonObject | undefined {
-    return row === undefined ? undefined : decode(row);
+  function decode(found: Row | undefined): JsonObject | undefined {
+    if (found === undefined) return undefined;
+    return readObject(found['value'], `The conversation item ${String(found['item'])}`, report);
   }
 
   return {
-    async createConversation({ owner, id, createdAt, metadata }, items) {
-      atomically(() => {
-        statement(
+    createConversation: ({ owner, id, createdAt, metadata }, items) =>
+      atomically(function* () {
+        yield* rows(
           'INSERT INTO conversations (owner, id, created, positions, metadata) VALUES (?, ?, ?, 0, ?)',
-        ).run(owner, id, createdAt, JSON.stringify(metadata));
-        append(owner, id, items);
-      });
-    },
+          owner,
+          id,
+          createdAt,
+          JSON.stringify(metadata),
+        );
+        yield* append(owner, id, items);
+      }),
 
     async findConversation(owner, id) {
-      const row: Row | undefined = statement(
-        'SELECT created, metadata FROM conversations WHERE owner = ? AND id = ?',
-      ).get(owner, id);
-      if (row === undefined) return undefined;
-      const metadata = readObject(row['metadata'], `The conversation ${id}`, report);
-      return metadata === undefined ? undefined : { id, owner, createdAt: Number(row['created']), metadata };
+      const found = await run(() =>
+        row('SELECT created, metadata FROM conversations WHERE owner = ? AND id = ?', owner, id),
+      );
+      if (found === undefined) return undefined;
+      const metadata = readObject(found['metadata'], `The conversation ${id}`, report);
+      return metadata === undefined
+        ? undefined
+        : { id, owner, createdAt: Number(found['created']), metadata };
     },
 
     async updateConversation({ owner, id, metadata }) {
-      const update = statement('UPDATE conversations SET metadata = ? WHERE owner = ? AND id = ?');
-      return update.run(JSON.stringify(metadata), owner, id).changes !== 0;
+      const sql = 'UPDATE conversations SET metadata = ? WHERE owner = ? AND id = ? RETURNING id';
+      return (await run(() => row(sql, JSON.stringify(metadata), owner, id))) !== undefined;
     },
 
-    async removeConversation(owner, id) {
-      return atomically(() => {
-        statement('DELETE FROM conversation_items WHERE owner = ? AND conversation = ?').run(owner, id);
-        return statement('DELETE FROM conversations WHERE owner = ? AND id = ?').run(owner, id).changes !== 0;
-      });
-    },
+    removeConversation: (owner, id) =>
+      atomically(function* () {
+        // The conversation first, as when items are added to it.
+        const sql = 'DELETE FROM conversations WHERE owner = ? AND id = ? RETURNING id';
+        const removed = yield* row(sql, owner, id);
+        yield* rows('DELETE FROM conversation_items WHERE owner = ? AND conversation = ?', owner, id);
+        return removed !== undefined;
+      }),
 
-    async appendItems(owner, conversation, items) {
-      return atomically(() => append(owner, conversation, items));
-    },
+    appendItems: (owner, conversation, items) => atomically(() => append(owner, conversation, items)),
 
-    async listItems(owner, conversation, { order, limit, after }) {
-      let from: number | undefined;
-      if (after !== undefined) {
-        const row: Row | undefined = statement(`SELECT position ${IN_CONVERSATION} AND item = ?`).get(
+    listItems: (owner, conversation, { order, limit, after }) =>
+      run(function* () {
+        const [comparison, direction, edge] =
+          order === 'asc' ? ['>', 'ASC', -1] : ['<', 'DESC', Number.MAX_SAFE_INTEGER];
+        let from: number = edge;
+        if (after !== undefined) {
+          const found = yield* row(
+            `SELECT position ${IN_CONVERSATION} AND item = ?`,
+            owner,
+            conversation,
+            after,
+          );
+          if (found === undefined) return undefined;
+          from = Number(found['position']);
+        }
+        const beyond = `${IN_CONVERSATION} AND position ${comparison} ?`;
+        // Sizes first: what does not fit in a page is never read.
+        const sizes = yield* rows(
+          `SELECT octet_length(value) AS size ${beyond} ORDER BY position ${direction} LIMIT ?`,
           owner,
           conversation,
-          after,
+          from,
+          limit + 1,
         );
-        if (row === undefined) return undefined;
-        from = Number(row['position']);
-      }
-      const [comparison, direction, edge] =
-        order === 'asc' ? ['>', 'ASC', -1] : ['<', 'DESC', Number.MAX_SAFE_INTEGER];
-      const items: JsonObject[] = [];
-      let rows = 0;
-      let text = 0;
-      for (const row of statement(
-        `SELECT item, value ${IN_CONVERSATION} AND position ${comparison} ? ORDER BY position ${direction}`,
-      ).iterate(owner, conversation, from ?? edge)) {
-        if (rows === limit || text > mostText.page) return { items, hasMore: true };
-        rows += 1;
-        text += String(row['value']).length;
-        const item = decode(row);
-        if (item !== undefined) items.push(item);
-      }
-      return { items, hasMore: false };
-    },
+        let fitting = 0;
+        for (let text = 0; fitting < Math.min(limit, sizes.length) && text <= mostText.page; fitting += 1)
+          text += Number(sizes[fitting]?.['size']);
+        const found = yield* rows(
+          `SELECT item, value ${beyond} ORDER BY position ${direction} LIMIT ?`,
+          owner,
+          conversation,
+          from,
+          fitting,
+        );
+        return {
+          items: found.map(decode).filter((item) => item !== undefined),
+          hasMore: sizes.length > fitting,
+        };
+      }),
 
-    async allItems(owner, conversation) {
-      const items: JsonObject[] = [];
-      let text = 0;
-      for (const row of statement(`SELECT item, value ${IN_CONVERSATION} ORDER BY position`).iterate(
-        owner,
-        conversation,
-      )) {
-        text += String(row['value']).length;
-        if (text > mostText.history) throw tooLong(conversation);
-        const item = decode(row);
-        if (item !== undefined) items.push(item);
-      }
-      return items;
-    },
+    allItems: (owner, conversation) =>
+      run(function* () {
+        const sum = yield* row(
+          `SELECT SUM(octet_length(value)) AS size ${IN_CONVERSATION}`,
+          owner,
+          conversation,
+        );
+        if (Number(sum?.['size']) > mostText.history) throw tooLong(conversation);
+        const found = yield* rows(
+          `SELECT item, value ${IN_CONVERSATION} ORDER BY position`,
+          owner,
+          conversation,
+        );
+        return found.map(decode).filter((item) => item !== undefined);
+      }),
 
     async findItem(owner, conversation, item) {
-      return read(
-        statement(`SELECT item, value ${IN_CONVERSATION} AND item = ?`).get(owner, conversation, item),
-      );
+      const sql = `SELECT item, value ${IN_CONVERSATION} AND item = ?`;
+      return decode(await run(() => row(sql, owner, conversation, item)));
     },
 
     async item(owner, id) {
-      return read(
-        statement(
-          'SELECT item, value FROM conversation_items WHERE owner = ? AND item = ? ORDER BY position DESC LIMIT 1',
-        ).get(owner, id),
-      );
+      const sql =
+        'SELECT item, value FROM conversation_items WHERE owner = ? AND item = ? ORDER BY position DESC LIMIT 1';
+      return decode(await run(() => row(sql, owner, id)));
     },
 
     async removeItem(owner, conversation, item) {
-      const remove = statement(`DELETE ${IN_CONVERSATION} AND item = ?`);
-      return remove.run(owner, conversation, item).changes !== 0;
+      const sql = `DELETE ${IN_CONVERSATION} AND item = ? RETURNING item`;
+      return (await run(() => row(sql, owner, conversation, item))) !== undefined;
     },
   };
 }

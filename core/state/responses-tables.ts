@@ -1,122 +1,65 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { isObject, type JsonObject } from '../model/json.ts';
-import type { Database } from './database.ts';
+import { row, rows, type Sql, type Work } from './sql.ts';
 import type { ReportError } from './stores.ts';
+import { startSweeping } from './sweeping.ts';
 
-/**
- * The owner is part of every key, so that no question can be asked without one. The large columns come last: what precedes them is read
- * without them. `response_items` says in which responses an item is; the item itself is in their text.
- */
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS responses (
-    owner TEXT NOT NULL, id TEXT NOT NULL, created BIGINT NOT NULL, expires BIGINT NOT NULL, status TEXT NOT NULL,
-    previous TEXT, channel TEXT, runs_until BIGINT, response TEXT NOT NULL, input TEXT NOT NULL,
-    PRIMARY KEY (owner, id)
-  );
-  CREATE INDEX IF NOT EXISTS responses_expires ON responses (expires);
-  CREATE TABLE IF NOT EXISTS response_items (
-    owner TEXT NOT NULL, response TEXT NOT NULL, item TEXT NOT NULL,
-    PRIMARY KEY (owner, response, item)
-  );
-  CREATE INDEX IF NOT EXISTS response_items_item ON response_items (owner, item);
-  CREATE TABLE IF NOT EXISTS conversations (
-    owner TEXT NOT NULL, id TEXT NOT NULL, created BIGINT NOT NULL, positions BIGINT NOT NULL, metadata TEXT NOT NULL,
-    PRIMARY KEY (owner, id)
-  );
-  CREATE TABLE IF NOT EXISTS conversation_items (
-    owner TEXT NOT NULL, conversation TEXT NOT NULL, position BIGINT NOT NULL, item TEXT NOT NULL, value TEXT NOT NULL,
-    PRIMARY KEY (owner, conversation, position)
-  );
-  CREATE UNIQUE INDEX IF NOT EXISTS conversation_items_once ON conversation_items (owner, conversation, item);
-  CREATE INDEX IF NOT EXISTS conversation_items_item ON conversation_items (owner, item);
-`;
-
-/** Rows of megabytes are removed in small batches, because the event loop stands still meanwhile. */
+/** Rows of megabytes are removed in small batches, because SQLite's event loop stands still meanwhile. */
 const SWEEP = { batch: 50, pause: 60_000, pauseWhenFull: 200 };
 
-/** The most text that one question may bring into memory, in bytes or characters: a history of turns, or a page of items. */
+/** The most text that one question may bring into memory, in bytes: a history of turns, or a page of items. */
 export const mostText = { history: 256 * 1024 * 1024, page: 64 * 1024 * 1024 };
 
-/** A row as the driver gives it. */
-export type Row = Readonly<Record<string, unknown>>;
+/** The longest id under which an item is kept, in characters. Nobody's ids are longer, and indexes do not take everything. */
+const LONGEST_ID = 512;
 
-/** The tables of one database. */
-export interface Tables {
-  readonly database: Database;
-  /** A prepared statement; the same text is prepared once. */
-  statement(sql: string): StatementSync;
-  /** All of the job or nothing, and nothing of another process in between. */
-  atomically<Result>(job: () => Result): Result;
-}
-
-const opened = new WeakMap<DatabaseSync, Tables>();
-const swept = new WeakSet<DatabaseSync>();
-
-/** The tables in this database, made when they are not there. */
-export function tablesOf(database: Database): Tables {
-  const { connection } = database;
-  const known = opened.get(connection);
-  if (known !== undefined) return known;
-  connection.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
-  const statements = new Map<string, StatementSync>();
-  const tables: Tables = {
-    database,
-    statement(sql) {
-      let statement = statements.get(sql);
-      if (statement === undefined) statements.set(sql, (statement = connection.prepare(sql)));
-      return statement;
-    },
-    atomically(job) {
-      connection.exec('BEGIN IMMEDIATE');
-      try {
-        const result = job();
-        connection.exec('COMMIT');
-        return result;
-      } catch (error) {
-        // Some failures (a full disk) have ended the transaction already.
-        if (connection.isTransaction) connection.exec('ROLLBACK');
-        throw error;
-      }
-    },
-  };
-  opened.set(connection, tables);
-  return tables;
-}
+const swept = new WeakSet<Sql>();
 
 /** Deletes responses that have expired, at most `limit` of them, and says how many it found. */
-export function deleteExpiredResponses(tables: Tables, limit: number): number {
+export function deleteExpiredResponses(sql: Sql, limit: number): Promise<number> {
   const now = nowInSeconds();
-  return tables.atomically(() => {
-    const rows: Row[] = tables
-      .statement('SELECT owner, id FROM responses WHERE expires <= ? ORDER BY expires LIMIT ?')
-      .all(now, limit);
-    for (const { owner, id } of rows) deleteResponse(tables, String(owner), String(id));
-    return rows.length;
+  return sql.atomically(function* () {
+    const expired = yield* rows(
+      `SELECT owner, id FROM responses WHERE expires <= ? ORDER BY expires LIMIT ?${sql.forUpdateOfFree}`,
+      now,
+      limit,
+    );
+    for (const { owner, id } of expired) yield* deleteResponse(String(owner), String(id));
+    return expired.length;
   });
 }
 
-/** Deletes a response and what leads to its items; false when there was none. Belongs inside `atomically`. */
-export function deleteResponse(tables: Tables, owner: string, id: string): boolean {
-  tables.statement('DELETE FROM response_items WHERE owner = ? AND response = ?').run(owner, id);
-  return tables.statement('DELETE FROM responses WHERE owner = ? AND id = ?').run(owner, id).changes !== 0;
+/** Deletes a response and what leads to its items; gives when it would have expired, undefined when there was none. */
+export function* deleteResponse(owner: string, id: string): Work<number | undefined> {
+  // The response first, as when it is saved: two who lock the same rows in another order would wait for each other.
+  const deleted = yield* row('DELETE FROM responses WHERE owner = ? AND id = ? RETURNING expires', owner, id);
+  yield* rows('DELETE FROM response_items WHERE owner = ? AND response = ?', owner, id);
+  return deleted === undefined ? undefined : Number(deleted['expires']);
 }
 
-/** Removes expired responses until the database is closed. Once per database, however often it is asked. */
-export function startSweeping(tables: Tables, report: ReportError): void {
-  const { connection, url } = tables.database;
-  if (swept.has(connection)) return;
-  swept.add(connection);
-  const sweep = (): void => {
-    if (!connection.isOpen) return;
-    let full = false;
-    try {
-      full = deleteExpiredResponses(tables, SWEEP.batch) === SWEEP.batch;
-    } catch (error) {
-      report(new Error(`Expired responses could not be removed from ${url}.`, { cause: error }));
-    }
-    setTimeout(sweep, full ? SWEEP.pauseWhenFull : SWEEP.pause).unref();
-  };
-  setTimeout(sweep, SWEEP.pauseWhenFull).unref();
+/** Removes expired responses while the process lives and the database is open. Once per database, however often it is asked. */
+export function sweepResponses(sql: Sql, report: ReportError): void {
+  const { database } = sql;
+  if (swept.has(sql)) return;
+  swept.add(sql);
+  const stop = startSweeping(
+    async () => {
+      if (!database.isOpen) {
+        stop();
+        return false;
+      }
+      return (await deleteExpiredResponses(sql, SWEEP.batch)) === SWEEP.batch;
+    },
+    SWEEP,
+    (cause) => {
+      if (database.isOpen)
+        report(new Error(`Expired responses could not be removed from ${database.url}.`, { cause }));
+    },
+  );
+}
+
+/** Whether an item can be found by what it has for an id. */
+export function isItemId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID;
 }
 
 /** Unix seconds. */

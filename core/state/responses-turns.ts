@@ -2,14 +2,14 @@ import { GatewayError } from '../errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import {
   deleteResponse,
+  isItemId,
   mostText,
   nowInSeconds,
   readObject,
   readObjects,
-  type Row,
-  type Tables,
 } from './responses-tables.ts';
 import type { ResponseState, ResponseStore, StoredResponse } from './responses.ts';
+import { row, rows, type Row, type Sql, type Work } from './sql.ts';
 import type { ReportError } from './stores.ts';
 
 /** The most turns of a chain. */
@@ -24,6 +24,15 @@ const SAVE = `
     channel = excluded.channel, runs_until = excluded.runs_until, response = excluded.response, input = excluded.input`;
 
 const FIND = `SELECT ${COLUMNS} FROM responses WHERE owner = ? AND id = ? AND expires > ?`;
+
+/** Turns of a chain that are read, and items that are written, with one statement. */
+const TOGETHER = 20;
+
+const findSome = (count: number): string =>
+  `SELECT ${COLUMNS} FROM responses WHERE owner = ? AND expires > ? AND id IN (${places('?', count)})`;
+
+const insertItems = (count: number): string =>
+  `INSERT INTO response_items (owner, response, item) VALUES ${places('(?, ?, ?)', count)} ON CONFLICT DO NOTHING`;
 
 const STATE = 'SELECT status, runs_until FROM responses WHERE owner = ? AND id = ? AND expires > ?';
 
@@ -45,41 +54,44 @@ const ITEM = `
   WHERE response_items.owner = ? AND response_items.item = ? AND responses.expires > ?
   ORDER BY responses.created DESC LIMIT 1`;
 
+function* put(stored: StoredResponse): Work<void> {
+  const { owner, id, createdAt, expiresAt, response, input, previous, channel, runsUntil } = stored;
+  yield* rows(
+    SAVE,
+    owner,
+    id,
+    createdAt,
+    expiresAt,
+    statusOf(response),
+    previous ?? null,
+    channel ?? null,
+    runsUntil ?? null,
+    JSON.stringify(response),
+    JSON.stringify(input),
+  );
+  yield* rows('DELETE FROM response_items WHERE owner = ? AND response = ?', owner, id);
+  const items = itemsOf(stored).flatMap((item) => (isItemId(item['id']) ? item['id'] : []));
+  for (const some of batches(items))
+    yield* rows(insertItems(some.length), ...some.flatMap((item) => [owner, id, item]));
+}
+
+function* stateOf(owner: string, id: string, forUpdate = ''): Work<ResponseState | undefined> {
+  const found = yield* row(`${STATE}${forUpdate}`, owner, id, nowInSeconds());
+  if (found === undefined) return undefined;
+  const { status, runs_until: runsUntil } = found;
+  return { status: String(status), ...(runsUntil === null ? {} : { runsUntil: Number(runsUntil) }) };
+}
+
 /** The part of the store that keeps responses. */
 export function createTurns(
-  tables: Tables,
+  { run, atomically, forUpdate }: Sql,
   report: ReportError,
 ): Pick<ResponseStore, 'save' | 'saveIf' | 'renew' | 'find' | 'state' | 'remove' | 'chain' | 'item'> {
-  const { statement, atomically } = tables;
-
-  function put(stored: StoredResponse): void {
-    const { owner, id, createdAt, expiresAt, response, input, previous, channel, runsUntil } = stored;
-    statement(SAVE).run(
-      owner,
-      id,
-      createdAt,
-      expiresAt,
-      statusOf(response),
-      previous ?? null,
-      channel ?? null,
-      runsUntil ?? null,
-      JSON.stringify(response),
-      JSON.stringify(input),
-    );
-    statement('DELETE FROM response_items WHERE owner = ? AND response = ?').run(owner, id);
-    const insert = statement(
-      'INSERT INTO response_items (owner, response, item) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
-    );
-    for (const item of itemsOf(stored)) {
-      if (typeof item['id'] === 'string') insert.run(owner, id, item['id']);
-    }
-  }
-
-  function decode(row: Row): StoredResponse | undefined {
-    const { owner, id, created, expires, previous, channel, runs_until: runsUntil } = row;
+  function decode(found: Row): StoredResponse | undefined {
+    const { owner, id, created, expires, previous, channel, runs_until: runsUntil } = found;
     const what = `The response ${String(id)}`;
-    const response = readObject(row['response'], what, report);
-    const input = response === undefined ? undefined : readObjects(row['input'], what, report);
+    const response = readObject(found['response'], what, report);
+    const input = response === undefined ? undefined : readObjects(found['input'], what, report);
     if (response === undefined || input === undefined) return undefined;
     return {
       id: String(id),
@@ -94,77 +106,60 @@ export function createTurns(
     };
   }
 
-  function read(owner: string, id: string, now: number): StoredResponse | undefined {
-    const row: Row | undefined = statement(FIND).get(owner, id, now);
-    return row === undefined ? undefined : decode(row);
-  }
-
-  function stateOf(owner: string, id: string): ResponseState | undefined {
-    const row: Row | undefined = statement(STATE).get(owner, id, nowInSeconds());
-    if (row === undefined) return undefined;
-    const { status, runs_until: runsUntil } = row;
-    return { status: String(status), ...(runsUntil === null ? {} : { runsUntil: Number(runsUntil) }) };
-  }
-
   return {
-    async save(response) {
-      atomically(() => put(response));
-    },
+    save: (response) => atomically(() => put(response)),
 
-    async saveIf(response, whileStatus) {
-      return atomically(() => {
-        const state = stateOf(response.owner, response.id);
+    saveIf: (response, whileStatus) =>
+      atomically(function* () {
+        const state = yield* stateOf(response.owner, response.id, forUpdate);
         if (state === undefined || !whileStatus.includes(state.status)) return false;
-        put(response);
+        yield* put(response);
         return true;
-      });
-    },
+      }),
 
-    async renew(owner, id, runsUntil, whileStatus) {
-      return atomically(() => {
-        const state = stateOf(owner, id);
+    renew: (owner, id, runsUntil, whileStatus) =>
+      atomically(function* () {
+        const state = yield* stateOf(owner, id, forUpdate);
         if (state === undefined || !whileStatus.includes(state.status)) return false;
-        statement('UPDATE responses SET runs_until = ? WHERE owner = ? AND id = ?').run(runsUntil, owner, id);
+        yield* rows('UPDATE responses SET runs_until = ? WHERE owner = ? AND id = ?', runsUntil, owner, id);
         return true;
-      });
-    },
+      }),
 
     async find(owner, id) {
-      return read(owner, id, nowInSeconds());
+      const found = await run(() => row(FIND, owner, id, nowInSeconds()));
+      return found === undefined ? undefined : decode(found);
     },
 
-    async state(owner, id) {
-      return stateOf(owner, id);
-    },
+    state: (owner, id) => run(() => stateOf(owner, id)),
 
     async remove(owner, id) {
-      return atomically(() => {
-        const row: Row | undefined = statement(
-          'SELECT expires FROM responses WHERE owner = ? AND id = ?',
-        ).get(owner, id);
-        return deleteResponse(tables, owner, id) && Number(row?.['expires']) > nowInSeconds();
-      });
+      const expired = await atomically(() => deleteResponse(owner, id));
+      return expired !== undefined && expired > nowInSeconds();
     },
 
-    async chain(owner, id) {
-      const now = nowInSeconds();
-      const rows: Row[] = statement(CHAIN).all(owner, id, now, owner, now, LONGEST_CHAIN);
-      const bytes = rows.reduce((sum, row) => sum + Number(row['size']), 0);
-      if (rows.length > LONGEST_CHAIN || bytes > mostText.history) throw tooLong(id);
-      const turns: StoredResponse[] = [];
-      for (const row of rows) {
-        const turn = read(owner, String(row['id']), now);
-        if (turn === undefined) return undefined;
-        turns.push(turn);
-      }
-      const before = turns[0]?.previous;
-      const isWhole = before === undefined || turns.some((turn) => turn.id === before);
-      return turns.length > 0 && isWhole ? turns : undefined;
-    },
+    chain: (owner, id) =>
+      run(function* () {
+        const now = nowInSeconds();
+        const found = yield* rows(CHAIN, owner, id, now, owner, now, LONGEST_CHAIN);
+        const bytes = found.reduce((sum, { size }) => sum + Number(size), 0);
+        if (found.length > LONGEST_CHAIN || bytes > mostText.history) throw tooLong(id);
+        const byId = new Map<string, StoredResponse>();
+        const wanted = found.map((one) => String(one['id']));
+        for (const some of batches(wanted)) {
+          for (const one of yield* rows(findSome(some.length), owner, now, ...some)) {
+            const turn = decode(one);
+            if (turn !== undefined) byId.set(turn.id, turn);
+          }
+        }
+        const turns = wanted.flatMap((one) => byId.get(one) ?? []);
+        const before = turns[0]?.previous;
+        const isWhole = before === undefined || byId.has(before);
+        return turns.length > 0 && turns.length === wanted.length && isWhole ? turns : undefined;
+      }),
 
     async item(owner, id) {
-      const row = statement(ITEM).get(owner, id, nowInSeconds());
-      const stored = row === undefined ? undefined : decode(row);
+      const found = await run(() => row(ITEM, owner, id, nowInSeconds()));
+      const stored = found === undefined ? undefined : decode(found);
       return stored === undefined ? undefined : itemsOf(stored).find((item) => item['id'] === id);
     },
   };
@@ -186,4 +181,13 @@ function statusOf(response: JsonObject): string {
 function itemsOf({ response, input }: StoredResponse): readonly JsonObject[] {
   const { output } = response;
   return Array.isArray(output) ? [...input, ...output.filter(isObject)] : input;
+}
+
+function batches(ids: readonly string[]): readonly (readonly string[])[] {
+  const count = Math.ceil(ids.length / TOGETHER);
+  return Array.from({ length: count }, (_, index) => ids.slice(index * TOGETHER, (index + 1) * TOGETHER));
+}
+
+function places(one: string, count: number): string {
+  return Array.from({ length: count }, () => one).join(', ');
 }

@@ -1,7 +1,8 @@
 import type { JsonObject } from '../model/json.ts';
 import { createConversations } from './responses-conversations.ts';
-import { startSweeping, tablesOf } from './responses-tables.ts';
+import { sweepResponses } from './responses-tables.ts';
 import { createTurns } from './responses-turns.ts';
+import { sqlOf } from './sql.ts';
 import type { ReportError, Stores } from './stores.ts';
 
 /** One turn of the Responses format as the gateway keeps it. */
@@ -107,14 +108,13 @@ export interface ResponseStore {
 }
 
 /**
- * Opens the tables in the gateway's database, and makes them when they are not there. Expired responses are removed while the database
- * is open. `report` is told about damaged rows.
+ * Opens what the gateway's database keeps. Expired responses are removed while the database is open. `report` is told about damaged rows.
  */
 export function openResponseStore(stores: Stores, report: ReportError = () => {}): ResponseStore {
-  const tables = tablesOf(stores.database);
-  startSweeping(tables, report);
-  const turns = createTurns(tables, report);
-  const conversations = createConversations(tables, report);
+  const sql = sqlOf(stores.database);
+  sweepResponses(sql, report);
+  const turns = createTurns(sql, report);
+  const conversations = createConversations(sql, report);
   return {
     ...turns,
     ...conversations,

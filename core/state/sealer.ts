@@ -2,6 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 import { env } from '../config.ts';
 import { hideSecret } from '../log.ts';
 import { parseObject, type JsonObject } from '../model/json.ts';
+import { row, rows, sqlOf } from './sql.ts';
 import type { Stores } from './stores.ts';
 
 /**
@@ -39,7 +40,7 @@ export async function openSealer(
   stores: Stores,
   secret: string | undefined = env('SLUICE_SECRET'),
 ): Promise<Sealer> {
-  const master = secret === undefined ? storedKey(stores) : givenKey(secret);
+  const master = secret === undefined ? await storedKey(stores) : givenKey(secret);
   const keys = new Map<string, Buffer>();
   const keyFor = (purpose: string): Buffer => {
     let key = keys.get(purpose);
@@ -101,20 +102,19 @@ function givenKey(secret: string): Buffer {
 }
 
 /** The database's key. Of several processes that start at once the first one's insert wins, and all read that. */
-function storedKey({ database: { connection, url } }: Stores): Buffer {
-  connection.exec('CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)');
-  const find = connection.prepare("SELECT value FROM secrets WHERE name = 'seal'");
-  let row = find.get();
-  if (row === undefined) {
-    connection
-      .prepare("INSERT INTO secrets (name, value) VALUES ('seal', ?) ON CONFLICT (name) DO NOTHING")
-      .run(randomBytes(keyLength).toString('hex'));
-    row = find.get();
-  }
-  const value = row?.['value'];
+async function storedKey({ database }: Stores): Promise<Buffer> {
+  const stored = await sqlOf(database).run(function* () {
+    const find = "SELECT value FROM secrets WHERE name = 'seal'";
+    const found = yield* row(find);
+    if (found !== undefined) return found;
+    const fresh = randomBytes(keyLength).toString('hex');
+    yield* rows("INSERT INTO secrets (name, value) VALUES ('seal', ?) ON CONFLICT (name) DO NOTHING", fresh);
+    return yield* row(find);
+  });
+  const value = stored?.['value'];
   if (typeof value !== 'string' || !/^[0-9a-f]{64}$/.test(value)) {
     throw new Error(
-      `The key in ${url} that seals what clients keep is damaged. Restore the database, or delete the row "seal" of "secrets".`,
+      `The key in ${database.url} that seals what clients keep is damaged. Restore the database, or delete the row "seal" of "secrets".`,
     );
   }
   hideSecret(value);

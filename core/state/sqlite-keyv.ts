@@ -1,29 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import type { KeyvStoreAdapter } from 'keyv';
-import type { Database } from './database.ts';
-
-/**
- * The triggers count the writes to a namespace, whoever makes them, once somebody has asked for its revision.
- * Other namespaces pay for a failed look-up and nothing else.
- */
-const SCHEMA = `
-  CREATE TABLE IF NOT EXISTS keyv (
-    namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, expires INTEGER,
-    PRIMARY KEY (namespace, key)
-  );
-  CREATE INDEX IF NOT EXISTS keyv_expires ON keyv (expires) WHERE expires IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS keyv_revisions (namespace TEXT PRIMARY KEY, revision INTEGER NOT NULL) WITHOUT ROWID;
-  CREATE TRIGGER IF NOT EXISTS keyv_inserted AFTER INSERT ON keyv BEGIN
-    UPDATE keyv_revisions SET revision = revision + 1 WHERE namespace = NEW.namespace;
-  END;
-  CREATE TRIGGER IF NOT EXISTS keyv_updated AFTER UPDATE ON keyv BEGIN
-    UPDATE keyv_revisions SET revision = revision + 1 WHERE namespace = NEW.namespace;
-  END;
-  CREATE TRIGGER IF NOT EXISTS keyv_deleted AFTER DELETE ON keyv BEGIN
-    UPDATE keyv_revisions SET revision = revision + 1 WHERE namespace = OLD.namespace;
-  END;
-`;
+import type { SqliteDatabase } from './database.ts';
 
 /** An entry may still be read in the millisecond in which it expires; Keyv counts likewise. */
 const ALIVE = '(expires IS NULL OR expires >= ?)';
@@ -51,7 +29,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
   readonly #connection: DatabaseSync;
   readonly #statements: Statements;
 
-  constructor(database: Database) {
+  constructor(database: SqliteDatabase) {
     this.opts = { dialect: 'sqlite', url: database.url };
     this.#connection = database.connection;
     this.#statements = statementsOf(database);
@@ -178,7 +156,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
  * A number that changes with every write to the namespace, by anybody. Counting starts with the first question;
  * remember the number before reading the entries, and read them again when it has changed.
  */
-export function revisionOf(database: Database, namespace: string): number {
+export function revisionOf(database: SqliteDatabase, namespace: string): number {
   const { revision, startCounting } = statementsOf(database);
   const row = revision.get(namespace);
   if (row !== undefined) return Number(row['revision']);
@@ -187,14 +165,13 @@ export function revisionOf(database: Database, namespace: string): number {
 }
 
 /** Deletes entries of every namespace that have expired, at most `limit` of them, and says how many it found. */
-export function deleteExpired(database: Database, limit: number): number {
+export function deleteExpired(database: SqliteDatabase, limit: number): number {
   return Number(statementsOf(database).deleteExpired.run(Date.now(), limit).changes);
 }
 
-function statementsOf({ connection }: Database): Statements {
+function statementsOf({ connection }: SqliteDatabase): Statements {
   const known = preparedFor.get(connection);
   if (known !== undefined) return known;
-  connection.exec(`BEGIN IMMEDIATE; ${SCHEMA} COMMIT`);
   const statements = prepare(connection);
   preparedFor.set(connection, statements);
   return statements;

@@ -1,6 +1,8 @@
 import { Keyv } from 'keyv';
 import { openDatabase, type Database } from './database.ts';
+import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './postgres-keyv.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from './sqlite-keyv.ts';
+import { startSweeping } from './sweeping.ts';
 
 /** What is told about a failure that no caller is waiting to hear of. */
 export type ReportError = (error: Error) => void;
@@ -19,6 +21,10 @@ export interface Stores {
    * remembers it before reading the entries, and reads them again when it has changed.
    */
   revision(name: string): Promise<number>;
+  /** Resolves once the database has answered and has its tables. Rejects with a sentence for the operator. */
+  ready(): Promise<void>;
+  /** Rejects while the database does not take writes. It is asked at most once a second, however many want to know. */
+  health(): Promise<void>;
   /** Closes the database; what is asked of the stores afterwards is rejected. */
   close(): Promise<void>;
 }
@@ -26,17 +32,44 @@ export interface Stores {
 /** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
 const SWEEP = { batch: 500, pause: 60_000, pauseWhenFull: 200 };
 
-/** Opens the database that a URL names (see `openDatabase`), and removes expired entries from it while it is open. */
+const HEALTH_EVERY = 1_000;
+
+/**
+ * Opens the database that a URL names (see `openDatabase`), and removes expired entries from it while it is open. A server is connected to
+ * by whoever asks first: a start waits for `ready`, so that one that is down is told at once.
+ */
 export function openStores(url: string, report: ReportError = () => {}): Stores {
   const database = openDatabase(url);
-  const sweeping = startSweeping(database, report);
+  const stopSweeping = startSweeping(
+    async () => {
+      const found =
+        database.kind === 'sqlite'
+          ? deleteExpired(database, SWEEP.batch)
+          : await deleteExpiredInPostgres(database, SWEEP.batch);
+      return found === SWEEP.batch;
+    },
+    SWEEP,
+    (cause) => report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause })),
+  );
+  // A write, because a disk that is full and a server that only reads do answer questions.
+  const health = openNamespace<number>(database, 'health', report);
+  let asked: { readonly at: number; readonly answer: Promise<void> } | undefined;
   return {
     database,
     namespace: (name) => openNamespace(database, name, report),
-    revision: async (name) => revisionOf(database, name),
+    revision: async (name) =>
+      database.kind === 'sqlite' ? revisionOf(database, name) : revisionInPostgres(database, name),
+    ready: async () => {
+      if (database.kind === 'postgres') await database.ready();
+    },
+    health: async () => {
+      if (asked === undefined || Date.now() - asked.at >= HEALTH_EVERY)
+        asked = { at: Date.now(), answer: health.set('written', Date.now()).then(() => {}) };
+      return asked.answer;
+    },
     close: async () => {
-      sweeping.stop();
-      database.close();
+      stopSweeping();
+      await database.close();
     },
   };
 }
@@ -57,7 +90,7 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
     throw new Error(`"${name}" cannot name a namespace: use lower-case letters, digits and hyphens.`);
   }
   const store = new Keyv<Value>({
-    store: new SqliteKeyv(database),
+    store: database.kind === 'sqlite' ? new SqliteKeyv(database) : new PostgresKeyv(database),
     namespace: name,
     // The table has a column for the namespace. Keyv's prefixes would make keys ambiguous that look prefixed already.
     useKeyPrefix: false,
@@ -79,22 +112,4 @@ function openNamespace<Value>(database: Database, name: string, report: ReportEr
     }
   };
   return store;
-}
-
-function startSweeping(database: Database, report: ReportError): { stop(): void } {
-  let timer: NodeJS.Timeout;
-  const sweepAfter = (pause: number) => {
-    timer = setTimeout(sweep, pause).unref();
-  };
-  const sweep = () => {
-    let full = false;
-    try {
-      full = deleteExpired(database, SWEEP.batch) === SWEEP.batch;
-    } catch (error) {
-      report(new Error(`Expired entries could not be removed from ${database.url}.`, { cause: error }));
-    }
-    sweepAfter(full ? SWEEP.pauseWhenFull : SWEEP.pause);
-  };
-  sweepAfter(SWEEP.pauseWhenFull);
-  return { stop: () => clearTimeout(timer) };
 }

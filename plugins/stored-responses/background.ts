@@ -1,9 +1,11 @@
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
 import {
+  detach,
   GatewayError,
   observe,
   toGatewayError,
   type Call,
+  type Detached,
   type GatewayEvent,
   type JsonObject,
   type ResponseStore,
@@ -88,7 +90,7 @@ function ended({ runsUntil: _over, ...stored }: StoredResponse, response: JsonOb
 /** One response on its way. */
 class Run {
   readonly #call: Call;
-  readonly #endCall: () => void;
+  readonly #own: Detached;
   readonly #resolved: Resolved;
   readonly #store: ResponseStore;
   readonly #options: BackgroundOptions;
@@ -111,22 +113,21 @@ class Run {
     options: BackgroundOptions,
     forget: () => void,
   ) {
-    const { call: own, end } = call.detached(true);
-    this.#call = own;
-    this.#endCall = end;
+    this.#own = detach(call, true);
+    this.#call = this.#own.call;
     this.#clientGate = call.gate;
     this.#resolved = resolved;
     this.#store = options.store;
     this.#options = options;
     this.#forget = forget;
     this.#stored = stored;
-    this.#recorder = new Recorder(own);
+    this.#recorder = new Recorder(this.#call);
   }
 
   /** Ends the run. Whoever calls says in the store what became of it. */
   stop(reason: GatewayError): void {
     this.#reason ??= reason;
-    this.#endCall();
+    this.#own.end();
   }
 
   async interrupt(): Promise<void> {
@@ -151,7 +152,7 @@ class Run {
       const { id } = this.#stored;
       this.#options.log.info({ id: this.#call.id, response: id }, 'a background run ended');
       this.#forget();
-      this.#endCall();
+      this.#own.end();
       this.#done.resolve();
     }
   }
@@ -161,7 +162,7 @@ class Run {
     const { id } = this.#stored;
     // The reply begins at once, under the id that was given: a client must be able to come back to it before the provider has answered.
     this.#see({ type: 'head', id, model: call.askedModel, created: call.created });
-    const source = await send(call);
+    const source = await this.#own.send(send);
     const over = new Observable<void>((subscriber) => call.onEnd(() => subscriber.next()));
     await lastValueFrom(
       source.pipe(

@@ -48,7 +48,7 @@ export default definePlugin({
   name: 'stored-responses',
   stage: 'shape',
   // Affinity is found in the whole conversation.
-  before: ['reasoning-affinity'],
+  before: ['reasoning-affinity', 'quota'],
   options,
   setup(chosen, tools) {
     const { catalog, log } = tools;

@@ -102,7 +102,7 @@ describe('the environment', () => {
     const problems = problemsOf({});
     expect(problems).toHaveLength(4);
     expect(problems).toContain(
-      'SLUICE_DATABASE, which sets "database": must be "sqlite:" and the path of a file, or "sqlite::memory:". Correct the variable, or unset it.',
+      'SLUICE_DATABASE, which sets "database": must be "sqlite:" and the path of a file, "sqlite::memory:", or a postgres:// URL. Correct the variable, or unset it.',
     );
     expect(problems.join('\n')).toMatch(
       /^SLUICE_PORT, which sets "listen.port": .*expected number.* Correct the variable, or unset it\.$/m,

@@ -4,6 +4,9 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { map } from 'rxjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { definePlugin } from '#sluice';
+import quota from '../../plugins/quota/index.ts';
+import rateLimit from '../../plugins/rate-limit/index.ts';
+import usageLog from '../../plugins/usage-log/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import {
@@ -259,9 +262,17 @@ describe('usage that only the gateway asks for', () => {
 
   test('is not asked for where nobody wants to know', async () => {
     behaviour = answering;
-    const answer = await call(gateway, 'chat-completions', voice.model, true);
-    expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).not.toHaveProperty('stream_options');
-    expect(answer.text).toBe(voice.frames(['ein', ' Wort']).join(''));
+    const uncounted = await startGateway({
+      channels: [voice.channel(upstream.url)],
+      plugins: [quota.off(), rateLimit.off(), usageLog.off()],
+    });
+    try {
+      const answer = await call(uncounted, 'chat-completions', voice.model, true);
+      expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).not.toHaveProperty('stream_options');
+      expect(answer.text).toBe(voice.frames(['ein', ' Wort']).join(''));
+    } finally {
+      await uncounted.close();
+    }
   });
 
   test('is not asked of a provider for a whole answer', async () => {

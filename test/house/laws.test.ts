@@ -134,6 +134,8 @@ describe('what the core knows', () => {
     'openai-beta',
     'anthropic-version',
     'anthropic-beta',
+    // How one format tells of limits.
+    'anthropic-ratelimit-',
     'x-goog-api-key',
     // `reasoning_details[].format` and `extra_content.google` of chat completions, and where one dialect puts a stream's usage.
     'anthropic-claude-v1',
@@ -167,8 +169,8 @@ describe('what the core knows', () => {
 
   test('no plugin by name', () => {
     const names = everyFile('plugins').map((path) => path.split('/')[1]?.replace(/\.ts$/, '') ?? '');
-    // These are words of the wire as well: a header of messages, and an item of Responses.
-    const words = new Set(['request-id', 'compaction']);
+    // These are words of other things as well: a header of messages, an item of Responses, a fault of providers.
+    const words = new Set(['request-id', 'compaction', 'rate-limit']);
     const plain = [...new Set(names)].filter((name) => /^[a-z][a-z-]*$/.test(name) && !words.has(name));
     expect(
       verdict(

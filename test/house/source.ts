@@ -21,9 +21,14 @@ export function read(path: string): string {
   return readFileSync(join(home, path), 'utf8');
 }
 
+/** The page of the dashboard runs in a browser: what it may import and how it is built is its own affair. */
+const page = 'plugins/dashboard/web/';
+
 /** The TypeScript files below these folders. */
 export function scripts(...folders: string[]): string[] {
-  return folders.flatMap((folder) => everyFile(folder)).filter((path) => path.endsWith('.ts'));
+  return folders
+    .flatMap((folder) => everyFile(folder))
+    .filter((path) => path.endsWith('.ts') && !path.startsWith(page));
 }
 
 /** What {@link blank} takes out. */

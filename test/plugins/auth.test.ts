@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import type { Call } from '../../core/call.ts';
 import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
 import { openStores } from '../../core/state/stores.ts';
+import { countFailures } from '../../plugins/_failures.ts';
 import auth from '../../plugins/auth.ts';
 import { answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 
@@ -164,6 +165,89 @@ describe('a key that names addresses', () => {
   test('is not opened by an entry that is no address', async () => {
     const value = await make({ name: 'typo', addresses: ['10.0.0.0/', '10.0.0.0/99', 'everywhere'] });
     await expect(from(value, '10.0.0.1')).rejects.toMatchObject({ status: 403 });
+  });
+});
+
+describe('an address that sends many wrong keys', () => {
+  const wrong = { 'x-api-key': 'sk-unknown-unknown-unknown' };
+  const guard = async (failures?: number) => {
+    const handler = await handlerOf(
+      auth,
+      testTools({ apiKeys }).tools,
+      failures === undefined ? {} : { failures },
+    );
+    return async (headers: CallOptions['headers'], ip: string) => {
+      try {
+        await handler(testCall({ headers: headers ?? {}, ip }).call, answering());
+        return 200;
+      } catch (error) {
+        return (error as { status: number }).status;
+      }
+    };
+  };
+
+  test('gets 429 and the time to wait for those that follow, whatever is wrong with them', async () => {
+    const ask = await guard();
+    for (let number = 0; number < 20; number += 1) expect(await ask(wrong, '192.0.2.1')).toBe(401);
+    expect(await ask(wrong, '192.0.2.1')).toBe(429);
+    const off = await make({ name: 'off', enabled: false });
+    expect(await ask({ 'x-api-key': off }, '192.0.2.1')).toBe(429);
+    const handler = await handlerOf(auth, testTools({ apiKeys }).tools, { failures: 1 });
+    await handler(testCall({ headers: wrong }).call, answering()).catch(() => {});
+    const error: unknown = await handler(testCall({ headers: wrong }).call, answering()).catch(
+      (thrown) => thrown,
+    );
+    expect(error).toMatchObject({
+      status: 429,
+      code: 'rate_limit_exceeded',
+      retryAfter: 60,
+      message: 'Too many wrong API keys came from your address. Try again in 60 s.',
+    });
+  });
+
+  test('is let through with a valid key all the same, and other addresses are not concerned', async () => {
+    const ask = await guard(2);
+    for (let number = 0; number < 5; number += 1) await ask(wrong, '192.0.2.1');
+    expect(await ask({ 'x-api-key': key }, '192.0.2.1')).toBe(200);
+    expect(await ask(wrong, '192.0.2.1')).toBe(429);
+    expect(await ask(wrong, '192.0.2.2')).toBe(401);
+  });
+
+  test('may try again after a minute', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const ask = await guard(1);
+    expect(await ask(wrong, '192.0.2.1')).toBe(401);
+    expect(await ask(wrong, '192.0.2.1')).toBe(429);
+    vi.advanceTimersByTime(59_999);
+    expect(await ask(wrong, '192.0.2.1')).toBe(429);
+    vi.advanceTimersByTime(1);
+    expect(await ask(wrong, '192.0.2.1')).toBe(401);
+  });
+
+  test('is one /64 of IPv6 addresses', async () => {
+    const ask = await guard(1);
+    expect(await ask(wrong, '2001:db8:0:1::5')).toBe(401);
+    expect(await ask(wrong, '2001:db8:0:1:ffff:1:2:3')).toBe(429);
+    expect(await ask(wrong, '2001:db8:0:2::5')).toBe(401);
+    expect(await ask(wrong, '::1')).toBe(401);
+  });
+
+  test('is forgotten when very many others came since, so that nobody can fill the memory', async () => {
+    const failures = countFailures(1);
+    for (let number = 0; number < 10_001; number += 1) failures.count(`192.0.2.${number}`);
+    expect(failures.wait('192.0.2.0')).toBe(0);
+    expect(failures.wait('192.0.2.1')).toBeGreaterThan(59_000);
+  });
+
+  test('may go on where the operator wants that', async () => {
+    const ask = await guard(0);
+    for (let number = 0; number < 50; number += 1) expect(await ask(wrong, '192.0.2.1')).toBe(401);
+  });
+
+  test('is not one that sends none', async () => {
+    const ask = await guard(1);
+    for (let number = 0; number < 5; number += 1) expect(await ask({}, '192.0.2.1')).toBe(401);
   });
 });
 

@@ -1,3 +1,4 @@
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import type { Format } from '../format.ts';
 import { chatCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
@@ -10,6 +11,7 @@ const chatCompletions: Format = {
   codecs: { chat: chatCodec },
   errorReply,
   replyHeaders,
+  rateHeaders: chatRateHeaders,
   models,
 };
 

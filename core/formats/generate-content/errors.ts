@@ -48,6 +48,10 @@ function errorDetails(error: GatewayError): readonly JsonObject[] {
   if (keyErrors.has(error.code)) {
     details.push({ '@type': `${type}ErrorInfo`, reason: 'API_KEY_INVALID', domain: 'googleapis.com' });
   }
+  // A limit of the caller's own, not of the account that the gateway has at a provider.
+  if (error.status === 429 && error.origin === 'client') {
+    details.push({ '@type': `${type}QuotaFailure`, violations: [{ description: error.message }] });
+  }
   if (error.status === 429 && error.retryAfter !== undefined) {
     details.push({ '@type': `${type}RetryInfo`, retryDelay: `${wait(error.retryAfter)}s` });
   }

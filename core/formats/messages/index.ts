@@ -3,6 +3,7 @@ import { chatCodec, countCodec } from './codecs.ts';
 import { errorReply, replyHeaders } from './errors.ts';
 import { checkVersion } from './headers.ts';
 import { modelListing } from './models.ts';
+import { rateHeaders } from './rate-headers.ts';
 import { name } from './wire.ts';
 
 const messages: Format = {
@@ -19,6 +20,7 @@ const messages: Format = {
   codecs: { chat: chatCodec, 'count-tokens': countCodec },
   errorReply,
   replyHeaders,
+  rateHeaders,
   models: modelListing,
 };
 

@@ -1,3 +1,4 @@
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import type { Format } from '../format.ts';
 import { chatCodec, countTokensCodec } from './codecs.ts';
 import { compactCodec } from './compact.ts';
@@ -15,6 +16,7 @@ const responses: Format = {
   codecs: { chat: chatCodec, 'count-tokens': countTokensCodec, compact: compactCodec },
   errorReply,
   replyHeaders,
+  rateHeaders: chatRateHeaders,
   sockets: [responsesSocket],
 };
 

@@ -1,3 +1,4 @@
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import type { Format } from '../format.ts';
 import { chatCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
@@ -9,6 +10,7 @@ const textCompletions: Format = {
   codecs: { chat: chatCodec },
   errorReply,
   replyHeaders,
+  rateHeaders: chatRateHeaders,
 };
 
 /** The text completions format: a prompt, and what a model writes behind it. Models are listed as in chat completions. */

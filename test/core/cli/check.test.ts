@@ -24,10 +24,10 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
   const { code, stdout, stderr } = await check(folder);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(`Plugins, in the order in which a call meets them
-  observe    logging, request-id
+  observe    admin, dashboard, logging, request-id, usage-log
   identify   auth
-  admit      mine
-  shape      model-alias, model-access, stored-responses, reasoning-affinity
+  admit      rate-limit, mine
+  shape      model-alias, model-access, stored-responses, quota, reasoning-affinity
   translate  compaction, prompt-list, reasoning-vault, translation
 
 Channels

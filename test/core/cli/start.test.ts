@@ -38,7 +38,7 @@ function logLines(stdout: string): Record<string, unknown>[] {
 }
 
 describe('sluice start', () => {
-  test('says where it listens, the first key, the plugins and the channels, and then only log lines', async () => {
+  test('says where it listens, the admin password, the first key, the plugins and the channels, and then only log lines', async () => {
     const folder = operatorFolder({ 'gateway.config.ts': config });
     const gateway = await startGatewayIn(folder);
     await text(await stream(gateway, 'hello'));
@@ -46,12 +46,13 @@ describe('sluice start', () => {
     const { code, signal, stdout, stderr } = await gateway.ended;
     expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
     expect(stdout).toMatch(
-      /^Sluice \d+\.\d+\.\d+ listens on http:\/\/localhost:\d+\n\nThe first API key, which is shown only this once:\n {2}sk-\w{48}\n\nPlugins, .*\n {2}observe +logging, request-id\n/,
+      /^Sluice \d+\.\d+\.\d+ listens on http:\/\/localhost:\d+\n\nThe password of the dashboard \(at \/dashboard\), which is shown only this once:\n {2}(?:\w{6}-){3}\w{6}\n\nThe first API key, which is shown only this once:\n {2}sk-\w{48}\n\nPlugins, .*\n {2}observe +\w.*, request-id/,
     );
     expect(stdout).toMatch(/\nChannels\n {2}demo +serves demo, /);
     const after = stdout.slice(stdout.indexOf('{'));
     expect(logLines(after)).toHaveLength(after.trim().split('\n').length);
-    expect(logLines(after).map(({ msg }) => msg)).toEqual([
+    const told = logLines(after).filter(({ level }) => level === 'info');
+    expect(told.map(({ msg }) => msg)).toEqual([
       'a call was answered',
       'stopping: open calls may finish',
       'stopped',
@@ -72,7 +73,7 @@ describe('sluice start', () => {
     expect(await status('chosen-by-the-operator')).toBe(200);
     expect(await status('chosen-by-another-one')).toBe(401);
     await once.wrote(/Channels/);
-    expect(once.stdout()).not.toMatch(/chosen-by-the-operator|shown only this once/);
+    expect(once.stdout()).not.toMatch(/chosen-by-the-operator|first API key/);
     once.child.kill('SIGTERM');
     await once.ended;
     const again = start(process.execPath, [main, ...startArguments(folder)], { SLUICE_PORT: '0' });

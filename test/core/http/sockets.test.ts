@@ -118,7 +118,11 @@ async function stage(
     },
   } as unknown as Gateway;
   let ids = 0;
-  const sockets = createSockets(gateway, () => `req_${(ids += 1)}`);
+  const sockets = createSockets(
+    gateway,
+    () => `req_${(ids += 1)}`,
+    () => '127.0.0.1',
+  );
   const server = createServer({ shouldUpgradeCallback: sockets.wants }, (_request, response) =>
     response.writeHead(404, { 'content-type': 'application/json' }).end('{}'),
   );

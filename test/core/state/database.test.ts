@@ -1,12 +1,20 @@
 import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openDatabase, type Database } from '../../../core/state/database.ts';
+import {
+  checkDatabase,
+  openDatabase,
+  openSqlite,
+  type SqliteDatabase,
+} from '../../../core/state/database.ts';
+import { keyvSteps } from '../../../core/state/keyv-schema.ts';
+import { responseSteps } from '../../../core/state/responses-schema.ts';
 import { inOtherProcess, temporaryDatabase, temporaryFolder } from './support.ts';
 
-function open(url: string): Database {
-  const database = openDatabase(url);
+function open(url: string): SqliteDatabase {
+  const database = openSqlite(url);
   onTestFinished(() => database.close());
   return database;
 }
@@ -30,7 +38,7 @@ describe('opening a database', () => {
 
   test('finds what was written before', () => {
     const url = temporaryDatabase();
-    const first = openDatabase(url);
+    const first = openSqlite(url);
     first.connection.exec('CREATE TABLE a (b); INSERT INTO a VALUES (7)');
     first.close();
     expect(open(url).connection.prepare('SELECT b FROM a').get()).toEqual({ b: 7 });
@@ -65,7 +73,7 @@ describe('opening a database', () => {
 describe('a database that cannot be opened is explained', () => {
   test('an unknown kind of database: what is accepted, and not the password', () => {
     expect(() => openDatabase('mysql://root:hunter2@db/sluice')).toThrow(
-      'The database URL starts with "mysql:", which is not known here. Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db) and "sqlite::memory:".',
+      'The database URL starts with "mysql:", which is not known here. Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db), "sqlite::memory:", and "postgres:" (postgres://USER:PASSWORD@HOST/DATABASE).',
     );
   });
 
@@ -94,6 +102,61 @@ describe('a database that cannot be opened is explained', () => {
   });
 });
 
+describe('the tables', () => {
+  /** The tables as they were before steps were noted. */
+  function oldDatabase(): string {
+    const url = temporaryDatabase();
+    const connection = new DatabaseSync(url.slice('sqlite:'.length));
+    for (const { sqlite } of [...keyvSteps, ...responseSteps]) connection.exec(sqlite);
+    connection.exec("INSERT INTO keyv VALUES ('a', 'b', 'c', NULL)");
+    connection.close();
+    return url;
+  }
+
+  test('of an older version are adopted with what is in them', () => {
+    const { connection } = open(oldDatabase());
+    expect(connection.prepare('SELECT value FROM keyv').all()).toEqual([{ value: 'c' }]);
+    expect(connection.prepare('SELECT * FROM secrets').all()).toEqual([]);
+  });
+
+  test('of a newer version are refused, by a start and by a check', async () => {
+    const url = temporaryDatabase();
+    const before = openSqlite(url);
+    before.connection.exec("INSERT INTO sluice_migrations VALUES ('ledger-99', 0)");
+    before.close();
+    const sentence = /was changed by a newer version of Sluice \(its step "ledger-99" is not known here\)/;
+    expect(() => openDatabase(url)).toThrow(sentence);
+    await expect(checkDatabase(url)).rejects.toThrow(sentence);
+  });
+
+  test('are left as they are by a check, which makes no file either', async () => {
+    const url = oldDatabase();
+    await checkDatabase(url);
+    const connection = new DatabaseSync(url.slice('sqlite:'.length));
+    onTestFinished(() => connection.close());
+    const tables = connection.prepare(
+      "SELECT name FROM sqlite_schema WHERE name IN ('secrets', 'sluice_migrations')",
+    );
+    expect(tables.all()).toEqual([]);
+    const path = join(temporaryFolder(), 'sluice.db');
+    await checkDatabase(`sqlite:${path}`);
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test('that cannot be made are told, and nothing is half done', () => {
+    const url = temporaryDatabase();
+    const connection = new DatabaseSync(url.slice('sqlite:'.length));
+    onTestFinished(() => connection.close());
+    connection.exec('CREATE TABLE responses (something TEXT)');
+    expect(() => openDatabase(url)).toThrow(
+      /^The tables of the database sqlite:.* cannot be brought up to date: /,
+    );
+    expect(connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").all()).toEqual([
+      { name: 'responses' },
+    ]);
+  });
+});
+
 describe('version', () => {
   test('changes when somebody else writes, and only then', () => {
     const url = temporaryDatabase();
@@ -112,7 +175,7 @@ describe('version', () => {
 });
 
 test('closing twice is harmless, and a closed database says so', () => {
-  const database = openDatabase('sqlite::memory:');
+  const database = openSqlite('sqlite::memory:');
   database.close();
   database.close();
   expect(() => database.connection.exec('SELECT 1')).toThrow('database is not open');

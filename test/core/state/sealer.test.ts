@@ -8,6 +8,8 @@ import type { JsonObject } from '../../../core/model/json.ts';
 import { openSealer, type Sealer } from '../../../core/state/sealer.ts';
 import { openStores } from '../../../core/state/stores.ts';
 import { temporaryDatabase } from './support.ts';
+import { startPostgres, withoutPostgres } from '../../support/postgres.ts';
+import { connectionOf } from '../../support/sqlite.ts';
 
 async function sealerOf(url = 'sqlite::memory:', secret?: string): Promise<Sealer> {
   const stores = openStores(url);
@@ -121,6 +123,20 @@ test('texts that nobody sealed do not open, and do no harm', async () => {
   );
 });
 
+const missing = withoutPostgres();
+describe.skipIf(missing !== undefined)(`on Postgres ${missing ?? ''}`, () => {
+  test('the key is one for gateways that start at once', async () => {
+    const server = await startPostgres();
+    onTestFinished(() => server.close());
+    const url = await server.createDatabase();
+    const sealers = await Promise.all(Array.from({ length: 4 }, () => sealerOf(url)));
+    for (const one of sealers) {
+      const seal = one.seal('compaction', 'key_1', value);
+      for (const other of sealers) expect(other.open('compaction', 'key_1', seal)).toEqual(value);
+    }
+  });
+});
+
 describe('the key', () => {
   test('is one for processes that start at once', async () => {
     const url = temporaryDatabase();
@@ -134,7 +150,7 @@ describe('the key', () => {
     const stores = openStores('sqlite::memory:');
     onTestFinished(() => stores.close());
     await openSealer(stores, undefined);
-    const row = stores.database.connection.prepare('SELECT value FROM secrets').get();
+    const row = connectionOf(stores).prepare('SELECT value FROM secrets').get();
     const stored = String(row?.['value']);
     expect(stored).toMatch(/^[0-9a-f]{64}$/);
     const secret = 'quite-some-words-that-are-never-to-be-shown';
@@ -147,7 +163,7 @@ describe('the key', () => {
     onTestFinished(() => stores.close());
     await expect(openSealer(stores, 'short')).rejects.toThrow('SLUICE_SECRET is too short');
     await openSealer(stores, undefined);
-    stores.database.connection.exec("UPDATE secrets SET value = 'x'");
+    connectionOf(stores).exec("UPDATE secrets SET value = 'x'");
     await expect(openSealer(stores, undefined)).rejects.toThrow('is damaged');
   });
 });

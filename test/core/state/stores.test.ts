@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { entriesOf, openStores, type Stores } from '../../../core/state/stores.ts';
 import { startOtherProcess, temporaryDatabase, waitUntil } from './support.ts';
+import { connectionOf } from '../../support/sqlite.ts';
 
 function open(url = 'sqlite::memory:', report?: (error: Error) => void): Stores {
   const stores = openStores(url, report);
@@ -13,7 +14,7 @@ function open(url = 'sqlite::memory:', report?: (error: Error) => void): Stores 
 const CLOSED = /finalized|not open/;
 
 function damage(stores: Stores, key: string, value = '{"value": tru'): void {
-  stores.database.connection.prepare('UPDATE keyv SET value = ? WHERE key = ?').run(value, key);
+  connectionOf(stores).prepare('UPDATE keyv SET value = ? WHERE key = ?').run(value, key);
 }
 
 describe('a namespace', () => {
@@ -106,6 +107,48 @@ describe('when something is wrong with the database', () => {
     expect(uncaught).not.toHaveBeenCalled();
   });
 
+  test('one that is full or only to be read answers questions, refuses writes, and health says so', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const stores = open(temporaryDatabase());
+    const store = stores.namespace<string>('things');
+    await store.set('a', 'before');
+    await stores.health();
+    const pages = Number(connectionOf(stores).prepare('PRAGMA page_count').get()?.['page_count']);
+    const states: [to: string, back: string, sentence: RegExp][] = [
+      [`PRAGMA max_page_count = ${pages}`, 'PRAGMA max_page_count = 100000', /full/],
+      ['PRAGMA query_only = 1', 'PRAGMA query_only = 0', /readonly/],
+    ];
+    for (const [to, back, sentence] of states) {
+      connectionOf(stores).exec(to);
+      await expect(store.set('b', 'x'.repeat(100_000))).rejects.toThrow(sentence);
+      expect(await store.get('a')).toBe('before');
+      vi.advanceTimersByTime(1_000);
+      // The few bytes that health writes fit in a page that is there.
+      if (to.includes('query_only')) await expect(stores.health()).rejects.toThrow(sentence);
+      connectionOf(stores).exec(back);
+      vi.advanceTimersByTime(1_000);
+      await stores.health();
+      expect(await store.set('b', 'x'.repeat(100_000))).toBe(true);
+      await store.delete('b');
+      connectionOf(stores).exec('VACUUM');
+    }
+  });
+
+  test('one that another process has locked refuses writes within a second', async () => {
+    const url = temporaryDatabase();
+    const [stores, other] = [open(url), open(url)];
+    const store = stores.namespace<string>('things');
+    await store.set('a', 'before');
+    connectionOf(other).exec('BEGIN IMMEDIATE');
+    const since = performance.now();
+    await expect(store.set('a', 'meanwhile')).rejects.toThrow('locked');
+    expect(performance.now() - since).toBeLessThan(1_000);
+    expect(await store.get('a')).toBe('before');
+    connectionOf(other).exec('ROLLBACK');
+    expect(await store.set('a', 'after')).toBe(true);
+  });
+
   test('expired entries are removed without being asked for, and a failure to do so is reported', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
@@ -116,8 +159,7 @@ describe('when something is wrong with the database', () => {
       .setMany(
         Array.from({ length: 1_200 }, (_, number) => ({ key: String(number), value: 'x', ttl: 1_000 })),
       );
-    const count = () =>
-      stores.database.connection.prepare('SELECT count(*) AS count FROM keyv').get()?.['count'];
+    const count = () => connectionOf(stores).prepare('SELECT count(*) AS count FROM keyv').get()?.['count'];
     await vi.advanceTimersByTimeAsync(61_000);
     expect(count()).toBe(0);
     stores.database.close();
@@ -139,7 +181,7 @@ describe('when something is wrong with the database', () => {
     await once(writer, 'close');
 
     const stores = open(url);
-    expect(stores.database.connection.prepare('PRAGMA integrity_check').get()).toEqual({
+    expect(connectionOf(stores).prepare('PRAGMA integrity_check').get()).toEqual({
       integrity_check: 'ok',
     });
     const store = stores.namespace<number>('pairs');

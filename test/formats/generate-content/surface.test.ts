@@ -148,6 +148,7 @@ describe('errors', () => {
     ]);
     const limited = new GatewayError('rate_limit_exceeded', 'Slow down.', { retryAfter: 33.2 });
     expect(details(limited)).toEqual([
+      { '@type': 'type.googleapis.com/google.rpc.QuotaFailure', violations: [{ description: 'Slow down.' }] },
       { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '34s' },
     ]);
     expect(generateContent.errorReply(limited, 'r').headers['retry-after']).toBe('34');

@@ -14,6 +14,7 @@ import {
 import { openStores } from '../../../core/state/stores.ts';
 import { temporaryDatabase } from '../../core/state/support.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { connectionOf } from '../../support/sqlite.ts';
 
 let native: NativeProvider;
 let gateway: TestGateway;
@@ -271,7 +272,7 @@ test('a gateway that stops keeps what it was making as failed', async () => {
   await upstream.close();
   const stores = openStores(database);
   try {
-    const find = stores.database.connection.prepare('SELECT status, response FROM responses WHERE id = ?');
+    const find = connectionOf(stores).prepare('SELECT status, response FROM responses WHERE id = ?');
     const { status, response } = find.get(String(queued.id)) ?? {};
     expect(status).toBe('failed');
     expect(String(response)).toContain('The gateway was stopped');

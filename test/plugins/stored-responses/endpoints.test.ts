@@ -7,6 +7,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { parseSse, type JsonObject, type ResponseStore, type StoredResponse } from '../../../core/index.ts';
 import { replay } from '../../../plugins/stored-responses/replay.ts';
 import { clientOf, startStored, type Client } from './_client.ts';
+import { connectionOf } from '../../support/sqlite.ts';
 
 let own: Client;
 let other: Client;
@@ -190,7 +191,7 @@ describe('a kept response', () => {
 
   test('whose text is damaged is not found, and the log says so', async () => {
     await keep('resp_1');
-    started.gateway.stores.database.connection.exec(`UPDATE responses SET response = '{'`);
+    connectionOf(started.gateway.stores).exec(`UPDATE responses SET response = '{'`);
     expect((await own.get('/v1/responses/resp_1')).status).toBe(404);
     expect(JSON.stringify(started.gateway.lines)).toContain('The response resp_1 is damaged in the database');
   });

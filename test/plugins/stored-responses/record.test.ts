@@ -12,6 +12,7 @@ import {
   type NativeProvider,
 } from '../../flows/_turns.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { connectionOf } from '../../support/sqlite.ts';
 
 describe('what is kept of a reply', () => {
   let native: NativeProvider;
@@ -39,7 +40,7 @@ describe('what is kept of a reply', () => {
   });
 
   const rows = (): number =>
-    Number(gateway.stores.database.connection.prepare('SELECT COUNT(*) AS n FROM responses').get()?.n);
+    Number(connectionOf(gateway.stores).prepare('SELECT COUNT(*) AS n FROM responses').get()?.n);
 
   test.each(['demo', 'native-1'])(
     'is there when a stream from %s says that it is complete',
@@ -125,7 +126,7 @@ describe('what is kept of a reply', () => {
 test('an answer reaches its client although it could not be kept, and the log says so', async () => {
   const gateway = await startGateway({ channels: [demo()] });
   try {
-    gateway.stores.database.connection.exec('DROP TABLE responses');
+    connectionOf(gateway.stores).exec('DROP TABLE responses');
     for (const stream of [false, true]) {
       const response = await turn(gateway, { model: 'demo', input: 'Hello' }, stream);
       expect(textOf(response)).toBe('You said: Hello');

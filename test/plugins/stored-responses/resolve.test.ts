@@ -14,6 +14,7 @@ import {
 import { temporaryDatabase } from '../../core/state/support.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { SocketClient } from '../../support/websocket.ts';
+import { connectionOf } from '../../support/sqlite.ts';
 
 const getWeather = {
   type: 'function',
@@ -239,9 +240,7 @@ test('a response in the background is cancelled from another process', { timeout
   try {
     const queued = await turn(here, { model: 'native-1', input: 'x', background: true });
     await expect.poll(() => native.requests.length).toBe(1);
-    const find = there.stores.database.connection.prepare(
-      'SELECT runs_until AS at FROM responses WHERE id = ?',
-    );
+    const find = connectionOf(there.stores).prepare('SELECT runs_until AS at FROM responses WHERE id = ?');
     const promised = (): number => Number(find.get(String(queued.id))?.at);
     const first = promised();
     await expect.poll(promised, { timeout: 10_000 }).toBeGreaterThan(first);

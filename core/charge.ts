@@ -1,0 +1,18 @@
+import { callKey } from './call.ts';
+import type { Amounts } from './model/usage-record.ts';
+import type { JsonObject } from './model/json.ts';
+import type { Usage } from './model/usage.ts';
+
+/** What a call costs: left by the plugin that charges, for those that record. */
+export interface Charge {
+  readonly amounts: Amounts;
+  /** What was used: as the provider told it, or estimated from what was seen. Absent when no provider gave anything. */
+  readonly usage?: Usage;
+  /** Absent when the model has no price: its tokens are counted all the same. */
+  readonly price?: JsonObject;
+  /** The reservation that the charge settles; absent when nothing had to be reserved. */
+  readonly reservation?: string;
+}
+
+/** Set once, synchronously, when the reply has ended (also when the client left), before the jobs of `call.onEnd` have all run. */
+export const charge = callKey<Charge>('charge');

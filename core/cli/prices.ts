@@ -1,0 +1,133 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { loadConfig } from '../config.ts';
+import { createPrices } from '../prices.ts';
+import { importPriceList, type ImportedPrices } from '../prices/import-list.ts';
+import { matchesModel } from '../state/api-keys.ts';
+import { readArguments, UsageError, type Command } from './command.ts';
+import { table } from './describe.ts';
+
+const help = `Usage: sluice prices import FILE [--provider LIST] [--models LIST] [--out FILE [--force]]
+       sluice prices show MODEL [--config FILE]
+
+import   Reads a price list in the form of LiteLLM's model_prices_and_context_window.json and writes it in the form of
+         the config's "prices": to standard output, or to a file. What was left out is told on standard error.
+           --provider  Only entries of these providers, as the list names them, with commas between; their name and
+                       a slash are taken off the beginning of models.
+           --models    Only these models: names and * patterns, with commas between.
+           --out       A .ts file, or .json. The config imports what it exports by default, as "imported" say, and
+                       takes it in with prices: { ...imported }.
+           --force     Replaces the file when it exists.
+show     Shows the price that the config has for a model.`;
+
+/** `sluice prices`: imports price lists, and shows the price of a model. */
+export const prices: Command = {
+  summary: 'Imports price lists, and shows the price of a model.',
+  help,
+  async run(args) {
+    const { values, positionals } = readArguments(args, {
+      provider: { type: 'string', multiple: true },
+      models: { type: 'string', multiple: true },
+      out: { type: 'string' },
+      force: { type: 'boolean' },
+    });
+    const [action, word, ...more] = positionals;
+    if (action !== 'import' && action !== 'show')
+      throw new UsageError(
+        action === undefined ? 'Say what to do: import or show.' : `"${action}" is none of import and show.`,
+      );
+    if (word === undefined || more.length > 0)
+      throw new UsageError(
+        action === 'import'
+          ? 'Name one file: sluice prices import FILE.'
+          : 'Name one model: sluice prices show MODEL.',
+      );
+    if (action === 'show') return show(word, values.config);
+    const models = listOf(values.models);
+    const providers = listOf(values.provider);
+    const imported = importPriceList(readList(word), {
+      ...(providers === undefined ? {} : { providers }),
+      ...(models === undefined ? {} : { wants: (model) => matchesModel(models, model) }),
+    });
+    write(imported, values.out, values.force === true);
+    tell(imported);
+    return 0;
+  },
+};
+
+function listOf(texts: readonly string[] | undefined): readonly string[] | undefined {
+  return texts
+    ?.flatMap((text) => text.split(','))
+    .map((text) => text.trim())
+    .filter((text) => text !== '');
+}
+
+function readList(file: string): unknown {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}.`, {
+      cause: error,
+    });
+  }
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : String(error)}.`, {
+      cause: error,
+    });
+  }
+}
+
+function write({ rows }: ImportedPrices, out: string | undefined, force: boolean): void {
+  if (Object.keys(rows).length === 0) throw new Error('No entry was taken: nothing is written.');
+  const text = JSON.stringify(rows, undefined, 2);
+  const script = `/** Dollars per million tokens, and dollars for what is not counted in tokens: written by \`sluice prices import\`. */\nexport default ${text};\n`;
+  if (out === undefined) {
+    process.stdout.write(script);
+    return;
+  }
+  if (!/\.(ts|json)$/.test(out)) throw new UsageError(`"${out}" is neither a .ts nor a .json file.`);
+  if (existsSync(out) && !force) throw new Error(`${out} exists. Replace it with --force.`);
+  writeFileSync(out, out.endsWith('.json') ? `${text}\n` : script);
+}
+
+/** Lines of the report on entries that were left out. */
+const shown = 20;
+
+function tell({ rows, leftOut, unknown }: ImportedPrices): void {
+  console.error(`Took ${Object.keys(rows).length} models.`);
+  if (leftOut.length > 0) {
+    console.error(`Left out ${leftOut.length} entries:`);
+    for (const sentence of leftOut.slice(0, shown)) console.error(`  ${sentence}`);
+    if (leftOut.length > shown) console.error(`  and ${leftOut.length - shown} more`);
+  }
+  if (unknown.size > 0) {
+    console.error('Left out of entries that were taken, since nothing here is charged by it:');
+    for (const [member, count] of [...unknown].toSorted(([, one], [, other]) => other - one))
+      console.error(`  ${member} (${count})`);
+  }
+}
+
+async function show(model: string, option: string | undefined): Promise<number> {
+  const { settings } = await loadConfig(option);
+  const row = createPrices(settings.prices).row(model);
+  if (row === undefined) {
+    console.error(`The model "${model}" has no price. Add it to "prices" in the config.`);
+    return 1;
+  }
+  const { model: pattern, tiers, ...members } = row;
+  if (pattern !== model) console.log(`by the pattern ${String(pattern)}`);
+  const lines = (dollarsBy: object): string[] =>
+    table(
+      Object.entries(dollarsBy).map(([member, dollars]) => [
+        member,
+        `$${String(dollars)}`,
+        member.startsWith('per') ? '' : 'per million tokens',
+      ]),
+    );
+  console.log(lines(members).join('\n'));
+  for (const { above, ...changed } of (tiers ?? []) as unknown as readonly { readonly above: number }[])
+    console.log([`above ${above} input tokens:`, ...lines(changed).map((line) => `  ${line}`)].join('\n'));
+  return 0;
+}

@@ -1,0 +1,56 @@
+import type { JsonObject } from './json.ts';
+
+/** What is charged for: micro-dollars (integers) and tokens. */
+export interface Amounts {
+  readonly microDollars: number;
+  readonly tokens: number;
+}
+
+/** One call as the usage log keeps it. Members that do not apply are absent. */
+export interface UsageRecord {
+  /** The call's id: `req_…`. */
+  readonly id: string;
+  /** Milliseconds since 1970: when the call came in. */
+  readonly at: number;
+  readonly keyId?: string;
+  readonly ip: string;
+  readonly operation: string;
+  /** The client's format, and the one spoken to the channel. */
+  readonly format: string;
+  readonly upstreamFormat?: string;
+  /** What the client asked for, and the model's name at the provider. */
+  readonly model: string;
+  readonly upstreamModel?: string;
+  readonly channel?: string;
+  readonly stream: boolean;
+  readonly passThrough?: boolean;
+  /** The status that the client saw; 499 when it left before there was one. */
+  readonly status: number;
+  /** Our error code, when it failed. */
+  readonly code?: string;
+  /** The sentence of the failure, secrets masked. */
+  readonly reason?: string;
+  /** `interrupted`: it failed after the client had seen a part of the reply, and with it the status of a success. */
+  readonly ended: 'complete' | 'error' | 'left' | 'interrupted';
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly reasoning: number;
+  /** True when the gateway counted by itself. */
+  readonly estimated?: boolean;
+  /** Absent when the model has no price. */
+  readonly microDollars?: number;
+  /** The price that was used, as it stood in the table at that time. */
+  readonly price?: JsonObject;
+  /** Milliseconds: whole call, until the first byte for the client, and what the gateway itself took before it asked a provider. */
+  readonly ms: number;
+  readonly firstMs?: number;
+  readonly gatewayMs?: number;
+  readonly losses?: readonly string[];
+  /** Attempts that failed: `channel`, `model`, `failure`. */
+  readonly attempts?: readonly JsonObject[];
+  /** Bodies, when the operator has them captured; redacted. */
+  readonly request?: string;
+  readonly response?: string;
+}

@@ -1,0 +1,12 @@
+import { callKey, type Call } from './call.ts';
+
+/** What was added to the head of a call's reply, whether it succeeds or fails. */
+export const replyHeaders = callKey<Readonly<Record<string, string>>>('reply headers');
+
+/**
+ * Adds headers to the head of the reply; lower-case names, and what was added under the same name before is replaced. What a format or an
+ * error says itself wins. Before the first event of the reply: later they have gone out. A reply over a socket has none.
+ */
+export function addReplyHeaders(call: Call, headers: Readonly<Record<string, string>>): void {
+  call.set(replyHeaders, { ...call.get(replyHeaders), ...headers });
+}

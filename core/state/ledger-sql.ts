@@ -1,0 +1,107 @@
+import type { Amounts } from '../model/usage-record.ts';
+import type { Budget } from './api-keys.ts';
+import { counted, periods, periodStart, reservedAt } from './ledger-periods.ts';
+import type { BudgetState, Settlement } from './ledger.ts';
+
+/** The ledger's statements, for SQLite. {@link forPostgres} spells their parameters differently. */
+export const statements = {
+  /** Key, start of the day, start of the month, now. One statement, so that no settlement is seen by half. */
+  standing: [
+    ...(['?2', '?3', '0'] as const).map(
+      (since, index) =>
+        `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens FROM ledger_spent
+         WHERE key_id = ?1 AND period = '${periods[index]}' AND since = ${since}`,
+    ),
+    ...(['AND day = ?2', 'AND month = ?3', ''] as const).map(
+      (narrowed, index) =>
+        `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars,
+           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ?1 AND expires > ?4 ${narrowed}`,
+    ),
+  ].join(' UNION ALL '),
+  /** Id, key, micro-dollars, tokens, day, month, lease, expiry. */
+  claim: `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+  /** Key, period, since, micro-dollars, tokens. */
+  charge: `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (key_id, period, since) DO UPDATE SET
+      micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
+} as const;
+
+/** A statement with Postgres' parameters. */
+export function forPostgres(statement: string): string {
+  return statement.replaceAll(/\?(\d)/g, '$$$1');
+}
+
+/** One row of the `standing` statement. */
+export type StandingRow = Readonly<Record<string, unknown>>;
+
+/** How budgets stand, from the rows of the `standing` statement. */
+export function statesOf(
+  budgets: readonly Budget[],
+  rows: readonly StandingRow[],
+  now: number,
+): readonly BudgetState[] {
+  const found = (what: string, { unit, period }: Budget): number => {
+    const row = rows.find((one) => one['what'] === what && one['period'] === period);
+    // Postgres gives sums as text.
+    return row === undefined
+      ? 0
+      : counted(unit, { microDollars: Number(row['micro_dollars']), tokens: Number(row['tokens']) });
+  };
+  return budgets.map((budget) => ({
+    ...budget,
+    since: periodStart(budget.period, now),
+    spent: found('spent', budget),
+    reserved: found('reserved', budget),
+  }));
+}
+
+/** One row to add to what is spent. */
+export type ChargeRow = readonly [
+  keyId: string,
+  period: Budget['period'],
+  since: number,
+  microDollars: number,
+  tokens: number,
+];
+
+/**
+ * What settlements add to what is spent, each row once and all in one order, so that processes that settle at the same time wait for each
+ * other and never both. `fresh` are the ids of records that were not there before: the others were charged already.
+ */
+export function chargesOf(
+  settlements: readonly Settlement[],
+  fresh: ReadonlySet<string>,
+  now: number,
+): readonly ChargeRow[] {
+  const sums = new Map<string, ChargeRow>();
+  const uncharged = new Set(fresh);
+  for (const { keyId, reservation, charged, record } of settlements) {
+    if (!uncharged.delete(record.id) || keyId === undefined) continue;
+    const { microDollars, tokens } = checked(charged);
+    if (microDollars === 0 && tokens === 0) continue;
+    const at = (reservation === undefined ? undefined : reservedAt(reservation)) ?? now;
+    for (const period of periods) {
+      const since = periodStart(period, at);
+      const name = `${keyId} ${period} ${since}`;
+      const [, , , dollars = 0, before = 0] = sums.get(name) ?? [];
+      sums.set(name, [keyId, period, since, dollars + microDollars, before + tokens]);
+    }
+  }
+  return [...sums.keys()].toSorted().flatMap((name) => {
+    const row = sums.get(name);
+    return row === undefined ? [] : [row];
+  });
+}
+
+/** Amounts that can be summed exactly. Throws for others: a bug of whoever made them. */
+export function checked(amounts: Amounts): Amounts {
+  const { microDollars, tokens } = amounts;
+  for (const amount of [microDollars, tokens]) {
+    if (!Number.isSafeInteger(amount) || amount < 0)
+      throw new RangeError(
+        `An amount must be a whole number from 0 on, but one is ${microDollars} micro-dollars, ${tokens} tokens.`,
+      );
+  }
+  return amounts;
+}

@@ -1,0 +1,102 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
+import { exceeded, exhausted, newReservationId, periodStart } from './ledger-periods.ts';
+import { chargesOf, checked, statements, statesOf } from './ledger-sql.ts';
+import type { Ledger } from './ledger.ts';
+import { insertRecordsInSqlite } from './usage-log-rows.ts';
+
+/** How long another process's write is waited for before the operation fails, in milliseconds. */
+const patience = 1_000;
+
+/** How long SQLite itself waits each time: the event loop stands still meanwhile. */
+const blocking = 5;
+
+const SQLITE_BUSY = 5;
+
+/**
+ * The ledger on SQLite. Every change is one synchronous transaction that takes the write lock before it reads, so that no other process's
+ * claim can come between a look and a claim.
+ */
+export function openSqliteLedger(connection: DatabaseSync): Ledger {
+  const standing = connection.prepare(statements.standing);
+  const claim = connection.prepare(statements.claim);
+  const charge = connection.prepare(statements.charge);
+  const giveBack = connection.prepare('DELETE FROM ledger_reservations WHERE id = ?');
+  const renewal = connection.prepare('UPDATE ledger_reservations SET expires = ? + lease WHERE id = ?');
+  const expired = connection.prepare('SELECT 1 FROM ledger_reservations WHERE expires <= ? LIMIT 1');
+  const sweeping = connection.prepare('DELETE FROM ledger_reservations WHERE expires <= ?');
+
+  const inTransaction = async <T>(work: () => T): Promise<T> => {
+    const deadline = performance.now() + patience;
+    while (!begin(connection)) {
+      if (performance.now() > deadline) throw new Error('The database is busy: another process is writing.');
+      await setTimeout(5 + Math.random() * 15);
+    }
+    try {
+      const result = work();
+      connection.exec('COMMIT');
+      return result;
+    } catch (error) {
+      if (connection.isTransaction) connection.exec('ROLLBACK');
+      throw error;
+    }
+  };
+  const standingOf = (keyId: string, now: number) =>
+    standing.all(keyId, periodStart('day', now), periodStart('month', now), now);
+
+  return {
+    reserve: (keyId, budgets, most, lease = 60_000) =>
+      inTransaction(() => {
+        const now = Date.now();
+        const { microDollars, tokens } = checked(most);
+        const full = exceeded(statesOf(budgets, standingOf(keyId, now), now), most);
+        if (full !== undefined) throw exhausted(full, most, now);
+        const id = newReservationId(now);
+        const [day, month] = [periodStart('day', now), periodStart('month', now)];
+        claim.run(id, keyId, microDollars, tokens, day, month, lease, now + lease);
+        return { id, expiresAt: now + lease, lease };
+      }),
+    settle: (settlements) =>
+      inTransaction(() => {
+        const fresh = insertRecordsInSqlite(
+          connection,
+          settlements.map(({ record }) => record),
+        );
+        for (const row of chargesOf(settlements, fresh, Date.now())) charge.run(...row);
+        for (const { reservation } of settlements) if (reservation !== undefined) giveBack.run(reservation);
+      }),
+    release: (reservations) =>
+      inTransaction(() => {
+        for (const id of reservations) giveBack.run(id);
+      }),
+    renew: (reservations) =>
+      inTransaction(() => {
+        const now = Date.now();
+        for (const id of reservations) renewal.run(now, id);
+      }),
+    async sweep() {
+      // Most times there is nothing: a look needs no lock.
+      if (expired.get(Date.now()) === undefined) return 0;
+      return inTransaction(() => Number(sweeping.run(Date.now()).changes));
+    },
+    async states(keyId, budgets) {
+      const now = Date.now();
+      return statesOf(budgets, standingOf(keyId, now), now);
+    },
+  };
+}
+
+/** Takes the write lock; false when another process holds it. */
+function begin(connection: DatabaseSync): boolean {
+  const { timeout } = connection.prepare('PRAGMA busy_timeout').get() as { readonly timeout: number };
+  connection.exec(`PRAGMA busy_timeout = ${blocking}`);
+  try {
+    connection.exec('BEGIN IMMEDIATE');
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return false;
+    throw error;
+  } finally {
+    connection.exec(`PRAGMA busy_timeout = ${timeout}`);
+  }
+}

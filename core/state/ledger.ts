@@ -1,0 +1,63 @@
+import type { Amounts, UsageRecord } from '../model/usage-record.ts';
+import type { Budget } from './api-keys.ts';
+import { openPostgresLedger } from './ledger-postgres.ts';
+import { openSqliteLedger } from './ledger-sqlite.ts';
+import type { Stores } from './stores.ts';
+
+export { startBookkeeper, type Bookkeeper } from './ledger-bookkeeper.ts';
+
+/** A call's claim on its key's budgets until it is settled or its time has passed. */
+export interface Reservation {
+  readonly id: string;
+  /** Milliseconds since 1970: renewed while the call runs; past it the claim is swept. */
+  readonly expiresAt: number;
+  /** Milliseconds that each renewal adds. */
+  readonly lease: number;
+}
+
+/** What a call has come to: charged, its claim given back and its record written, all or nothing. */
+export interface Settlement {
+  readonly keyId?: string;
+  readonly reservation?: string;
+  readonly charged: Amounts;
+  readonly record: UsageRecord;
+}
+
+/** One budget of a key as it stands. */
+export interface BudgetState extends Budget {
+  /** Milliseconds since 1970: when the period began; 0 for `total`. */
+  readonly since: number;
+  readonly spent: number;
+  readonly reserved: number;
+}
+
+/**
+ * Money and tokens, exact across processes: what is spent and reserved never exceeds a budget. Spending is summed for every key, so that
+ * a budget given later counts what was spent before. Rejects when the database fails or takes longer than a second; nothing is half done
+ * then.
+ */
+export interface Ledger {
+  /**
+   * Claims the most that a call may come to, for `lease` milliseconds (default a minute). Throws GatewayError `insufficient_quota` naming
+   * the budget when one would be exceeded.
+   */
+  reserve(keyId: string, budgets: readonly Budget[], most: Amounts, lease?: number): Promise<Reservation>;
+  /**
+   * In one transaction. A settlement that was made before (same record id) charges nothing. Charged to the period in which the claim was
+   * made, also when it was swept meanwhile; without one to that of now.
+   */
+  settle(settlements: readonly Settlement[]): Promise<void>;
+  /** Gives back claims of calls that came to nothing and are recorded by nobody. */
+  release(reservations: readonly string[]): Promise<void>;
+  /** Moves the expiry of claims whose calls still run. */
+  renew(reservations: readonly string[]): Promise<void>;
+  /** Gives back what expired claims hold; returns how many there were. */
+  sweep(): Promise<number>;
+  /** How a key's budgets stand now. */
+  states(keyId: string, budgets: readonly Budget[]): Promise<readonly BudgetState[]>;
+}
+
+/** Opens the ledger in the gateway's database. */
+export function openLedger({ database }: Stores): Ledger {
+  return database.kind === 'sqlite' ? openSqliteLedger(database.connection) : openPostgresLedger(database);
+}

@@ -1,0 +1,169 @@
+import { createClient } from '@redis/client';
+import { hideSecret } from '../log.ts';
+import { scripts, type Script } from './rates-scripts.ts';
+import type { ReportShared } from './rates.ts';
+
+/** Longest time for one command, in milliseconds. What takes longer is taken for gone, so that no call waits for it. */
+const commandTime = 400;
+/** Longest time for a connection to be made and tried. */
+const connectTime = 1_000;
+/** Pause between two tries while the store is gone. */
+const pause = 500;
+
+/** A timer that is late by this much shows that the process was busy with something else. */
+const standstill = 100;
+
+type Client = ReturnType<typeof connecting>;
+
+/**
+ * The connection to the shared store: either it answers within {@link commandTime}, or it counts as gone and is made anew in the background.
+ * While it is gone every command is refused at once; none is kept for later.
+ */
+export class RatesLink {
+  readonly #url: string;
+  readonly #report: ReportShared;
+  readonly #onUp: () => void;
+  #client: Client | undefined;
+  #down: boolean | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #closed = false;
+  /** Settles with the first try: the calls of a gateway that has just started wait for it. */
+  #opening: Promise<void> | undefined;
+
+  /** `onUp` runs whenever the store can be reached again, and the first time. */
+  constructor(url: string, report: ReportShared, onUp: () => void) {
+    this.#url = url;
+    this.#report = report;
+    this.#onUp = onUp;
+    hidePassword(url);
+    this.#opening = Promise.race([this.#connect(), after(commandTime)]).finally(() => {
+      this.#opening = undefined;
+    });
+  }
+
+  get isUp(): boolean {
+    return this.#client !== undefined;
+  }
+
+  /** Runs a script. Rejects within {@link commandTime} when the store does not answer, and counts it as gone from then on. */
+  async run<T>({ text, sha }: Script, keys: readonly string[], values: readonly string[]): Promise<T> {
+    const rest = [String(keys.length), ...keys, ...values];
+    try {
+      return await this.command<T>(['EVALSHA', sha, ...rest]);
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      return this.command<T>(['EVAL', text, ...rest]);
+    }
+  }
+
+  async command<T>(words: readonly string[]): Promise<T> {
+    if (this.#opening !== undefined) await this.#opening;
+    const client = this.#client;
+    if (client === undefined) throw new Error('The shared store does not answer.');
+    try {
+      return await within<T>(commandTime, client.sendCommand<T>(words));
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) this.#lost(client, error);
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#retry);
+    if (this.#client !== undefined) discard(this.#client);
+    this.#client = undefined;
+  }
+
+  async #connect(): Promise<void> {
+    let made: Client | undefined;
+    try {
+      const client = (made = connecting(this.#url));
+      // Without a listener what befalls an idle connection would end the process.
+      client.on('error', (error: Error) => this.#lost(client, error));
+      await within(connectTime, client.connect());
+      // A store that can be read but not written (a replica, a full disk) is of no use.
+      const probe = client.sendCommand(['SET', 'sluice:{rates}:probe', '1', 'PX', '1000']);
+      const known = scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
+      await within(commandTime, Promise.all([probe, ...known]));
+      if (this.#closed) throw new Error('The gateway closes.');
+    } catch (error) {
+      if (made !== undefined) discard(made);
+      this.#gone(error);
+      return;
+    }
+    this.#client = made;
+    if (this.#down === true) this.#report();
+    this.#down = false;
+    this.#onUp();
+  }
+
+  #lost(client: Client, error: unknown): void {
+    if (this.#client !== client) return;
+    this.#client = undefined;
+    discard(client);
+    this.#gone(error);
+  }
+
+  #gone(error: unknown): void {
+    if (this.#closed) return;
+    if (this.#down !== true) {
+      this.#down = true;
+      this.#report(error instanceof Error ? error : new Error('The shared store failed.', { cause: error }));
+    }
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.#connect(), pause);
+    this.#retry.unref();
+  }
+}
+
+function connecting(url: string) {
+  return createClient({
+    url,
+    // The older form of the protocol: every server and every compatible one speaks it.
+    RESP: 2,
+    disableOfflineQueue: true,
+    socket: { connectTimeout: connectTime, reconnectStrategy: false, noDelay: true },
+  });
+}
+
+function discard(client: Client): void {
+  try {
+    client.destroy();
+  } catch {
+    // It had ended by itself.
+  }
+}
+
+/** Rejects when the promise takes longer; what becomes of it then concerns nobody. */
+function within<T>(time: number, promise: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const begun = performance.now();
+    const late = (): void => reject(new Error(`The shared store did not answer within ${time} ms.`));
+    let timer = setTimeout(() => {
+      // When this process itself stood still the command may not even have been sent: that is not the store's fault.
+      if (performance.now() - begun < time + standstill) late();
+      else timer = setTimeout(late, standstill);
+    }, time);
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error: unknown) => {
+        clearTimeout(timer);
+        reject(error instanceof Error ? error : new Error('The shared store failed.', { cause: error }));
+      },
+    );
+  });
+}
+
+function after(time: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, time).unref());
+}
+
+function hidePassword(url: string): void {
+  if (!URL.canParse(url)) return;
+  const { password } = new URL(url);
+  if (password !== '') hideSecret(decodeURIComponent(password));
+}

@@ -1,0 +1,164 @@
+import type { Observable } from 'rxjs';
+import {
+  callKey,
+  failedAttempts,
+  GatewayError,
+  observe,
+  toGatewayError,
+  type AttemptEvent,
+  type Call,
+  type GatewayEvent,
+  type Loss,
+  type Next,
+  type Observing,
+  type Usage,
+} from '#sluice';
+
+const recordKey = callKey<CallRecord>('call record');
+
+/**
+ * Runs the rest of the pipeline under a record of the call, and `atEnd` once when the call has ended, however it ended. All who ask for
+ * it share one record, which follows the reply for them once.
+ */
+export function recorded(
+  call: Call,
+  next: Next,
+  atEnd: (record: CallRecord) => void,
+): Promise<Observable<GatewayEvent>> {
+  const known = call.get(recordKey);
+  const record = known ?? new CallRecord(call);
+  call.onEnd(() => atEnd(record));
+  if (known !== undefined) return next(call);
+  call.set(recordKey, record);
+  return followed(call, next, record);
+}
+
+/** The record of a call that runs; undefined when nobody has asked for one. */
+export function recordOf(call: Call): CallRecord | undefined {
+  return call.get(recordKey);
+}
+
+async function followed(call: Call, next: Next, record: CallRecord): Promise<Observable<GatewayEvent>> {
+  try {
+    return (await next(call)).pipe(observe(record));
+  } catch (error) {
+    record.end('error', error);
+    throw error;
+  }
+}
+
+/** What is known of one call by the time it has ended. */
+export class CallRecord implements Observing {
+  readonly call: Call;
+  /** `performance.now()` when the request came in. */
+  readonly startedAt: number;
+  #losses: Loss[] | undefined;
+  #failed: AttemptEvent[] | undefined;
+  #model: string | undefined;
+  #attempt: AttemptEvent | undefined;
+  #usage: Usage | undefined;
+  #firstAt: number | undefined;
+  /** A call that ends without a word of its stream was left by its client. */
+  #how: 'complete' | 'error' | 'left' = 'left';
+  #error: GatewayError | undefined;
+  #ended = false;
+
+  constructor(call: Call, startedAt = call.startedAt) {
+    this.call = call;
+    this.startedAt = startedAt;
+  }
+
+  /** Follows the reply. */
+  event(event: GatewayEvent): void {
+    switch (event.type) {
+      case 'request':
+        this.#model = event.model;
+        break;
+      case 'attempt':
+        if (event.failure === undefined) this.#attempt = event;
+        else (this.#failed ??= []).push(event);
+        break;
+      case 'usage':
+        this.#usage = event.usage;
+        break;
+      case 'loss':
+        (this.#losses ??= []).push(event.loss);
+        break;
+      default:
+        this.#firstAt ??= performance.now();
+    }
+  }
+
+  /** How the reply ended; only the first word counts. */
+  end(how: 'complete' | 'error' | 'left', error?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#how = error instanceof GatewayError && error.code === 'client_closed_request' ? 'left' : how;
+    if (this.#how === 'error') this.#error = toGatewayError(error);
+  }
+
+  get ended(): 'complete' | 'error' | 'left' {
+    return this.#how;
+  }
+
+  /** What the call failed with; undefined unless it ended with an error. */
+  get error(): GatewayError | undefined {
+    return this.#error;
+  }
+
+  /** True when the client has seen something of the reply, so that its status was that of a success. */
+  get begun(): boolean {
+    return this.#firstAt !== undefined && (this.call.stream || this.#attempt?.passThrough === true);
+  }
+
+  /** The status that the client saw; 499 when it left before there was one. */
+  get status(): number {
+    if (this.#how === 'complete' || this.begun) return 200;
+    return this.#error?.status ?? 499;
+  }
+
+  /** The model that was asked for after all edits; what the client wrote when the call did not come so far, which may be nothing. */
+  get model(): string {
+    return this.#model ?? this.call.askedModel;
+  }
+
+  /** The attempt that answered. */
+  get attempt(): AttemptEvent | undefined {
+    return this.#attempt;
+  }
+
+  /** What the provider said last. */
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+
+  /** Milliseconds from the request to the first event of the answer. */
+  get firstMs(): number | undefined {
+    return this.#firstAt === undefined ? undefined : rounded(this.#firstAt - this.startedAt);
+  }
+
+  /** Paths of what was lost on the way there and back; undefined when nothing was. */
+  losses(): readonly string[] | undefined {
+    return listed(this.#losses, this.call.losses, ({ path }) => path);
+  }
+
+  /** The attempts that failed, as the reply or its failure told them; undefined when there were none. */
+  failures<T>(told: (attempt: AttemptEvent) => T): readonly T[] | undefined {
+    return listed(this.#failed, this.call.get(failedAttempts), told);
+  }
+}
+
+/** Both lists as they are told, each word once, and few enough for one line; undefined when there are none, which is nearly always. */
+function listed<T, Told>(
+  some: readonly T[] | undefined,
+  others: readonly T[] | undefined,
+  told: (one: T) => Told,
+): readonly Told[] | undefined {
+  if (!some?.length && !others?.length) return undefined;
+  return [...new Set([...new Set([...(some ?? []), ...(others ?? [])])].map(told))].slice(0, 50);
+}
+
+/** Milliseconds with one decimal. */
+export function rounded(milliseconds: number): number {
+  return Math.round(milliseconds * 10) / 10;
+}

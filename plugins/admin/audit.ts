@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto';
+import { entriesOf, type Stores } from '#sluice';
+import type { AuditEntry, AuditPage } from './schemas.ts';
+
+/** The newest entries are kept, so many and for so many milliseconds. */
+const most = 5_000;
+const keptFor = 400 * 86_400_000;
+/** Between two looks at how many there are. */
+const writesPerLook = 100;
+
+/** Who changed what, and when: in the database, newest first. */
+export class Audit {
+  readonly #kept;
+  #writes = 0;
+
+  constructor(stores: Stores) {
+    this.#kept = stores.namespace<AuditEntry>('admin-audit');
+  }
+
+  /** Writes an entry down. Rejects when the database fails: a change that nobody can trace is not made in silence. */
+  async note(entry: Omit<AuditEntry, 'id' | 'at'>): Promise<void> {
+    const at = Date.now();
+    const id = `${at.toString(36).padStart(9, '0')}-${randomBytes(6).toString('hex')}`;
+    await this.#kept.set(id, { id, at, ...entry }, keptFor);
+    this.#writes += 1;
+    if (this.#writes % writesPerLook === 0) await this.#prune();
+  }
+
+  /** A page, newest first. `after` is the id of the last entry of the page before. */
+  async page(limit: number, after?: string): Promise<AuditPage> {
+    const entries: AuditEntry[] = [];
+    for await (const [, entry] of entriesOf(this.#kept)) if (isEntry(entry)) entries.push(entry);
+    const older = entries
+      .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+      .filter(({ id }) => after === undefined || id < after);
+    const page = older.slice(0, limit);
+    const last = page.at(-1);
+    return older.length > limit && last !== undefined ? { entries: page, next: last.id } : { entries: page };
+  }
+
+  async #prune(): Promise<void> {
+    const ids: string[] = [];
+    for await (const [id] of entriesOf(this.#kept)) ids.push(id);
+    if (ids.length > most) await this.#kept.deleteMany(ids.toSorted().slice(0, ids.length - most));
+  }
+}
+
+/** A damaged entry reads as something else, or as nothing. */
+function isEntry(entry: AuditEntry | undefined): entry is AuditEntry {
+  return typeof entry?.id === 'string' && typeof entry.at === 'number';
+}

@@ -1,0 +1,122 @@
+import { GatewayError, maskSecrets, type Channel, type PluginTools } from '#sluice';
+import type { Audit } from './audit.ts';
+import { testChannel } from './channel-test.ts';
+import type { ChannelView, ModelView } from './schemas.ts';
+import type { Handlers } from './serve.ts';
+import type { ChannelSwitches } from './switches.ts';
+
+type ChannelTools = Pick<
+  PluginTools,
+  'catalog' | 'usageLog' | 'directCalls' | 'notices' | 'prices' | 'onClose'
+>;
+
+/** The routes about channels, and the models that they serve. */
+export function channelHandlers(
+  { catalog, usageLog, directCalls, notices, prices, onClose }: ChannelTools,
+  switches: ChannelSwitches,
+  audit: Audit,
+): Handlers<'listChannels' | 'testChannel' | 'enableChannel' | 'disableChannel' | 'listModels'> {
+  const failures = new Map<string, { count: number; last: NonNullable<ChannelView['lastFailure']> }>();
+  onClose(
+    notices.on('attempt-failed', ({ channel, model, error }) => {
+      const { code, message } = error;
+      const last = { at: Date.now(), model, code, message: maskSecrets(message).slice(0, 1000) };
+      failures.set(channel, { count: (failures.get(channel)?.count ?? 0) + 1, last });
+    }),
+  );
+
+  const channelOf = (id: string): Channel => {
+    const found = catalog.channels.find((channel) => channel.id === id);
+    if (found === undefined) throw new GatewayError('not_found', `There is no channel ${id.slice(0, 100)}.`);
+    return found;
+  };
+
+  const views = async (channels: readonly Channel[]): Promise<ChannelView[]> => {
+    const sums = await usageLog.sums({ since: Date.now() - 3_600_000 }, 'channel');
+    const bySums = new Map(sums.map((one) => [one.group, one]));
+    return channels.map(({ id, kind, priority, weight, models, speaks }) => {
+      const hour = bySums.get(id);
+      const failed = failures.get(id);
+      return {
+        id,
+        kind,
+        enabled: catalog.isOn(id),
+        priority,
+        weight,
+        models: [...models],
+        speaks: Object.fromEntries(
+          Object.entries(speaks).map(([operation, formats]) => [operation, [...formats]]),
+        ),
+        failures: failed?.count ?? 0,
+        lastFailure: failed?.last,
+        lastHour:
+          hour === undefined
+            ? undefined
+            : { calls: hour.calls, failed: hour.failed, ms: [...hour.ms], firstMs: [...hour.firstMs] },
+      };
+    });
+  };
+
+  const turn = async (
+    {
+      id,
+      ip,
+      session,
+    }: { readonly id: string; readonly ip: string; readonly session: { readonly id: string } },
+    on: boolean,
+  ) => {
+    const found = channelOf(id);
+    const before = { enabled: catalog.isOn(id) };
+    await switches.turn(id, on);
+    await audit.note({
+      session: session.id,
+      ip,
+      action: on ? 'channel-enable' : 'channel-disable',
+      target: id,
+      before,
+      after: { enabled: on },
+    });
+    const [channel] = await views([found]);
+    if (channel === undefined) throw new Error('A channel has no view.');
+    return { channel };
+  };
+
+  return {
+    async listChannels() {
+      return { channels: await views(catalog.channels) };
+    },
+    async testChannel({ id, body, session, ip }) {
+      const result = await testChannel(directCalls, channelOf(id), body.model);
+      const after = { model: result.model, ok: result.ok };
+      await audit.note({ session: session.id, ip, action: 'channel-test', target: id, after });
+      return result;
+    },
+    enableChannel: (asked) => turn(asked, true),
+    disableChannel: (asked) => turn(asked, false),
+    listModels() {
+      const names = [...new Set(catalog.channels.flatMap(({ models }) => models))].toSorted();
+      return { models: names.map((name) => modelOf(name)) };
+    },
+  };
+
+  function modelOf(id: string): ModelView {
+    const serving = catalog.channels.flatMap((channel) => {
+      const upstreamModel = channel.upstreamModel(id);
+      return upstreamModel === undefined ? [] : [{ channel, upstreamModel }];
+    });
+    const [first] = serving;
+    const { inputLimit, outputLimit, reasoning } = first?.channel.traits(first.upstreamModel) ?? {};
+    return {
+      id,
+      channels: serving.map(({ channel, upstreamModel }) => ({
+        id: channel.id,
+        upstreamModel,
+        enabled: catalog.isOn(channel.id),
+      })),
+      price: prices.row(id),
+      inputLimit,
+      outputLimit,
+      reasoning: reasoning === undefined ? undefined : reasoning !== 'none',
+    };
+  }
+}

@@ -1,0 +1,56 @@
+import type { UsageRecord } from '#sluice';
+
+const columns = [
+  'id',
+  'at',
+  'keyId',
+  'ip',
+  'operation',
+  'format',
+  'upstreamFormat',
+  'model',
+  'upstreamModel',
+  'channel',
+  'stream',
+  'passThrough',
+  'status',
+  'code',
+  'reason',
+  'ended',
+  'input',
+  'output',
+  'cacheRead',
+  'cacheWrite',
+  'reasoning',
+  'estimated',
+  'microDollars',
+  'ms',
+  'firstMs',
+  'gatewayMs',
+] as const satisfies readonly (keyof UsageRecord)[];
+
+/** The lines of a table of records: a head, then a line each (RFC 4180). Times are ISO 8601 in UTC. */
+export async function* csvOf(records: AsyncIterable<UsageRecord>): AsyncGenerator<string> {
+  let block = `${columns.join(',')}\r\n`;
+  for await (const record of records) {
+    block += `${columns.map((column) => cell(column, record)).join(',')}\r\n`;
+    if (block.length > 32_768) {
+      yield block;
+      block = '';
+    }
+  }
+  yield block;
+}
+
+function cell(column: (typeof columns)[number], record: UsageRecord): string {
+  const value = record[column];
+  if (value === undefined) return '';
+  if (column === 'at') return new Date(record.at).toISOString();
+  return typeof value === 'string' ? quoted(value) : String(value);
+}
+
+/** A program that reads tables takes a cell that begins like a formula for one: an apostrophe keeps it a text. */
+function quoted(text: string): string {
+  const safe = /^[\s=+\-@|%]/.test(text) ? `'${text}` : text;
+  return /[",\r\n;\t]/.test(safe) || safe !== text ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

@@ -1,0 +1,129 @@
+import {
+  definePlugin,
+  GatewayError,
+  hideSecret,
+  openAdminPassword,
+  type AdminPassword,
+  type Log,
+  type PluginTools,
+} from '#sluice';
+import { Audit } from './audit.ts';
+import { channelHandlers } from './channels.ts';
+import { answer, refuse, secure, sessionToken, setSessionCookie } from './http.ts';
+import { keyHandlers } from './keys.ts';
+import { LiveCalls } from './live.ts';
+import { openapiDocument } from './openapi.ts';
+import { routes, type RouteName } from './routes.ts';
+import { createServe, type Handlers } from './serve.ts';
+import { Sessions, type Session } from './sessions.ts';
+import { ChannelSwitches } from './switches.ts';
+import { LoginThrottle } from './throttle.ts';
+import { usageHandlers } from './usage.ts';
+
+/**
+ * The operator finds the admin API under `/api/admin`: keys, usage, channels, models, running calls and an audit of changes, behind the
+ * admin password. `/api/admin/openapi.json` describes it. Callers of models notice nothing.
+ */
+export default definePlugin({
+  name: 'admin',
+  stage: 'observe',
+  async setup(_options, tools) {
+    const { settings, stores, catalog, log, notices, onClose } = tools;
+    const password = openAdminPassword(stores);
+    if (settings.adminPassword !== undefined) {
+      hideSecret(settings.adminPassword);
+      await password.set(settings.adminPassword);
+    }
+    const sessions = new Sessions(stores, password);
+    const audit = new Audit(stores);
+    const live = new LiveCalls();
+    const switches = new ChannelSwitches(stores, catalog, log);
+    await switches.follow();
+    onClose(() => switches.stop());
+    onClose(notices.on('draining', () => live.close()));
+    onClose(() => live.close());
+
+    const handlers: Handlers = {
+      ...sessionHandlers(password, sessions, audit, log),
+      ...keyHandlers(tools, audit),
+      ...usageHandlers(tools, audit, () => live.running),
+      ...channelHandlers(tools, switches, audit),
+      live({ request, response }) {
+        const token = sessionToken(request) ?? '';
+        live.watch(response, async () => (await sessions.find(token, true)) !== undefined);
+        return undefined;
+      },
+      async listAudit({ query: { limit, after } }) {
+        return audit.page(limit, after);
+      },
+    };
+    addRoutes(tools, handlers, sessions);
+
+    return function admin(call, next) {
+      return live.follow(call, next);
+    };
+  },
+});
+
+function sessionHandlers(
+  password: AdminPassword,
+  sessions: Sessions,
+  audit: Audit,
+  log: Log,
+): Handlers<'login' | 'logout' | 'session'> {
+  const throttle = new LoginThrottle();
+  return {
+    async login({ body, ip, https, response }) {
+      if (!(await throttle.check(ip, () => password.check(body.password)))) {
+        log.warn({ ip }, 'a login with a wrong admin password was refused');
+        throw new GatewayError('wrong_password', 'This is not the admin password.', { param: 'password' });
+      }
+      const { token, session } = await sessions.start();
+      await audit.note({ session: session.id, ip, action: 'login' });
+      setSessionCookie(response, token, https);
+      return told(session);
+    },
+    async logout({ request, response, ip, https, session }) {
+      await sessions.end(sessionToken(request) ?? '');
+      await audit.note({ session: session.id, ip, action: 'logout' });
+      setSessionCookie(response, undefined, https);
+      return { ok: true };
+    },
+    session: ({ session }) => told(session),
+  };
+}
+
+function told({ id, csrfToken, expiresAt }: Session) {
+  return { session: id, csrfToken, expiresAt };
+}
+
+/** Every route of the table, the document that describes them, and an answer of our own for everything else below `/api/admin`. */
+function addRoutes(
+  { route, settings, log }: Pick<PluginTools, 'route' | 'settings' | 'log'>,
+  handlers: Handlers,
+  sessions: Sessions,
+): void {
+  const serve = createServe({ settings, log }, sessions);
+  for (const name of Object.keys(routes) as RouteName[]) {
+    const spec = routes[name];
+    // Each function fits its own route: the table as a whole cannot say so.
+    route(spec.method, spec.path, serve(spec, handlers[name] as Parameters<typeof serve>[1]));
+  }
+  let document: object | undefined;
+  route('GET', '/api/admin/openapi.json', (_request, response) => {
+    secure(response);
+    answer(response, 200, (document ??= openapiDocument()));
+  });
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    route(method, '/api/admin{/*rest}', (request, response) => {
+      secure(response);
+      const path = request.url?.replace(/\?.*$/s, '').slice(0, 200);
+      refuse(
+        request,
+        response,
+        new GatewayError('unknown_url', `There is nothing at ${method} ${path}.`),
+        log,
+      );
+    });
+  }
+}

@@ -1,0 +1,188 @@
+import {
+  GatewayError,
+  matchesModel,
+  type ApiKey,
+  type ApiKeyChanges,
+  type Budget,
+  type JsonObject,
+  type PluginTools,
+} from '#sluice';
+import type { Audit } from './audit.ts';
+import { overlap } from './globs.ts';
+import type { AuditEntry, BudgetStateView, KeyView } from './schemas.ts';
+import type { Handlers } from './serve.ts';
+
+type KeyTools = Pick<PluginTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;
+
+/** How many keys' budgets are looked up at the same time. */
+const atOnce = 8;
+
+/** The routes about API keys. */
+export function keyHandlers(
+  tools: KeyTools,
+  audit: Audit,
+): Handlers<'listKeys' | 'createKey' | 'updateKey' | 'rotateKey' | 'enableKey' | 'disableKey' | 'deleteKey'> {
+  const { apiKeys } = tools;
+
+  /** By its id alone: a path must not be taken for a name or a secret. */
+  const keyOf = async (id: string): Promise<ApiKey> => {
+    const found = (await apiKeys.list()).find((key) => key.id === id);
+    if (found === undefined) throw new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
+    return found;
+  };
+
+  /** What a key is asked for may be gone by then: that is no failure of the gateway. */
+  const orGone = async <T>(id: string, work: Promise<T>): Promise<T> => {
+    try {
+      return await work;
+    } catch (error) {
+      await keyOf(id);
+      throw error;
+    }
+  };
+
+  const change = async (
+    asked: { readonly id: string; readonly ip: string; readonly session: { readonly id: string } },
+    action: AuditEntry['action'],
+    changes: ApiKeyChanges,
+  ) => {
+    const before = await keyOf(asked.id);
+    const changed = await orGone(before.id, apiKeys.update(before.id, changes));
+    await audit.note({
+      session: asked.session.id,
+      ip: asked.ip,
+      action,
+      target: before.id,
+      before: told(before),
+      after: told(changed),
+    });
+    const { lastUsedAt } = before;
+    const key = await viewOf(lastUsedAt === undefined ? changed : { ...changed, lastUsedAt }, tools);
+    return { key, warnings: warningsOf(changed, tools) };
+  };
+
+  return {
+    async listKeys() {
+      const keys = (await apiKeys.list()).toReversed();
+      const views: KeyView[] = [];
+      // A few at a time: a thousand questions at once would keep calls from the database.
+      for (let index = 0; index < keys.length; index += atOnce) {
+        const some = keys.slice(index, index + atOnce);
+        // oxlint-disable-next-line no-await-in-loop
+        views.push(...(await Promise.all(some.map((key) => viewOf(key, tools)))));
+      }
+      return { keys: views };
+    },
+    async createKey({ body, session, ip }) {
+      checkExpiry(body.expiresAt);
+      const { record, value } = await apiKeys.create({ ...body, budgets: orNone(body.budgets) });
+      await audit.note({
+        session: session.id,
+        ip,
+        action: 'key-create',
+        target: record.id,
+        after: told(record),
+      });
+      return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
+    },
+    updateKey(asked) {
+      checkExpiry(asked.body.expiresAt);
+      const changes = Object.entries(asked.body).map(([name, value]) => [
+        name,
+        name === 'budgets' ? orNone(asked.body.budgets) : (value ?? undefined),
+      ]);
+      return change(asked, 'key-update', Object.fromEntries(changes) as ApiKeyChanges);
+    },
+    enableKey: (asked) => change(asked, 'key-enable', { enabled: true }),
+    disableKey: (asked) => change(asked, 'key-disable', { enabled: false }),
+    async rotateKey({ id, session, ip }) {
+      const before = await keyOf(id);
+      const { record, value } = await orGone(before.id, apiKeys.rotate(before.id));
+      await audit.note({ session: session.id, ip, action: 'key-rotate', target: id });
+      return { key: await viewOf(record, tools), value, warnings: warningsOf(record, tools) };
+    },
+    async deleteKey({ id, session, ip }) {
+      const before = await keyOf(id);
+      await orGone(before.id, apiKeys.revoke(before.id));
+      await audit.note({
+        session: session.id,
+        ip,
+        action: 'key-delete',
+        target: id,
+        before: told(before),
+      });
+      return { ok: true };
+    },
+  };
+}
+
+/** No budget in a list is no budget. */
+function orNone(budgets: readonly Budget[] | null | undefined): readonly Budget[] | undefined {
+  return budgets === null || budgets?.length === 0 ? undefined : budgets;
+}
+
+function checkExpiry(expiresAt: number | null | undefined): void {
+  if (expiresAt === undefined || expiresAt === null || expiresAt > Date.now()) return;
+  throw new GatewayError('invalid_value', 'expiresAt must lie in the future, in milliseconds since 1970.', {
+    param: 'expiresAt',
+  });
+}
+
+async function viewOf(key: ApiKey, { ledger }: KeyTools): Promise<KeyView> {
+  const { id, name, note, prefix, suffix, models, budgets, addresses, expiresAt, enabled } = key;
+  const states: readonly BudgetStateView[] =
+    budgets === undefined || budgets.length === 0 ? [] : await ledger.states(id, budgets);
+  const expired = expiresAt !== undefined && expiresAt <= Date.now();
+  return {
+    id,
+    name,
+    note,
+    prefix,
+    suffix,
+    state: !enabled ? 'disabled' : expired ? 'expired' : 'valid',
+    models: models === undefined ? undefined : [...models],
+    budgets: [...states],
+    requestsPerMinute: key.requestsPerMinute,
+    tokensPerMinute: key.tokensPerMinute,
+    concurrency: key.concurrency,
+    addresses: addresses === undefined ? undefined : [...addresses],
+    expiresAt,
+    enabled,
+    createdAt: key.createdAt,
+    lastUsedAt: key.lastUsedAt,
+  };
+}
+
+/** What the audit keeps of a key: all that can be changed, nothing of the secret. */
+function told(key: ApiKey): JsonObject {
+  const {
+    id: _id,
+    hash: _hash,
+    prefix: _prefix,
+    suffix: _suffix,
+    createdAt: _made,
+    lastUsedAt: _used,
+    ...rest
+  } = key;
+  return rest as unknown as JsonObject;
+}
+
+/** What is allowed but looks like a mistake. */
+function warningsOf({ models, budgets }: ApiKey, { catalog, prices }: KeyTools): string[] {
+  const served = catalog.channels.flatMap((channel) => channel.models);
+  const lonely = models?.filter((pattern) => !served.some((one) => overlap(pattern, one))) ?? [];
+  const warnings = lonely.map((pattern) => `No channel names a model that ${pattern} matches.`);
+  if (budgets?.some(({ unit }) => unit === 'micro-dollar') === true) {
+    const unpriced = catalog
+      .list()
+      .map(({ id }) => id)
+      .filter((id) => matchesModel(models, id) && prices.row(id) === undefined);
+    const some = unpriced.slice(0, 3).join(', ');
+    const others = unpriced.length > 3 ? ` and ${unpriced.length - 3} more` : '';
+    if (unpriced.length > 0)
+      warnings.push(
+        `With a budget in dollars this key is refused for models without a price: ${some}${others}.`,
+      );
+  }
+  return warnings;
+}

@@ -1,0 +1,186 @@
+import type { z } from 'zod';
+import * as schemas from './schemas.ts';
+
+/** One route of the admin API: what goes in, what comes out, and who may ask. */
+export interface RouteSpec {
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  /** `:id` is a parameter. */
+  readonly path: string;
+  readonly summary: string;
+  /** Further words for the OpenAPI document. */
+  readonly description?: string;
+  /** True: no session is asked for. */
+  readonly open?: boolean;
+  readonly query?: z.ZodType;
+  readonly body?: z.ZodType;
+  readonly answer: z.ZodType;
+  /** The answer's content type. Default: application/json. */
+  readonly type?: 'text/event-stream' | 'text/csv';
+  /** The status of success. Default: 200. */
+  readonly status?: 201;
+}
+
+/**
+ * Every route of the admin API but `GET /api/admin/openapi.json`, by the name of its operation. All but `login` need the cookie that a
+ * login sets; those that are not GET also need the header `x-csrf-token`.
+ */
+export const routes = {
+  login: {
+    method: 'POST',
+    path: '/api/admin/login',
+    summary: 'Logs in with the admin password',
+    description: 'Sets the session cookie. 401 for a wrong password, 429 with retry-after after too many.',
+    open: true,
+    body: schemas.login,
+    answer: schemas.session,
+  },
+  logout: {
+    method: 'POST',
+    path: '/api/admin/logout',
+    summary: 'Logs out',
+    body: schemas.noBody,
+    answer: schemas.done,
+  },
+  session: {
+    method: 'GET',
+    path: '/api/admin/session',
+    summary: 'Tells the CSRF token of a session',
+    answer: schemas.session,
+  },
+  overview: {
+    method: 'GET',
+    path: '/api/admin/overview',
+    summary: 'What the first view shows',
+    query: schemas.overviewQuery,
+    answer: schemas.overview,
+  },
+  live: {
+    method: 'GET',
+    path: '/api/admin/live',
+    summary: 'Running calls as server-sent events',
+    description: 'One event `snapshot`, then events `calls`; the data of both is described here.',
+    answer: schemas.liveFrame,
+    type: 'text/event-stream',
+  },
+  listKeys: {
+    method: 'GET',
+    path: '/api/admin/keys',
+    summary: 'All API keys with the state of their budgets',
+    answer: schemas.keyList,
+  },
+  createKey: {
+    method: 'POST',
+    path: '/api/admin/keys',
+    summary: 'Makes an API key',
+    description: 'The full value is in this answer and nowhere else.',
+    body: schemas.newKey,
+    answer: schemas.keyWithValue,
+    status: 201,
+  },
+  updateKey: {
+    method: 'PATCH',
+    path: '/api/admin/keys/:id',
+    summary: 'Changes an API key',
+    description: 'Fields that are left out stay; null takes a limit away.',
+    body: schemas.keyChanges,
+    answer: schemas.changedKey,
+  },
+  rotateKey: {
+    method: 'POST',
+    path: '/api/admin/keys/:id/rotate',
+    summary: 'Gives an API key a new secret; the old one stops working',
+    body: schemas.noBody,
+    answer: schemas.keyWithValue,
+  },
+  enableKey: {
+    method: 'POST',
+    path: '/api/admin/keys/:id/enable',
+    summary: 'Switches an API key on',
+    body: schemas.noBody,
+    answer: schemas.changedKey,
+  },
+  disableKey: {
+    method: 'POST',
+    path: '/api/admin/keys/:id/disable',
+    summary: 'Switches an API key off',
+    body: schemas.noBody,
+    answer: schemas.changedKey,
+  },
+  deleteKey: {
+    method: 'DELETE',
+    path: '/api/admin/keys/:id',
+    summary: 'Deletes an API key for good',
+    answer: schemas.done,
+  },
+  listUsage: {
+    method: 'GET',
+    path: '/api/admin/usage',
+    summary: 'A page of the usage log, newest first',
+    query: schemas.usageQuery,
+    answer: schemas.usagePage,
+  },
+  sumUsage: {
+    method: 'GET',
+    path: '/api/admin/usage/sums',
+    summary: 'Sums over the usage log',
+    query: schemas.sumsQuery,
+    answer: schemas.usageSumsList,
+  },
+  exportUsage: {
+    method: 'GET',
+    path: '/api/admin/usage.csv',
+    summary: 'The usage log as a table, oldest first',
+    query: schemas.usageFilter,
+    answer: schemas.usageRecord,
+    type: 'text/csv',
+  },
+  findUsage: {
+    method: 'GET',
+    path: '/api/admin/usage/:id',
+    summary: 'One call',
+    answer: schemas.usageRecord,
+  },
+  listChannels: {
+    method: 'GET',
+    path: '/api/admin/channels',
+    summary: 'All channels with their state',
+    answer: schemas.channelList,
+  },
+  testChannel: {
+    method: 'POST',
+    path: '/api/admin/channels/:id/test',
+    summary: 'Sends a tiny chat call through a channel, also through one that is switched off',
+    body: schemas.channelTest,
+    answer: schemas.channelTestResult,
+  },
+  enableChannel: {
+    method: 'POST',
+    path: '/api/admin/channels/:id/enable',
+    summary: 'Switches a channel on',
+    body: schemas.noBody,
+    answer: schemas.changedChannel,
+  },
+  disableChannel: {
+    method: 'POST',
+    path: '/api/admin/channels/:id/disable',
+    summary: 'Switches a channel off: no new call goes to it',
+    body: schemas.noBody,
+    answer: schemas.changedChannel,
+  },
+  listModels: {
+    method: 'GET',
+    path: '/api/admin/models',
+    summary: 'All models with who serves them and what they cost',
+    answer: schemas.modelList,
+  },
+  listAudit: {
+    method: 'GET',
+    path: '/api/admin/audit',
+    summary: 'A page of what was changed by whom, newest first',
+    query: schemas.auditQuery,
+    answer: schemas.auditPage,
+  },
+} as const satisfies Readonly<Record<string, RouteSpec>>;
+
+/** The names of the operations. */
+export type RouteName = keyof typeof routes;

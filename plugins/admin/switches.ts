@@ -1,0 +1,59 @@
+import { entriesOf, type Catalog, type Log, type Stores } from '#sluice';
+
+const namespace = 'channel-switches';
+
+/** How often the switches of other processes are looked at, in milliseconds. */
+const followEvery = 1_000;
+
+/** Which channels are switched off: kept in the database, so that all gateways on it follow within about a second. */
+export class ChannelSwitches {
+  readonly #stores: Stores;
+  readonly #kept;
+  readonly #catalog: Catalog;
+  readonly #log: Log;
+  #revision: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failing = false;
+
+  constructor(stores: Stores, catalog: Catalog, log: Log) {
+    this.#stores = stores;
+    this.#kept = stores.namespace<true>(namespace);
+    this.#catalog = catalog;
+    this.#log = log;
+  }
+
+  /** Reads the switches, and goes on following them until `stop`. */
+  async follow(): Promise<void> {
+    await this.#read();
+    this.#timer = setInterval(() => void this.#look(), followEvery).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async turn(channel: string, on: boolean): Promise<void> {
+    if (on) await this.#kept.delete(channel);
+    else await this.#kept.set(channel, true);
+    await this.#read();
+  }
+
+  async #look(): Promise<void> {
+    try {
+      if ((await this.#stores.revision(namespace)) !== this.#revision) await this.#read();
+      this.#failing = false;
+    } catch (error) {
+      // Once per failure of the database. What was known stays in force.
+      if (!this.#failing) this.#log.error({ error }, 'the switches of channels could not be read');
+      this.#failing = true;
+    }
+  }
+
+  async #read(): Promise<void> {
+    const revision = await this.#stores.revision(namespace);
+    const off = new Set<string>();
+    for await (const [channel] of entriesOf(this.#kept)) off.add(channel);
+    this.#catalog.switchOff(off);
+    this.#revision = revision;
+  }
+}

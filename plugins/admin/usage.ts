@@ -1,0 +1,128 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { GatewayError, type PluginTools, type UsageGrouping, type UsageLog, type UsageSums } from '#sluice';
+import type { Audit } from './audit.ts';
+import { csvOf } from './csv.ts';
+import type { OverviewRange } from './schemas.ts';
+import type { Handlers } from './serve.ts';
+
+/** The most buckets of time in one answer. */
+const mostBuckets = 2_000;
+/** The most groups in one list of an overview. */
+const mostListed = 10;
+
+const minute = 60_000;
+const hour = 60 * minute;
+/** How long each range is, and the width of its buckets. */
+const ranges: Readonly<Record<OverviewRange, { readonly length: number; readonly bucket: number }>> = {
+  '1h': { length: hour, bucket: minute },
+  '24h': { length: 24 * hour, bucket: 30 * minute },
+  '7d': { length: 7 * 24 * hour, bucket: 3 * hour },
+  '30d': { length: 30 * 24 * hour, bucket: 12 * hour },
+};
+
+type UsageTools = Pick<PluginTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog'>;
+
+/** The routes about what was called. `running` says how many calls run now. */
+export function usageHandlers(
+  { usageLog, apiKeys, rates, bookkeeper, catalog }: UsageTools,
+  audit: Audit,
+  running: () => number,
+): Handlers<'listUsage' | 'findUsage' | 'sumUsage' | 'exportUsage' | 'overview'> {
+  return {
+    listUsage({ query: { limit, after, ...filter } }) {
+      return usageLog.page(filter, limit, after);
+    },
+    async findUsage({ id }) {
+      const record = await usageLog.find(id);
+      if (record === undefined)
+        throw new GatewayError('not_found', `There is no record of a call ${id.slice(0, 100)}.`);
+      return record;
+    },
+    async sumUsage({ query: { by, bucket, ...filter } }) {
+      return { sums: await usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by) };
+    },
+    async exportUsage({ query, response, session, ip }) {
+      await audit.note({ session: session.id, ip, action: 'usage-export', after: { ...query } });
+      response.writeHead(200, {
+        'content-type': 'text/csv; charset=utf-8',
+        'content-disposition': `attachment; filename="usage-${new Date().toISOString().slice(0, 10)}.csv"`,
+      });
+      await pipeline(Readable.from(csvOf(usageLog.each(query))), response);
+      return undefined;
+    },
+    async overview({ query: { range } }) {
+      const { length, bucket } = ranges[range];
+      const now = Date.now();
+      // Whole buckets but for the last: half a first one would look like a fall.
+      const since = Math.ceil((now - length) / bucket) * bucket;
+      const sums = (grouping: UsageGrouping): ReturnType<UsageLog['sums']> =>
+        usageLog.sums({ since }, grouping);
+      const [series, models, keys, channels, statuses, records] = await Promise.all([
+        sums({ bucket }),
+        sums('model'),
+        sums('keyId'),
+        sums('channel'),
+        sums('status'),
+        apiKeys.list(),
+      ]);
+      const names = new Map<string | number, string>(records.map(({ id, name }) => [id, name]));
+      return {
+        since,
+        until: now,
+        bucket,
+        running: running(),
+        totals: totalsOf(statuses),
+        series,
+        models: mostCalled(models),
+        keys: mostCalled(keys).map((sum) => ({ ...sum, name: names.get(sum.group) })),
+        channels: mostCalled(channels),
+        statuses: mostCalled(statuses),
+        health: {
+          rates: rates.state,
+          unsettled: bookkeeper.waiting,
+          disabledChannels: catalog.channels.map(({ id }) => id).filter((id) => !catalog.isOn(id)),
+        },
+      };
+    },
+  };
+}
+
+function bucketsOf(
+  bucket: number | undefined,
+  { since, until = Date.now() }: { readonly since?: number; readonly until?: number },
+): UsageGrouping {
+  if (bucket === undefined)
+    throw new GatewayError('missing_required_parameter', 'The parameter bucket is missing.', {
+      param: 'bucket',
+    });
+  if (since === undefined)
+    throw new GatewayError('missing_required_parameter', 'The parameter since is missing.', {
+      param: 'since',
+    });
+  if ((until - since) / bucket > mostBuckets) {
+    const least = Math.ceil((until - since) / mostBuckets);
+    throw new GatewayError(
+      'invalid_value',
+      `bucket is too small for this time: more than ${mostBuckets} buckets. Make it ${least} or more.`,
+      { param: 'bucket' },
+    );
+  }
+  return { bucket };
+}
+
+function mostCalled(sums: readonly UsageSums[]): UsageSums[] {
+  return sums.toSorted((a, b) => b.calls - a.calls).slice(0, mostListed);
+}
+
+function totalsOf(sums: readonly UsageSums[]) {
+  const totals = { calls: 0, failed: 0, input: 0, output: 0, microDollars: 0 };
+  for (const sum of sums) {
+    totals.calls += sum.calls;
+    totals.failed += sum.failed;
+    totals.input += sum.input;
+    totals.output += sum.output;
+    totals.microDollars += sum.microDollars;
+  }
+  return totals;
+}

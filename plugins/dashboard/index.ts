@@ -1,0 +1,33 @@
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { definePlugin } from '#sluice';
+import { answerWith, nothingBuilt, pageHeaders } from './answer.ts';
+import { readPage, type Page } from './page.ts';
+
+/** The operator's page at `/dashboard`: keys, usage, channels and a playground, in a browser. It speaks to the admin API alone. */
+export default definePlugin({
+  name: 'dashboard',
+  stage: 'observe',
+  options: z.strictObject({
+    /** The folder of the built page. Default: `dist` beside this plugin, which `npm run build` fills. */
+    folder: z
+      .string()
+      .min(1)
+      .default(fileURLToPath(new URL('./dist/', import.meta.url))),
+  }),
+  setup({ folder }, { route, log }) {
+    let page: Page | undefined;
+    // Read when it is first asked for, so that a gateway whose page nobody opens pays nothing, and looked for again until it is built.
+    const load = async (): Promise<Page | undefined> => (page ??= await readPage(folder));
+
+    route('GET', '/dashboard{/*path}', async function dashboard(request, response) {
+      try {
+        answerWith(await load(), request, response);
+      } catch (error) {
+        log.error({ error }, 'the built page cannot be read');
+        response.writeHead(500, pageHeaders('text/html; charset=utf-8')).end(nothingBuilt);
+      }
+    });
+    return (call, next) => next(call);
+  },
+});

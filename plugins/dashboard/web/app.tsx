@@ -1,0 +1,122 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, type FunctionComponent } from 'react';
+import { api, whenSignedOut } from './parts/api.ts';
+import { Icon, Mark, type IconName } from './parts/icons.tsx';
+import { usePlace } from './parts/router.ts';
+import { Failed, Loading } from './parts/states.tsx';
+import { nextTheme, useTheme } from './parts/theme.ts';
+import { Audit } from './views/audit.tsx';
+import { Channels } from './views/channels.tsx';
+import { Keys } from './views/keys.tsx';
+import { Live } from './views/live.tsx';
+import { Login } from './views/login.tsx';
+import { Models } from './views/models.tsx';
+import { Overview } from './views/overview.tsx';
+import { Playground } from './views/playground.tsx';
+import { UsageLog } from './views/usage-log.tsx';
+
+const views: readonly {
+  readonly name: IconName;
+  readonly title: string;
+  readonly View: FunctionComponent;
+}[] = [
+  { name: 'overview', title: 'Overview', View: Overview },
+  { name: 'live', title: 'Live calls', View: Live },
+  { name: 'usage', title: 'Usage log', View: UsageLog },
+  { name: 'keys', title: 'API keys', View: Keys },
+  { name: 'channels', title: 'Channels', View: Channels },
+  { name: 'models', title: 'Models and prices', View: Models },
+  { name: 'playground', title: 'Playground', View: Playground },
+  { name: 'audit', title: 'Audit log', View: Audit },
+];
+
+/** The login, or the view that the address names inside the frame. */
+export function App() {
+  const queries = useQueryClient();
+  const session = useQuery({ queryKey: ['session'], queryFn: api.session, staleTime: Infinity });
+  useEffect(
+    () =>
+      whenSignedOut(() => {
+        queries.setQueryData(['session'], null);
+      }),
+    [queries],
+  );
+  if (session.data === undefined) {
+    return (
+      <main className="login">
+        {session.error === null ? (
+          <Loading what="the dashboard" />
+        ) : (
+          <Failed error={session.error} again={() => void session.refetch()} />
+        )}
+      </main>
+    );
+  }
+  return session.data === null ? <Login /> : <Frame />;
+}
+
+function Frame() {
+  const place = usePlace();
+  const { name, title, View } = views.find((view) => view.name === place.view) ?? views[0]!;
+  useEffect(() => {
+    document.title = `${title} · Sluice`;
+  }, [title]);
+  return (
+    <div className="frame">
+      <a
+        className="skip"
+        href="#view"
+        onClick={(event) => {
+          event.preventDefault();
+          document.querySelector<HTMLElement>('#view')?.focus();
+        }}
+      >
+        To the content
+      </a>
+      <Rail current={name} />
+      <main id="view" className="view" tabIndex={-1}>
+        <View key={name} />
+      </main>
+    </div>
+  );
+}
+
+function Rail({ current }: { readonly current: string }) {
+  const queries = useQueryClient();
+  const theme = useTheme();
+  const leave = async (): Promise<void> => {
+    await api.logout().catch(() => undefined);
+    queries.setQueryData(['session'], null);
+    queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+  };
+  return (
+    <div className="rail">
+      <a className="brand" href="#/overview" aria-label="Sluice">
+        <Mark />
+        <span>Sluice</span>
+      </a>
+      <nav aria-label="Views">
+        <ul>
+          {views.map(({ name, title }) => (
+            <li key={name}>
+              <a href={`#/${name}`} aria-current={name === current ? 'page' : undefined}>
+                <Icon name={name} />
+                {title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className="foot">
+        <button type="button" onClick={nextTheme} aria-label={`Theme: ${theme}. Change it`}>
+          <Icon name="theme" />
+          <span>Theme: {theme}</span>
+        </button>
+        <button type="button" onClick={() => void leave()} aria-label="Log out">
+          <Icon name="leave" />
+          <span>Log out</span>
+        </button>
+      </div>
+    </div>
+  );
+}

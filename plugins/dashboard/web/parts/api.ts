@@ -1,0 +1,121 @@
+import type {
+  AuditPage,
+  ChangedKey,
+  ChannelList,
+  ChannelTestResult,
+  Failure,
+  KeyChanges,
+  KeyList,
+  KeyWithValue,
+  ModelList,
+  NewKey,
+  Overview,
+  OverviewRange,
+  Session,
+  UsagePageView,
+  UsageRecordView,
+} from '../../../admin/schemas.ts';
+
+/** A refusal of the admin API; `status` is 0 when the gateway could not be reached. */
+export class ApiError extends Error {
+  readonly status: number;
+  /** The field that is wrong: `budgets[0].amount`. */
+  readonly param: string | undefined;
+
+  constructor(status: number, message: string, param?: string) {
+    super(message);
+    this.name = 'ApiError';
+    this.status = status;
+    this.param = param;
+  }
+}
+
+/** Which calls of the log are wanted; empty members do not narrow. */
+export type UsageWish = Readonly<Record<string, string | undefined>>;
+
+let csrfToken = '';
+let onSignedOut = (): void => {};
+
+/** Says what to do when a session has ended. */
+export function whenSignedOut(job: () => void): void {
+  onSignedOut = job;
+}
+
+async function send(method: string, path: string, body: unknown): Promise<Response> {
+  return fetch(`/api/admin/${path}`, {
+    method,
+    credentials: 'same-origin',
+    ...(method !== 'GET' && {
+      headers: {
+        'x-csrf-token': csrfToken,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+    }),
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  }).catch((): never => {
+    throw new ApiError(0, 'The gateway cannot be reached.');
+  });
+}
+
+async function ask<T>(method: string, path: string, body?: unknown): Promise<T> {
+  let response = await send(method, path, body);
+  if (response.status === 403 && method !== 'GET') {
+    // A login in another window has replaced the cookie, and the token with it.
+    await remember(ask<Session>('GET', 'session'));
+    response = await send(method, path, body);
+  }
+  const answer: unknown = await response.json().catch(() => undefined);
+  if (response.ok) return answer as T;
+  const error = (answer as Partial<Failure> | undefined)?.error;
+  if (response.status === 401 && path !== 'login') onSignedOut();
+  throw new ApiError(
+    response.status,
+    error?.message ?? `The gateway answered ${response.status}.`,
+    error?.param,
+  );
+}
+
+async function remember(asked: Promise<Session>): Promise<Session> {
+  const session = await asked;
+  ({ csrfToken } = session);
+  return session;
+}
+
+/** A query string of what is set, with its question mark. */
+export function queryOf(wish: Readonly<Record<string, string | number | undefined>>): string {
+  const entries = Object.entries(wish).flatMap(([name, value]) =>
+    value === undefined || value === '' ? [] : [[name, String(value)]],
+  );
+  return entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
+}
+
+const at = encodeURIComponent;
+
+/** The admin API. Every function rejects with an {@link ApiError}. */
+export const api = {
+  /** Null when nobody is logged in. */
+  session: (): Promise<Session | null> =>
+    remember(ask<Session>('GET', 'session')).catch((error: unknown) => {
+      if (error instanceof ApiError && error.status === 401) return null;
+      throw error;
+    }),
+  login: (password: string) => remember(ask<Session>('POST', 'login', { password })),
+  logout: () => ask<unknown>('POST', 'logout', {}),
+  overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
+  keys: () => ask<KeyList>('GET', 'keys'),
+  createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
+  updateKey: (id: string, changes: KeyChanges) => ask<ChangedKey>('PATCH', `keys/${at(id)}`, changes),
+  rotateKey: (id: string) => ask<KeyWithValue>('POST', `keys/${at(id)}/rotate`, {}),
+  switchKey: (id: string, on: boolean) =>
+    ask<ChangedKey>('POST', `keys/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
+  deleteKey: (id: string) => ask<unknown>('DELETE', `keys/${at(id)}`),
+  usage: (wish: UsageWish, after: string | undefined) =>
+    ask<UsagePageView>('GET', `usage${queryOf({ ...wish, limit: 50, after })}`),
+  call: (id: string) => ask<UsageRecordView>('GET', `usage/${at(id)}`),
+  channels: () => ask<ChannelList>('GET', 'channels'),
+  testChannel: (id: string) => ask<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),
+  switchChannel: (id: string, on: boolean) =>
+    ask<unknown>('POST', `channels/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
+  models: () => ask<ModelList>('GET', 'models'),
+  audit: (after: string | undefined) => ask<AuditPage>('GET', `audit${queryOf({ after })}`),
+};

@@ -1,0 +1,124 @@
+import type { ReactNode } from 'react';
+import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas.ts';
+import { brief, count, money } from './text.ts';
+
+/** A word with a colour; the word says everything. */
+export function Badge({
+  kind = '',
+  children,
+}: {
+  readonly kind?: '' | 'good' | 'warn' | 'bad' | 'accent';
+  readonly children: ReactNode;
+}) {
+  return <span className={`badge ${kind}`}>{children}</span>;
+}
+
+/** What the client saw, with our own code when it failed. */
+export function Status({
+  status,
+  code,
+}: {
+  readonly status: number | undefined;
+  readonly code?: string | undefined;
+}) {
+  if (status === undefined) return <Badge>–</Badge>;
+  const kind =
+    status < 400
+      ? code === undefined
+        ? 'good'
+        : 'bad'
+      : status === 499
+        ? ''
+        : status < 500
+          ? 'warn'
+          : 'bad';
+  return (
+    <span className="nowrap" title={code}>
+      <Badge kind={kind}>{status}</Badge>
+    </span>
+  );
+}
+
+/** The client's format, and how the channel was spoken to. */
+export function Formats({
+  call: { format, upstreamFormat, stream, passThrough },
+}: {
+  readonly call: Pick<UsageRecordView, 'format' | 'upstreamFormat' | 'stream' | 'passThrough'>;
+}) {
+  const words = [
+    upstreamFormat !== undefined && upstreamFormat !== format && `→ ${upstreamFormat}`,
+    passThrough === true && 'passed through',
+    stream ? 'stream' : 'whole',
+  ];
+  return (
+    <>
+      <span className="nowrap">{format}</span>
+      <span className="sub">{words.filter((word) => word !== false).join(', ')}</span>
+    </>
+  );
+}
+
+/** Short texts in a row, and how many more there are. */
+export function Tags({ values, most = 4 }: { readonly values: readonly string[]; readonly most?: number }) {
+  return (
+    <span className="tags" title={values.length > most ? values.join('\n') : undefined}>
+      {values.slice(0, most).map((value) => (
+        <span key={value} className="tag">
+          {value}
+        </span>
+      ))}
+      {values.length > most && <span className="tag">+{values.length - most}</span>}
+    </span>
+  );
+}
+
+const periods = { day: 'today', month: 'this month', total: 'in total' } as const;
+
+/** How much of a budget is spent, and how much running calls have claimed. */
+export function BudgetBar({ budget }: { readonly budget: BudgetStateView }) {
+  const { amount, spent, reserved, unit, period } = budget;
+  const show = unit === 'token' ? brief : money;
+  const share = (value: number): number => (amount === 0 ? 100 : Math.min(100, (value / amount) * 100));
+  const kind = spent >= amount ? 'bad' : spent >= amount * 0.8 ? 'warn' : '';
+  const what = unit === 'token' ? ' tokens' : '';
+  const exact =
+    unit === 'token' ? `${count(spent)} of ${count(amount)} tokens` : `${money(spent)} of ${money(amount)}`;
+  return (
+    <div
+      className="budget"
+      title={`${exact} spent ${periods[period]}, ${show(reserved)} claimed by running calls`}
+    >
+      <span className="text">
+        <span>
+          {show(spent)} <span className="muted">of {show(amount) + what}</span>
+        </span>
+        <span className="muted">{periods[period]}</span>
+      </span>
+      <span
+        className={`bar ${kind}`}
+        role="progressbar"
+        aria-label={`Budget ${periods[period]}`}
+        aria-valuenow={Math.round(share(spent))}
+        aria-valuemin={0}
+        aria-valuemax={100}
+      >
+        <i style={{ width: `${share(spent)}%` }} />
+        <i className="reserved" style={{ width: `${Math.min(100 - share(spent), share(reserved))}%` }} />
+      </span>
+    </div>
+  );
+}
+
+/** A key's limits of rate, in words. */
+export function limitsOf({ requestsPerMinute, tokensPerMinute, concurrency }: KeyView): string[] {
+  return [
+    requestsPerMinute !== undefined && `${brief(requestsPerMinute)} calls / min`,
+    tokensPerMinute !== undefined && `${brief(tokensPerMinute)} tokens / min`,
+    concurrency !== undefined && `${brief(concurrency)} at a time`,
+  ].filter((text) => text !== false);
+}
+
+/** Whether a key may be used. */
+export function KeyState({ state }: { readonly state: KeyView['state'] }) {
+  return <Badge kind={state === 'valid' ? 'good' : state === 'expired' ? 'warn' : ''}>{state}</Badge>;
+}

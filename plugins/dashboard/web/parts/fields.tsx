@@ -1,0 +1,59 @@
+import { useId, type ReactNode } from 'react';
+
+/** A label, whatever takes the value, and a hint or a problem that screen readers read with it. */
+export function Field({
+  label,
+  hint,
+  problem,
+  children,
+}: {
+  readonly label: string;
+  readonly hint?: ReactNode;
+  readonly problem?: string | undefined;
+  readonly children: (props: {
+    readonly id: string;
+    readonly 'aria-describedby'?: string;
+    readonly 'aria-invalid'?: true;
+  }) => ReactNode;
+}) {
+  const id = useId();
+  const note = problem ?? hint;
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({
+        id,
+        ...(note !== undefined && { 'aria-describedby': `${id}-note` }),
+        ...(problem !== undefined && { 'aria-invalid': true as const }),
+      })}
+      {note !== undefined && (
+        <span id={`${id}-note`} className={problem === undefined ? 'hint' : 'problem'}>
+          {note}
+        </span>
+      )}
+    </div>
+  );
+}
+
+/** One of a few, side by side. */
+export function Segments<T extends string>({
+  label,
+  options,
+  value,
+  onChange,
+}: {
+  readonly label: string;
+  readonly options: readonly (readonly [T, string])[];
+  readonly value: T;
+  readonly onChange: (value: T) => void;
+}) {
+  return (
+    <div className="segments" role="group" aria-label={label}>
+      {options.map(([option, text]) => (
+        <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

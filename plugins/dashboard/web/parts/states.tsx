@@ -1,0 +1,71 @@
+import type { ReactNode } from 'react';
+import { Icon } from './icons.tsx';
+
+/** While data is on its way for the first time. */
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <div className="state" role="status">
+      <span className="spinner" />
+      <span className="visually-hidden">Loading {what}</span>
+    </div>
+  );
+}
+
+/** What is shown where nothing is, with what to do about it. */
+export function Empty({ title, children }: { readonly title: string; readonly children?: ReactNode }) {
+  return (
+    <div className="state">
+      <Icon name="empty" />
+      <strong>{title}</strong>
+      {children}
+    </div>
+  );
+}
+
+/** What is shown where data could not be had. */
+export function Failed({ error, again }: { readonly error: Error; readonly again?: () => void }) {
+  return (
+    <div className="state" role="alert">
+      <Icon name="warning" />
+      <strong>That did not work</strong>
+      <p>{error.message}</p>
+      {again !== undefined && (
+        <button type="button" className="button small" onClick={again}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface Asked<T> {
+  readonly data: T | undefined;
+  readonly error: Error | null;
+  readonly refetch: () => unknown;
+}
+
+/** Data when it is there, else how it stands. A failure beside older data leaves the data on the page and says so. */
+export function Await<T>({
+  query,
+  what,
+  children,
+}: {
+  readonly query: Asked<T>;
+  readonly what: string;
+  readonly children: (data: T) => ReactNode;
+}) {
+  const { data, error, refetch } = query;
+  if (data === undefined) {
+    return error === null ? <Loading what={what} /> : <Failed error={error} again={() => void refetch()} />;
+  }
+  return (
+    <>
+      {error !== null && (
+        <p className="notice warn" role="alert">
+          This is no longer fresh: {error.message}
+        </p>
+      )}
+      {children(data)}
+    </>
+  );
+}

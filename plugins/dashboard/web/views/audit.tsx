@@ -1,0 +1,134 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { AuditEntry } from '../../../admin/schemas.ts';
+import { api } from '../parts/api.ts';
+import { Badge } from '../parts/badges.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
+import { Await, Empty } from '../parts/states.tsx';
+import { count, exactly, when } from '../parts/text.ts';
+
+const actions: Readonly<Record<AuditEntry['action'], string>> = {
+  login: 'Logged in',
+  logout: 'Logged out',
+  'key-create': 'Key created',
+  'key-update': 'Key changed',
+  'key-rotate': 'Key rotated',
+  'key-enable': 'Key enabled',
+  'key-disable': 'Key disabled',
+  'key-delete': 'Key deleted',
+  'channel-test': 'Channel tested',
+  'channel-enable': 'Channel enabled',
+  'channel-disable': 'Channel disabled',
+  'usage-export': 'Usage exported',
+};
+
+const columns: readonly Column<AuditEntry>[] = [
+  {
+    id: 'at',
+    title: 'Time',
+    show: ({ at }) => (
+      <span className="nowrap" title={exactly(at)}>
+        {when(at)}
+      </span>
+    ),
+  },
+  {
+    id: 'action',
+    title: 'What',
+    show: ({ action }) => (
+      <Badge kind={action.endsWith('-delete') ? 'bad' : action.startsWith('log') ? '' : 'accent'}>
+        {actions[action]}
+      </Badge>
+    ),
+  },
+  {
+    id: 'target',
+    title: 'Which',
+    show: ({ target, before, after }) => {
+      const name = after?.['name'] ?? before?.['name'];
+      return (
+        <>
+          {typeof name === 'string' && name !== target && <span className="truncate">{name}</span>}
+          <span className={typeof name === 'string' ? 'sub mono' : 'mono'}>{target ?? '–'}</span>
+        </>
+      );
+    },
+  },
+  { id: 'change', title: 'Change', show: (entry) => <Change entry={entry} /> },
+  { id: 'ip', title: 'From', show: ({ ip }) => <span className="mono">{ip}</span> },
+  { id: 'session', title: 'Session', show: ({ session }) => <span className="mono">{session ?? '–'}</span> },
+];
+
+/** Members that differ, with what they were and are. */
+function Change({ entry: { before = {}, after = {} } }: { readonly entry: AuditEntry }) {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]),
+  );
+  if (names.length === 0) return <span className="muted">–</span>;
+  const lines = names.map((name) => (
+    <span key={name} className="line small">
+      <span className="muted">{name}:</span>{' '}
+      {before[name] !== undefined && <del>{JSON.stringify(before[name])}</del>}
+      {before[name] !== undefined && after[name] !== undefined && ' → '}
+      {after[name] !== undefined && <ins>{JSON.stringify(after[name])}</ins>}
+    </span>
+  ));
+  if (names.length < 4) return lines;
+  return (
+    <details>
+      <summary className="small">{count(names.length)} fields</summary>
+      {lines}
+    </details>
+  );
+}
+
+/** Who changed what, and when. */
+export function Audit() {
+  const audit = useInfiniteQuery({
+    queryKey: ['audit'],
+    queryFn: ({ pageParam }) => api.audit(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next,
+    refetchOnMount: 'always',
+  });
+  return (
+    <>
+      <header>
+        <h1>Audit log</h1>
+        <p>Every change made here or through the admin API.</p>
+      </header>
+      <div className="card">
+        <Await query={audit} what="the audit log">
+          {({ pages }) => {
+            const entries = pages.flatMap((page) => page.entries);
+            return entries.length === 0 ? (
+              <Empty title="Nothing was changed yet" />
+            ) : (
+              <>
+                <DataTable
+                  label="Changes"
+                  columns={columns}
+                  rows={entries}
+                  rowId={({ id }) => id}
+                  sortable={false}
+                />
+                <div className="table-foot">
+                  {count(entries.length)} {entries.length === 1 ? 'entry' : 'entries'}
+                  {audit.hasNextPage && (
+                    <button
+                      type="button"
+                      className="button small"
+                      disabled={audit.isFetchingNextPage}
+                      onClick={() => void audit.fetchNextPage()}
+                    >
+                      {audit.isFetchingNextPage ? 'Loading…' : 'Show more'}
+                    </button>
+                  )}
+                </div>
+              </>
+            );
+          }}
+        </Await>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,243 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import type { KeyView, UsageRecordView } from '../../../admin/schemas.ts';
+import { api } from '../parts/api.ts';
+import { Badge, Status } from '../parts/badges.tsx';
+import { Copy } from '../parts/copy.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { addressOf } from '../parts/router.ts';
+import { Await } from '../parts/states.tsx';
+import { count, duration, exactly, money } from '../parts/text.ts';
+
+/** Everything that is known about one call. */
+export function CallDetail({
+  id,
+  keys,
+  onClose,
+}: {
+  readonly id: string;
+  readonly keys: readonly KeyView[];
+  readonly onClose: () => void;
+}) {
+  // A call that has just ended is written down within a second or so.
+  const call = useQuery({ queryKey: ['call', id], queryFn: () => api.call(id), retry: 3, retryDelay: 700 });
+  return (
+    <Dialog title="Call" kind="sheet" onClose={onClose}>
+      <Await query={call} what="the call">
+        {(record) => <Detail record={record} keyName={keys.find((key) => key.id === record.keyId)?.name} />}
+      </Await>
+    </Dialog>
+  );
+}
+
+function Detail({
+  record,
+  keyName,
+}: {
+  readonly record: UsageRecordView;
+  readonly keyName: string | undefined;
+}) {
+  const { id, at, status, code, reason, ended, stream, passThrough, losses, attempts } = record;
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    [
+      'Id',
+      <span key="id" className="row">
+        <code>{id}</code>
+        <Copy text={id} />
+      </span>,
+    ],
+    ['Time', exactly(at)],
+    [
+      'API key',
+      record.keyId === undefined ? (
+        'none'
+      ) : (
+        <a key="key" href={addressOf('keys', { key: record.keyId })}>
+          {keyName ?? record.keyId}
+        </a>
+      ),
+    ],
+    ['From', <code key="ip">{record.ip}</code>],
+    ['Operation', record.operation],
+    ['Model', named(record.model, record.upstreamModel)],
+    ['Channel', record.channel ?? 'none'],
+    ['Format', named(record.format, record.upstreamFormat)],
+    ['Reply', `${stream ? 'stream' : 'whole'}${passThrough === true ? ', bytes passed through' : ''}`],
+  ];
+  return (
+    <>
+      <div className="row">
+        <Status status={status} code={code} />
+        <Badge kind={ended === 'complete' ? 'good' : ended === 'left' ? '' : 'bad'}>{endings[ended]}</Badge>
+        {code !== undefined && <code>{code}</code>}
+      </div>
+      {reason !== undefined && <p className="notice bad">{reason}</p>}
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <Fact key={name} name={name} value={value} />
+        ))}
+      </dl>
+      <Timeline record={record} />
+      <Tokens record={record} />
+      {attempts !== undefined && attempts.length > 0 && <Attempts attempts={attempts} />}
+      {losses !== undefined && losses.length > 0 && (
+        <section className="stack">
+          <h3>Lost in translation</h3>
+          <ul className="tags">
+            {losses.map((loss) => (
+              <li key={loss} className="tag">
+                {loss}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      <Body title="Request" text={record.request} />
+      <Body title="Response" text={record.response} />
+    </>
+  );
+}
+
+const endings = {
+  complete: 'complete',
+  error: 'failed',
+  left: 'client left',
+  interrupted: 'gateway was interrupted',
+} as const;
+
+const named = (name: string, upstream: string | undefined): string =>
+  upstream === undefined || upstream === name ? name || 'none' : `${name} → ${upstream}`;
+
+function Fact({ name, value }: { readonly name: string; readonly value: ReactNode }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  );
+}
+
+/** Where the time went: in the gateway, waiting for the first byte, and answering. */
+function Timeline({ record: { ms, firstMs, gatewayMs } }: { readonly record: UsageRecordView }) {
+  const gateway = Math.min(gatewayMs ?? 0, ms);
+  const first = Math.min(Math.max(firstMs ?? ms, gateway), ms);
+  const parts = [
+    ['gateway', 'Gateway before the provider was asked', gateway],
+    ['waiting', 'Until the first byte', first - gateway],
+    ['answering', 'Answering', ms - first],
+  ] as const;
+  const shown = parts.filter(([, , length]) => length > 0);
+  return (
+    <section className="timeline" aria-label="Timeline">
+      <h3>
+        {duration(ms)} <span className="muted">in all</span>
+      </h3>
+      <div className="track" aria-hidden="true">
+        {shown.map(([name, , length]) => (
+          <i key={name} className={name} style={{ width: `${(length / Math.max(ms, 0.001)) * 100}%` }} />
+        ))}
+      </div>
+      <ul className="key">
+        {shown.map(([name, text, length]) => (
+          <li key={name}>
+            <span>
+              <i className={name} />
+              {text}: {duration(length)}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Tokens({ record }: { readonly record: UsageRecordView }) {
+  const { input, output, cacheRead, cacheWrite, reasoning, estimated, microDollars, price } = record;
+  const rows = [
+    ['Input', input],
+    ['– read from a cache', cacheRead],
+    ['– written to a cache', cacheWrite],
+    ['Output', output],
+    ['– reasoning', reasoning],
+  ] as const;
+  return (
+    <section className="stack">
+      <h3>Tokens and cost</h3>
+      <div className="grid halves">
+        <dl className="facts">
+          {rows
+            .filter(([name, value]) => value > 0 || !name.startsWith('–'))
+            .map(([name, value]) => (
+              <Fact key={name} name={name} value={count(value)} />
+            ))}
+          {estimated === true && <Fact name="Counted by" value="the gateway: the provider told nothing" />}
+        </dl>
+        <dl className="facts">
+          <Fact
+            name="Cost"
+            value={microDollars === undefined ? 'The model has no price.' : money(microDollars)}
+          />
+          {Object.entries(price ?? {}).map(([name, value]) => (
+            <Fact
+              key={name}
+              name={name === 'model' ? 'Price of' : `– ${name}`}
+              value={typeof value === 'number' ? priceOf(name, value) : <code>{plain(value)}</code>}
+            />
+          ))}
+        </dl>
+      </div>
+    </section>
+  );
+}
+
+/** Token prices are per million; those by image, second, character and call say so in their name. */
+const priceOf = (name: string, value: number): string =>
+  `$${value.toLocaleString('en', { maximumFractionDigits: 9 })}${/^per[A-Z]|^above/.test(name) ? '' : ' per million'}`;
+
+const plain = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
+
+function Attempts({ attempts }: { readonly attempts: NonNullable<UsageRecordView['attempts']> }) {
+  return (
+    <section className="stack">
+      <h3>Attempts</h3>
+      <ol className="attempts">
+        {attempts.map(({ channel, model, format, failure, passThrough, ...rest }, index) => (
+          // An attempt has no name of its own; their order is theirs.
+          <li key={index}>
+            <Badge kind={failure === undefined ? 'good' : 'bad'}>
+              {failure === undefined ? 'answered' : 'failed'}
+            </Badge>
+            <strong>{String(channel ?? '?')}</strong>
+            <span className="muted">
+              {[model, format, passThrough === true && 'passed through'].filter(Boolean).join(', ')}
+            </span>
+            {failure !== undefined && <span className="bad-text">{String(failure)}</span>}
+            {Object.entries(rest).map(([name, value]) => (
+              <span key={name} className="muted small">
+                {name}: {plain(value)}
+              </span>
+            ))}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+function Body({ title, text }: { readonly title: string; readonly text: string | undefined }) {
+  if (text === undefined) return null;
+  return (
+    <details>
+      <summary>{title}</summary>
+      <pre className="block">{pretty(text)}</pre>
+    </details>
+  );
+}
+
+function pretty(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

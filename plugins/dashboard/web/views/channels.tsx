@@ -1,0 +1,187 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { ChannelTestResult, ChannelView } from '../../../admin/schemas.ts';
+import { api } from '../parts/api.ts';
+import { Badge, Tags } from '../parts/badges.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { addressOf } from '../parts/router.ts';
+import { Await, Empty } from '../parts/states.tsx';
+import { ago, count, duration, exactly, percent } from '../parts/text.ts';
+import { say } from '../parts/toasts.tsx';
+
+/** The configured providers: how they do, what they speak, and a switch for each. */
+export function Channels() {
+  const channels = useQuery({ queryKey: ['channels'], queryFn: api.channels, refetchInterval: 5_000 });
+  return (
+    <>
+      <header>
+        <h1>Channels</h1>
+        <p>In the order of the config, which is where they are added and changed.</p>
+      </header>
+      <Await query={channels} what="the channels">
+        {({ channels: all }) =>
+          all.length === 0 ? (
+            <div className="card">
+              <Empty title="No channels">
+                <p>Add one to the gateway's config: every call needs a channel that answers it.</p>
+              </Empty>
+            </div>
+          ) : (
+            <ul className="grid two">
+              {all.map((channel) => (
+                <li key={channel.id}>
+                  <ChannelCard channel={channel} />
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Await>
+    </>
+  );
+}
+
+function ChannelCard({ channel }: { readonly channel: ChannelView }) {
+  const { id, kind, enabled, priority, weight, models, speaks, failures, lastFailure, lastHour } = channel;
+  const queries = useQueryClient();
+  const [asking, setAsking] = useState(false);
+  const test = useMutation({ mutationFn: () => api.testChannel(id) });
+  const change = useMutation({
+    mutationFn: (on: boolean) => api.switchChannel(id, on),
+    onSuccess: (_answer, on) => say(on ? `${id} is on.` : `${id} is off: no new call goes to it.`),
+    onSettled: () => {
+      setAsking(false);
+      return queries.invalidateQueries({ queryKey: ['channels'] });
+    },
+  });
+  const failing = isFailing(channel);
+  return (
+    <article className="card channel">
+      <header>
+        <span className={`dot ${enabled ? (failing ? 'warn' : 'good') : ''}`} aria-hidden="true" />
+        <h2>{id}</h2>
+        {kind !== id && <span className="muted small">{kind}</span>}
+        <Badge kind={enabled ? (failing ? 'warn' : 'good') : ''}>
+          {enabled ? (failing ? 'failing' : 'enabled') : 'disabled'}
+        </Badge>
+        <div className="row aside">
+          <button
+            type="button"
+            className="button small"
+            disabled={test.isPending}
+            onClick={() => test.mutate()}
+          >
+            {test.isPending ? 'Testing…' : 'Test'}
+          </button>
+          <button
+            type="button"
+            className="button small"
+            disabled={change.isPending}
+            onClick={() => (enabled ? setAsking(true) : change.mutate(true))}
+          >
+            {enabled ? 'Disable' : 'Enable'}
+          </button>
+        </div>
+      </header>
+      <div className="body stack">
+        {test.data !== undefined && <TestResult result={test.data} />}
+        <dl className="numbers">
+          <div>
+            <dt>Calls, last hour</dt>
+            <dd>{count(lastHour?.calls ?? 0)}</dd>
+          </div>
+          <div>
+            <dt>Failed</dt>
+            <dd className={failing ? 'bad-text' : ''}>
+              {percent(lastHour?.failed ?? 0, lastHour?.calls ?? 0)}
+            </dd>
+          </div>
+          <div>
+            <dt>p50 / p95</dt>
+            <dd>
+              {lastHour === undefined || lastHour.calls === 0
+                ? '–'
+                : `${duration(lastHour.ms[0])} / ${duration(lastHour.ms[1])}`}
+            </dd>
+          </div>
+          <div>
+            <dt>First byte p50</dt>
+            <dd>{lastHour === undefined || lastHour.calls === 0 ? '–' : duration(lastHour.firstMs[0])}</dd>
+          </div>
+        </dl>
+        <dl className="facts">
+          <dt>Models</dt>
+          <dd>
+            <Tags values={models} most={8} />
+          </dd>
+          <dt>Speaks</dt>
+          <dd className="speaks">
+            {Object.entries(speaks).map(([operation, formats]) => (
+              <span key={operation}>
+                <span className="muted">{operation}:</span> {formats.join(', ')}
+              </span>
+            ))}
+          </dd>
+          <dt>Order</dt>
+          <dd>
+            priority {priority}, weight {weight}
+          </dd>
+          <dt>Failed attempts</dt>
+          <dd>
+            {count(failures)}
+            {lastFailure !== undefined && (
+              <span className="sub-block">
+                <span className="muted" title={exactly(lastFailure.at)}>
+                  {ago(lastFailure.at)}, {lastFailure.model}:
+                </span>{' '}
+                <span className="bad-text">{lastFailure.message}</span>
+              </span>
+            )}
+          </dd>
+        </dl>
+        <p className="small">
+          <a href={addressOf('usage', { channel: id })}>See its calls</a>
+        </p>
+      </div>
+      {asking && (
+        <Confirm
+          title={`Disable ${id}?`}
+          action="Disable"
+          busy={change.isPending}
+          onYes={() => change.mutate(false)}
+          onNo={() => setAsking(false)}
+        >
+          <p>
+            No new call goes to this channel, on every gateway; running ones may finish. Models that only it
+            serves are answered with 503.
+          </p>
+        </Confirm>
+      )}
+    </article>
+  );
+}
+
+/** More than a fifth of the calls of the last hour failed; or an attempt did lately, and no call has come through. */
+function isFailing({ lastFailure, lastHour }: ChannelView): boolean {
+  const { calls = 0, failed = 0 } = lastHour ?? {};
+  if (calls > 0 && failed / calls > 0.2) return true;
+  return lastFailure !== undefined && Date.now() - lastFailure.at < 600_000 && calls === failed;
+}
+
+function TestResult({ result }: { readonly result: ChannelTestResult }) {
+  const { ok, model, format, ms, text, error } = result;
+  return (
+    <div className={`notice ${ok ? '' : 'bad'}`} role="status">
+      <span>
+        <strong>{ok ? 'It answers.' : 'It failed.'}</strong> {model}
+        {format !== undefined && `, ${format}`}, {duration(ms)}
+        {error !== undefined && `: ${error.message} (${error.code}, ${error.status})`}
+        {text !== undefined && text !== '' && (
+          <>
+            : <q>{text}</q>
+          </>
+        )}
+      </span>
+    </div>
+  );
+}

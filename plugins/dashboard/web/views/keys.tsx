@@ -1,0 +1,148 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import type { KeyView, KeyWithValue } from '../../../admin/schemas.ts';
+import { api } from '../parts/api.ts';
+import { BudgetBar, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
+import { Icon } from '../parts/icons.tsx';
+import { changeQuery, usePlace } from '../parts/router.ts';
+import { Await, Empty } from '../parts/states.tsx';
+import { ago, exactly } from '../parts/text.ts';
+import { KeyDetail } from './key-detail.tsx';
+import { KeyForm } from './key-form.tsx';
+import { OnceOnly } from './key-once.tsx';
+
+const none = <span className="muted">–</span>;
+
+const columns: readonly Column<KeyView>[] = [
+  {
+    id: 'name',
+    title: 'Name',
+    sortBy: ({ name }) => name.toLowerCase(),
+    show: ({ name, prefix, suffix }) => (
+      <>
+        <strong className="truncate" title={name}>
+          {name}
+        </strong>
+        <span className="sub mono">
+          {prefix}…{suffix}
+        </span>
+      </>
+    ),
+  },
+  {
+    id: 'state',
+    title: 'State',
+    sortBy: ({ state }) => state,
+    show: ({ state }) => <KeyState state={state} />,
+  },
+  {
+    id: 'models',
+    title: 'Models',
+    show: ({ models }) =>
+      models === undefined ? <span className="muted">all</span> : <Tags values={models} most={3} />,
+  },
+  {
+    id: 'budgets',
+    title: 'Budgets',
+    sortBy: ({ budgets }) =>
+      Math.max(-1, ...budgets.map(({ spent, amount }) => (amount === 0 ? 1 : spent / amount))),
+    show: ({ budgets }) =>
+      budgets.length === 0
+        ? none
+        : budgets.map((budget) => <BudgetBar key={budget.unit + budget.period} budget={budget} />),
+  },
+  {
+    id: 'rates',
+    title: 'Limits',
+    show: (key) => {
+      const limits = limitsOf(key);
+      return limits.length === 0
+        ? none
+        : limits.map((text) => (
+            <span key={text} className="small nowrap" style={{ display: 'block' }}>
+              {text}
+            </span>
+          ));
+    },
+  },
+  {
+    id: 'used',
+    title: 'Last used',
+    sortBy: ({ lastUsedAt }) => lastUsedAt ?? 0,
+    show: ({ lastUsedAt }) => (
+      <span className="nowrap" title={lastUsedAt === undefined ? undefined : exactly(lastUsedAt)}>
+        {ago(lastUsedAt)}
+      </span>
+    ),
+  },
+  {
+    id: 'created',
+    title: 'Created',
+    sortBy: ({ createdAt }) => createdAt,
+    show: ({ createdAt }) => (
+      <span className="nowrap" title={exactly(createdAt)}>
+        {ago(createdAt)}
+      </span>
+    ),
+  },
+];
+
+/** All API keys: made, changed, and taken away. */
+export function Keys() {
+  const { query } = usePlace();
+  const keys = useQuery({ queryKey: ['keys'], queryFn: api.keys, refetchInterval: 10_000 });
+  const [dialog, setDialog] = useState<'create' | { readonly edit: KeyView }>();
+  const [made, setMade] = useState<KeyWithValue>();
+  const open = keys.data?.keys.find(({ id }) => id === query.get('key'));
+  const create = (
+    <button type="button" className="button primary" onClick={() => setDialog('create')}>
+      <Icon name="plus" />
+      Add API key
+    </button>
+  );
+  return (
+    <>
+      <header>
+        <h1>API keys</h1>
+        <div className="actions">{create}</div>
+      </header>
+      <div className="card">
+        <Await query={keys} what="the API keys">
+          {({ keys: all }) =>
+            all.length === 0 ? (
+              <Empty title="No API keys yet">
+                <p>Callers need a key. One key is good for every format.</p>
+                {create}
+              </Empty>
+            ) : (
+              <DataTable
+                label="API keys"
+                columns={columns}
+                rows={all}
+                rowId={({ id }) => id}
+                onOpen={({ id }) => changeQuery({ key: id })}
+              />
+            )
+          }
+        </Await>
+      </div>
+      {open !== undefined && (
+        <KeyDetail
+          apiKey={open}
+          onClose={() => changeQuery({ key: undefined })}
+          onEdit={() => setDialog({ edit: open })}
+          onMade={setMade}
+        />
+      )}
+      {dialog !== undefined && (
+        <KeyForm
+          apiKey={dialog === 'create' ? undefined : dialog.edit}
+          onClose={() => setDialog(undefined)}
+          onMade={setMade}
+        />
+      )}
+      {made !== undefined && <OnceOnly made={made} onClose={() => setMade(undefined)} />}
+    </>
+  );
+}

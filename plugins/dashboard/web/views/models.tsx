@@ -1,0 +1,139 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import type { ModelView } from '../../../admin/schemas.ts';
+import { api } from '../parts/api.ts';
+import { Badge } from '../parts/badges.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
+import { addressOf } from '../parts/router.ts';
+import { Await, Empty } from '../parts/states.tsx';
+import { brief, count } from '../parts/text.ts';
+
+const dollars = (value: unknown): string =>
+  typeof value === 'number' ? `$${value.toLocaleString('en', { maximumFractionDigits: 6 })}` : '–';
+
+const price = (name: string, title: string): Column<ModelView> => ({
+  id: name,
+  title,
+  kind: 'number',
+  sortBy: (model) => (typeof model.price?.[name] === 'number' ? model.price[name] : undefined),
+  show: (model) =>
+    model.price?.[name] === undefined ? <span className="muted">–</span> : dollars(model.price[name]),
+});
+
+/** Members of a row that have a column of their own, or are no price. */
+const usual = new Set(['model', 'input', 'output', 'cacheRead', 'cacheWrite']);
+
+const columns: readonly Column<ModelView>[] = [
+  {
+    id: 'id',
+    title: 'Model',
+    sortBy: ({ id }) => id,
+    show: ({ id, reasoning, price: row }) => (
+      <>
+        <span className="row nowrap">
+          <a href={addressOf('usage', { model: id.includes('*') ? undefined : id })} className="mono">
+            {id}
+          </a>
+          {reasoning === true && <Badge kind="accent">reasoning</Badge>}
+          {row === undefined && <Badge kind="warn">no price</Badge>}
+        </span>
+        {row !== undefined && row['model'] !== id && (
+          <span className="sub">priced as {String(row['model'])}</span>
+        )}
+      </>
+    ),
+  },
+  {
+    id: 'channels',
+    title: 'Channels',
+    sortBy: ({ channels }) => channels.length,
+    show: ({ id, channels }) =>
+      channels.map((channel) => (
+        <span key={channel.id} className="line" title={channel.enabled ? undefined : 'Switched off'}>
+          <span className={channel.enabled ? '' : 'muted'}>
+            {channel.id}
+            {channel.enabled ? '' : ' (off)'}
+          </span>
+          {channel.upstreamModel !== id && <span className="muted small"> as {channel.upstreamModel}</span>}
+        </span>
+      )),
+  },
+  price('input', 'Input'),
+  price('cacheRead', 'Cache read'),
+  price('cacheWrite', 'Cache write'),
+  price('output', 'Output'),
+  {
+    id: 'other',
+    title: 'Other prices',
+    show: ({ price: row = {} }) => {
+      const others = Object.entries(row).filter(([name]) => !usual.has(name));
+      if (others.length === 0) return <span className="muted">–</span>;
+      return others.map(([name, value]) => (
+        <span
+          key={name}
+          className="line small"
+          title={typeof value === 'object' ? JSON.stringify(value) : undefined}
+        >
+          {Array.isArray(value)
+            ? `${count(value.length)} tier${value.length === 1 ? '' : 's'} by context length`
+            : `${name} ${dollars(value)}`}
+        </span>
+      ));
+    },
+  },
+  {
+    id: 'limits',
+    title: 'Limits',
+    sortBy: ({ inputLimit }) => inputLimit,
+    show: ({ inputLimit, outputLimit }) =>
+      inputLimit === undefined && outputLimit === undefined ? (
+        <span className="muted">–</span>
+      ) : (
+        <span className="small nowrap" title="Tokens in and out">
+          {inputLimit === undefined ? '?' : brief(inputLimit)} →{' '}
+          {outputLimit === undefined ? '?' : brief(outputLimit)}
+        </span>
+      ),
+  },
+];
+
+/** Which models there are, who serves them, and what they cost. */
+export function Models() {
+  const models = useQuery({ queryKey: ['models'], queryFn: api.models });
+  const [wanted, setWanted] = useState('');
+  const shown = useMemo(
+    () =>
+      (models.data?.models ?? []).filter(({ id }) => id.toLowerCase().includes(wanted.trim().toLowerCase())),
+    [models.data, wanted],
+  );
+  return (
+    <>
+      <header>
+        <h1>Models and prices</h1>
+        <p>Dollars per million tokens.</p>
+        <div className="actions">
+          <input
+            type="search"
+            aria-label="Find a model"
+            placeholder="Find a model"
+            value={wanted}
+            onChange={({ target }) => setWanted(target.value)}
+          />
+        </div>
+      </header>
+      <div className="card">
+        <Await query={models} what="the models">
+          {() =>
+            shown.length === 0 ? (
+              <Empty title={wanted === '' ? 'No models' : 'No model has this in its name'}>
+                {wanted === '' && <p>Models come from the channels in the config.</p>}
+              </Empty>
+            ) : (
+              <DataTable label="Models" columns={columns} rows={shown} rowId={({ id }) => id} />
+            )
+          }
+        </Await>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,284 @@
+import { useQuery } from '@tanstack/react-query';
+import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { api } from '../parts/api.ts';
+import { Badge, Status } from '../parts/badges.tsx';
+import { Copy } from '../parts/copy.tsx';
+import { exchange, type Answer } from '../parts/exchange.ts';
+import { Field, Segments } from '../parts/fields.tsx';
+import { Empty } from '../parts/states.tsx';
+import { duration } from '../parts/text.ts';
+import { wires, type Question, type WireRequest } from '../parts/wires.ts';
+
+/** The API key lives as long as the page, and nowhere but here. */
+let keptKey = '';
+
+/** Asks a model in any of the client formats and shows what goes over the wire. */
+export function Playground() {
+  const models = useQuery({ queryKey: ['models'], queryFn: api.models });
+  const [format, setFormat] = useState(wires[0]!.name);
+  const [key, setKey] = useState(keptKey);
+  const [model, setModel] = useState<string>();
+  const [system, setSystem] = useState('');
+  const [prompt, setPrompt] = useState('Say hello in one sentence.');
+  const [maxTokens, setMaxTokens] = useState('');
+  const [temperature, setTemperature] = useState('');
+  const [stream, setStream] = useState(true);
+  const [answer, setAnswer] = useState<Answer>();
+  const running = useRef<AbortController>(undefined);
+  useEffect(() => () => running.current?.abort(), []);
+
+  const names = (models.data?.models ?? []).map(({ id }) => id).filter((id) => !id.includes('*'));
+  const chosen = model ?? names[0] ?? '';
+  const wire = wires.find(({ name }) => name === format) ?? wires[0]!;
+  const number = (text: string): number | undefined =>
+    text.trim() === '' || Number.isNaN(Number(text)) ? undefined : Number(text);
+  const question: Question = {
+    model: chosen,
+    system: system.trim(),
+    prompt,
+    maxTokens: number(maxTokens),
+    temperature: number(temperature),
+    stream,
+  };
+  const request = wire.request(question);
+  const busy = answer?.state === 'running';
+
+  const send = (event: FormEvent): void => {
+    event.preventDefault();
+    running.current?.abort();
+    const controller = (running.current = new AbortController());
+    void exchange(wire, request, key.trim(), controller.signal, (next) => {
+      if (running.current === controller) setAnswer(next);
+    });
+  };
+
+  return (
+    <>
+      <header>
+        <h1>Playground</h1>
+        <p>A real call with a real key: it is counted, charged and logged.</p>
+      </header>
+      <div className="playground">
+        <form className="card" onSubmit={send}>
+          <div className="body stack">
+            <Field label="API key" hint="Kept in the memory of this page alone.">
+              {(props) => (
+                <input
+                  {...props}
+                  type="password"
+                  autoComplete="off"
+                  placeholder="sk-…"
+                  required
+                  value={key}
+                  onChange={({ target }) => {
+                    keptKey = target.value;
+                    setKey(target.value);
+                  }}
+                />
+              )}
+            </Field>
+            <div className="field">
+              <span className="label">Client format</span>
+              <Segments
+                label="Client format"
+                options={wires.map(({ name, title }) => [name, title] as const)}
+                value={format}
+                onChange={setFormat}
+              />
+            </div>
+            <Field label="Model">
+              {(props) => (
+                <>
+                  <input
+                    {...props}
+                    list="playground-models"
+                    required
+                    placeholder="a model"
+                    value={chosen}
+                    onChange={({ target }) => setModel(target.value)}
+                  />
+                  <datalist id="playground-models">
+                    {names.map((name) => (
+                      <option key={name} value={name} />
+                    ))}
+                  </datalist>
+                </>
+              )}
+            </Field>
+            <Field label="System prompt">
+              {(props) => (
+                <textarea
+                  {...props}
+                  rows={2}
+                  value={system}
+                  onChange={({ target }) => setSystem(target.value)}
+                />
+              )}
+            </Field>
+            <Field label="Prompt">
+              {(props) => (
+                <textarea
+                  {...props}
+                  rows={5}
+                  required
+                  value={prompt}
+                  onChange={({ target }) => setPrompt(target.value)}
+                />
+              )}
+            </Field>
+            <div className="grid thirds">
+              <Field label="Most tokens">
+                {(props) => (
+                  <input
+                    {...props}
+                    inputMode="numeric"
+                    placeholder="default"
+                    value={maxTokens}
+                    onChange={({ target }) => setMaxTokens(target.value)}
+                  />
+                )}
+              </Field>
+              <Field label="Temperature">
+                {(props) => (
+                  <input
+                    {...props}
+                    inputMode="decimal"
+                    placeholder="default"
+                    value={temperature}
+                    onChange={({ target }) => setTemperature(target.value)}
+                  />
+                )}
+              </Field>
+            </div>
+            <div className="row">
+              <label className="check">
+                <input
+                  type="checkbox"
+                  checked={stream}
+                  onChange={({ target }) => setStream(target.checked)}
+                />
+                Stream
+              </label>
+              <span className="push" />
+              {busy && (
+                <button type="button" className="button" onClick={() => running.current?.abort()}>
+                  Stop
+                </button>
+              )}
+              <button type="submit" className="button primary" disabled={busy}>
+                {busy ? 'Answering…' : 'Send'}
+              </button>
+            </div>
+          </div>
+        </form>
+        <div className="stack">
+          <Shown answer={answer} />
+          <WireView request={request} answer={answer} curl={curlOf(request, wire.authorize('$API_KEY'))} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function Shown({ answer }: { readonly answer: Answer | undefined }) {
+  if (answer === undefined) {
+    return (
+      <section className="card" aria-label="Answer">
+        <Empty title="The answer comes here">
+          <p>Paste an API key, pick a model and a client format, and send.</p>
+        </Empty>
+      </section>
+    );
+  }
+  const { state, status, text, thinking, usage, error, firstMs, ms } = answer;
+  return (
+    <section className="card" aria-label="Answer">
+      <header>
+        <h2>Answer</h2>
+        {status !== undefined && <Status status={status} />}
+        {state === 'running' && <Badge kind="accent">streaming</Badge>}
+        {state === 'stopped' && <Badge>stopped</Badge>}
+        <span className="aside">
+          first byte {duration(firstMs)} · {duration(ms)}
+        </span>
+      </header>
+      <div className="body stack">
+        {thinking !== '' && <p className="thinking">{thinking}</p>}
+        <div className="answer" data-answer={state} aria-live="polite" aria-busy={state === 'running'}>
+          {text}
+        </div>
+        {error !== undefined && (
+          <p className="notice bad" role="alert">
+            {error}
+          </p>
+        )}
+        {usage !== undefined && (
+          <details>
+            <summary className="small">Usage</summary>
+            <pre className="block">{JSON.stringify(usage, null, 2)}</pre>
+          </details>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function WireView({
+  request,
+  answer,
+  curl,
+}: {
+  readonly request: WireRequest;
+  readonly answer: Answer | undefined;
+  readonly curl: string;
+}) {
+  const [side, setSide] = useState<'request' | 'answer'>('request');
+  const text =
+    side === 'request'
+      ? [
+          `POST ${request.path}`,
+          ...lines({ 'content-type': 'application/json', ...request.headers }),
+          '',
+          JSON.stringify(request.body, null, 2),
+        ].join('\n')
+      : answer === undefined
+        ? 'Nothing yet.'
+        : [answer.status ?? '', answer.headers, '', answer.wire].join('\n');
+  return (
+    <section className="card" aria-label="On the wire">
+      <header>
+        <h2>On the wire</h2>
+        <div className="row aside">
+          {side === 'request' && <Copy text={curl} label="Copy as curl" />}
+          <Segments
+            label="Which side"
+            options={[
+              ['request', 'Request'],
+              ['answer', 'Answer'],
+            ]}
+            value={side}
+            onChange={setSide}
+          />
+        </div>
+      </header>
+      <div className="body">
+        <pre className="block" tabIndex={0} data-wire={side}>
+          {text}
+        </pre>
+      </div>
+    </section>
+  );
+}
+
+const lines = (headers: Readonly<Record<string, string>>): string[] =>
+  Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+
+/** The request for a shell, with the key left to a variable. */
+function curlOf({ path, headers, body }: WireRequest, credentials: Readonly<Record<string, string>>): string {
+  const all = { 'content-type': 'application/json', ...headers, ...credentials };
+  return [
+    `curl -N '${location.origin}${path}'`,
+    ...lines(all).map((line) => `-H "${line}"`),
+    `-d '${JSON.stringify(body).replaceAll("'", String.raw`'\''`)}'`,
+  ].join(' \\\n  ');
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { definePlugin, matchesModel } from '#sluice';
+import { limitsSchema, outputGuess, reachesModel, runLimited, type Limited } from './rate-limit/limits.ts';
+
+/** Names of models that are remembered with their limits: names that match nothing are the callers' to invent. */
+const mostNames = 1_000;
+
+/**
+ * All callers together get 429 when a model has had too many requests or tokens within a minute, or too many calls run. Limits stand by
+ * name or pattern: one pattern is one count for all the models that match it, and every one that matches holds. The name is the one
+ * behind aliases and suffixes.
+ */
+export default definePlugin({
+  name: 'model-limits',
+  stage: 'shape',
+  after: ['model-alias'],
+  before: ['quota'],
+  whenListed: true,
+  reads: 'usage',
+  options: z.strictObject({
+    /** `{ 'claude-*': { requestsPerMinute: 100, tokensPerMinute: 1_000_000, concurrency: 20 } }` */
+    models: z.record(z.string().min(1), limitsSchema).default({}),
+    output: outputGuess,
+  }),
+  setup({ models, output }, { rates }) {
+    const rows = Object.entries(models).map(([pattern, limits]) => ({
+      pattern: [pattern],
+      limited: { subject: `model:${pattern}`, who: `The model ${pattern}`, limits } satisfies Limited,
+    }));
+    const known = new Map<string, readonly Limited[]>();
+    const limitsOf = (model: string): readonly Limited[] => {
+      let limited = known.get(model);
+      if (limited === undefined) {
+        limited = rows.flatMap((row) => (matchesModel(row.pattern, model) ? [row.limited] : []));
+        if (known.size < mostNames) known.set(model, limited);
+      }
+      return limited;
+    };
+    const options = { rates, output, origin: 'client' } as const;
+
+    return function modelLimits(call, next) {
+      if (rows.length === 0 || !reachesModel(call)) return next(call);
+      const limited = limitsOf(call.model);
+      return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);
+    };
+  },
+});

@@ -1,0 +1,180 @@
+import type { Observable } from 'rxjs';
+import { z } from 'zod';
+import {
+  caller,
+  charge,
+  definePlugin,
+  GatewayError,
+  observe,
+  type ApiKey,
+  type Bookkeeper,
+  type Budget,
+  type Call,
+  type Charge,
+  type GatewayEvent,
+  type Next,
+  type PluginTools,
+  type Reservation,
+  type Usage,
+} from '#sluice';
+import { estimateInput, mostOutput, unseenInput } from './estimate.ts';
+import { Meter, type Ending } from './meter.ts';
+
+const options = z.strictObject({
+  /** Output tokens that are reserved for a call when neither it nor its model has a limit. */
+  assumedOutput: z.int().min(1).max(10_000_000).default(32_000),
+  /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
+  lease: z.number().min(1).max(3600).default(60),
+});
+
+/** What costs something. Counting tokens is never billed. */
+const billed: ReadonlySet<string> = new Set(['chat', 'compact']);
+
+/**
+ * Callers pay for what they use, once, whatever the format and however the call ends. A key with budgets gets 429 for a call that may
+ * exceed one of them; what a call may come to is reserved before it, so that calls at the same time cannot exceed it together.
+ */
+export default definePlugin({
+  name: 'quota',
+  stage: 'shape',
+  // It books what is charged.
+  after: ['usage-log'],
+  reads: 'usage',
+  options,
+  setup({ assumedOutput, lease }, tools) {
+    const { bookkeeper, catalog, ledger, prices } = tools;
+
+    const reserve = async (call: Call, { id }: ApiKey, budgets: readonly Budget[]): Promise<Reservation> => {
+      const targets = catalog.targets(call.model);
+      const input = estimateInput(call) + unseenInput(call, targets);
+      const output = mostOutput(call, targets, assumedOutput);
+      const microDollars = prices.most(call.model, input, output);
+      if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
+        throw noPrice(call);
+      try {
+        const most = { microDollars: microDollars ?? 0, tokens: input + output };
+        return await ledger.reserve(id, budgets, most, lease * 1000);
+      } catch (error) {
+        if (error instanceof GatewayError) throw error;
+        throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
+          retryAfter: 5,
+          cause: error,
+        });
+      }
+    };
+
+    const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
+      let over = false;
+      const forget = call.onEnd(() => void (over = true));
+      const reservation = await reserve(call, key, budgets);
+      forget();
+      if (over) {
+        bookkeeper.release(reservation.id);
+        throw new GatewayError('client_closed_request', 'The client left before its call was sent.');
+      }
+      return metered(call, next, tools, reservation);
+    };
+
+    return function quota(call, next) {
+      if (!billed.has(call.operation)) return next(call);
+      if (bookkeeper.full) {
+        throw new GatewayError(
+          'server_is_overloaded',
+          'The gateway takes no calls now: its database does not keep up with those that have ended.',
+          { retryAfter: 5 },
+        );
+      }
+      const key = call.get(caller);
+      const budgets = key?.budgets ?? [];
+      // Nobody without a budget waits for the database.
+      if (key === undefined || budgets.length === 0) return metered(call, next, tools, undefined);
+      return budgeted(call, next, key, budgets);
+    };
+  },
+});
+
+/** Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered. */
+function metered(
+  call: Call,
+  next: Next,
+  { bookkeeper, prices }: PluginTools,
+  reservation: Reservation | undefined,
+): Promise<Observable<GatewayEvent>> {
+  const unwatch = reservation === undefined ? undefined : bookkeeper.watch(reservation);
+  let over = false;
+  const end = (how: Ending): void => {
+    if (over) return;
+    over = true;
+    forget();
+    unwatch?.();
+    const usage = meter.used(how);
+    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage);
+    const charged: Charge = {
+      amounts: {
+        microDollars: cost?.microDollars ?? 0,
+        tokens: usage === undefined ? 0 : usage.input + usage.output,
+      },
+      ...(usage === undefined ? {} : { usage }),
+      ...(cost === undefined ? {} : { price: cost.price }),
+      ...(reservation === undefined ? {} : { reservation: reservation.id }),
+    };
+    leave(call, charged, bookkeeper);
+  };
+  const meter = new Meter(call, end);
+  // A client that leaves before the provider has answered ends no stream.
+  const forget = call.onEnd(() => end('left'));
+  const failed = (error: unknown): never => {
+    // Another way may still be tried with this call: it makes a claim of its own.
+    if (!over) {
+      over = true;
+      forget();
+      unwatch?.();
+      if (reservation !== undefined) bookkeeper.release(reservation.id);
+    }
+    throw error;
+  };
+  return next(call).then((events) => events.pipe(observe(meter)), failed);
+}
+
+/** Leaves a charge with its call. Most calls are sent once; what those cost that a plugin sends several times is added up. */
+function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
+  const before = call.get(charge);
+  if (before === undefined) {
+    call.set(charge, more);
+    return;
+  }
+  if (before.reservation !== undefined && more.reservation !== undefined)
+    bookkeeper.release(before.reservation);
+  const usage = sum(before.usage, more.usage);
+  call.set(charge, {
+    ...before,
+    ...more,
+    amounts: {
+      microDollars: before.amounts.microDollars + more.amounts.microDollars,
+      tokens: before.amounts.tokens + more.amounts.tokens,
+    },
+    ...(usage === undefined ? {} : { usage }),
+  });
+}
+
+function sum(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return {
+    input: one.input + other.input,
+    output: one.output + other.output,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    reasoning: one.reasoning + other.reasoning,
+    cacheWriteLong: (one.cacheWriteLong ?? 0) + (other.cacheWriteLong ?? 0),
+    ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
+  };
+}
+
+/** A budget in dollars cannot be kept with a model whose cost nobody knows. */
+function noPrice(call: Call): GatewayError {
+  return new GatewayError(
+    'model_not_allowed',
+    `The model ${call.model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
+    { param: 'model' },
+  );
+}

@@ -1,0 +1,164 @@
+import { estimateTokens, parseSse, type Call, type GatewayEvent, type Observing, type Usage } from '#sluice';
+import { estimateInput } from './estimate.ts';
+
+/** How much of a passing stream is kept, to learn how much of it is words. */
+const sampleBytes = 16 * 1024;
+
+/** The share of words in a passing stream whose frames nobody can read. */
+const fallbackShare = 0.1;
+
+/** More tokens than any call uses: keeps what a provider gets wrong out of sums of money. */
+const mostTokens = 1e9;
+
+/** How a reply came to its end. */
+export type Ending = 'complete' | 'error' | 'left';
+
+/** Watches one reply for what it uses. */
+export class Meter implements Observing {
+  readonly #call: Call;
+  readonly #ended: (how: Ending) => void;
+  #model: string;
+  #answered = false;
+  #content = false;
+  #usage: Usage | undefined;
+  /** Bytes of words, and of frames and whole replies that pass, since usage was told last. */
+  #words = 0;
+  #passed = 0;
+  #wholes = 0;
+  #sample: Buffer[] | undefined;
+  #sampled = 0;
+
+  /** `ended` is called once, at the end. */
+  constructor(call: Call, ended: (how: Ending) => void) {
+    this.#call = call;
+    this.#ended = ended;
+    this.#model = call.model;
+  }
+
+  /** The model in force when the call was sent. */
+  get model(): string {
+    return this.#model;
+  }
+
+  event(event: GatewayEvent): void {
+    switch (event.type) {
+      case 'request':
+        this.#model = event.model;
+        break;
+      case 'attempt':
+        if (event.failure === undefined) this.#answered = true;
+        break;
+      case 'usage':
+        this.#usage = sound(event.usage);
+        this.#words = 0;
+        this.#passed = 0;
+        this.#wholes = 0;
+        break;
+      case 'frames':
+        this.#content = true;
+        this.#passed += event.bytes.length;
+        if (this.#sampled < sampleBytes) {
+          this.#sampled += event.bytes.length;
+          (this.#sample ??= []).push(event.bytes);
+        }
+        break;
+      case 'bytes':
+        this.#content = true;
+        this.#wholes += event.bytes.length;
+        break;
+      case 'text-delta':
+      case 'refusal-delta':
+      case 'reasoning-delta':
+        this.#content = true;
+        this.#words += Buffer.byteLength(event.text);
+        break;
+      case 'tool-start':
+        this.#content = true;
+        this.#words += Buffer.byteLength(event.name);
+        break;
+      case 'tool-delta':
+        this.#content = true;
+        this.#words += Buffer.byteLength(event.input);
+        break;
+      case 'media-delta':
+        this.#content = true;
+        this.#words += (event.data?.length ?? 0) / 16 + Buffer.byteLength(event.transcript ?? '');
+        break;
+    }
+  }
+
+  end(how: Ending): void {
+    this.#ended(how);
+  }
+
+  /**
+   * What is to be paid for. Undefined when no provider answered, or failed before it gave anything. What was seen since the provider told
+   * its usage last is added to that: a stream that is left in its middle never tells the rest.
+   */
+  used(how: Ending): Usage | undefined {
+    if (!this.#answered) return undefined;
+    const usage = this.#usage;
+    if (how === 'complete' && usage !== undefined) return usage;
+    if (how === 'error' && !this.#content) return undefined;
+    if (how === 'left' && !this.#content && usage === undefined) return undefined;
+    const seen = estimateTokens(this.#words + this.#wholes) + Math.floor((this.#passed * this.#share()) / 4);
+    if (usage === undefined) {
+      const input = estimateInput(this.#call);
+      return { input, output: seen, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
+    }
+    return seen === 0 ? usage : { ...usage, output: usage.output + seen, estimated: true };
+  }
+
+  /** Which share of a passing stream is words, as far as its beginning tells. */
+  #share(): number {
+    if (this.#passed === 0 || this.#sample === undefined) return 0;
+    const decoder = this.#call.codec.decodeStream?.({});
+    if (decoder === undefined) return fallbackShare;
+    let words = 0;
+    try {
+      for (const frame of parseSse(Buffer.concat(this.#sample))) {
+        for (const event of decoder.frame(frame)) words += wordsIn(event);
+      }
+    } catch {
+      // The beginning was sound, or nothing of it would have been passed on.
+      if (words === 0) return fallbackShare;
+    }
+    return words / this.#sampled;
+  }
+}
+
+function wordsIn(event: GatewayEvent): number {
+  switch (event.type) {
+    case 'text-delta':
+    case 'refusal-delta':
+    case 'reasoning-delta':
+      return Buffer.byteLength(event.text);
+    case 'tool-delta':
+      return Buffer.byteLength(event.input);
+    default:
+      return 0;
+  }
+}
+
+/** Usage that can be charged: whole numbers from 0 on, whatever the provider says. */
+function sound(usage: Usage): Usage {
+  const { input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong = 0 } = usage;
+  if ([input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong].every(isSound)) return usage;
+  return {
+    ...usage,
+    input: whole(input),
+    output: whole(output),
+    cacheRead: whole(cacheRead),
+    cacheWrite: whole(cacheWrite),
+    reasoning: whole(reasoning),
+    cacheWriteLong: whole(cacheWriteLong),
+  };
+}
+
+function isSound(tokens: number): boolean {
+  return Number.isInteger(tokens) && tokens >= 0 && tokens <= mostTokens;
+}
+
+function whole(tokens: number): number {
+  return Number.isNaN(tokens) ? 0 : Math.min(mostTokens, Math.max(0, Math.ceil(tokens)));
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { caller, definePlugin, type ApiKey } from '#sluice';
+import {
+  limitsAnything,
+  limitsSchema,
+  outputGuess,
+  reachesModel,
+  runLimited,
+  type Limited,
+} from './limits.ts';
+
+/**
+ * A caller gets 429 with the time to wait when its key has made too many requests, used too many tokens within a minute, or has too many
+ * calls running, and on every reply the headers that tell how its limits stand. Limits are members of the key; `default` gives those
+ * that a key does not name. They hold for all gateways that share a store.
+ */
+export default definePlugin({
+  name: 'rate-limit',
+  stage: 'admit',
+  reads: 'usage',
+  options: z.strictObject({
+    /** For keys that say nothing of their own, member by member. */
+    default: limitsSchema.default({}),
+    output: outputGuess,
+  }),
+  setup({ default: fallback, output }, { rates }) {
+    /** A changed record is another object. */
+    const known = new WeakMap<ApiKey, readonly Limited[]>();
+    const limitsOf = (key: ApiKey): readonly Limited[] => {
+      let limited = known.get(key);
+      if (limited === undefined) {
+        const limits = {
+          requestsPerMinute: key.requestsPerMinute ?? fallback.requestsPerMinute,
+          tokensPerMinute: key.tokensPerMinute ?? fallback.tokensPerMinute,
+          concurrency: key.concurrency ?? fallback.concurrency,
+        };
+        limited = [{ subject: `key:${key.id}`, who: 'This API key', limits }].filter(limitsAnything);
+        known.set(key, limited);
+      }
+      return limited;
+    };
+    const options = { rates, output, origin: 'client' } as const;
+
+    return function rateLimit(call, next) {
+      const key = call.get(caller);
+      if (key === undefined || !reachesModel(call)) return next(call);
+      const limited = limitsOf(key);
+      return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);
+    };
+  },
+});

@@ -1,0 +1,198 @@
+import type { Observable } from 'rxjs';
+import { z } from 'zod';
+import {
+  addReplyHeaders,
+  callKey,
+  charge,
+  followDetached,
+  GatewayError,
+  observe,
+  type Call,
+  type GatewayEvent,
+  type Next,
+  type Observing,
+  type RateRule,
+  type Rates,
+  type RateStanding,
+  type RateVerdict,
+  type SlotRule,
+  type Usage,
+} from '#sluice';
+import { estimateInput } from '../quota/estimate.ts';
+
+/** What may be limited, of whomever: options have the same names as the members of an API key. */
+export const limitsSchema = z.strictObject({
+  requestsPerMinute: z.int().min(1).optional(),
+  /** Input and output together. Before a call its words and its output limit are counted, afterwards what it really used. */
+  tokensPerMinute: z.int().min(1).optional(),
+  /** Calls that run at the same time; a stream runs until its end. */
+  concurrency: z.int().min(1).optional(),
+});
+
+/** Output tokens that are counted beforehand for a call that sets no limit of its own. */
+export const outputGuess = z.int().min(0).default(1_000);
+
+/** Limits, and whose they are. */
+export interface Limited {
+  /** `key:key_…`: what the counts are kept under. */
+  readonly subject: string;
+  /** For the sentence of a refusal: `This API key`. */
+  readonly who: string;
+  readonly limits: {
+    readonly requestsPerMinute?: number | undefined;
+    readonly tokensPerMinute?: number | undefined;
+    readonly concurrency?: number | undefined;
+  };
+}
+
+/** True when there is anything to keep. */
+export function limitsAnything({ limits }: Limited): boolean {
+  return (
+    limits.requestsPerMinute !== undefined ||
+    limits.tokensPerMinute !== undefined ||
+    limits.concurrency !== undefined
+  );
+}
+
+/** Whether a call is one that limits are about: those that reach no model, such as lists, are free. */
+export function reachesModel({ operation }: Call): boolean {
+  return operation !== 'list-models' && operation !== 'state';
+}
+
+/** What is the same for all calls of a plugin. */
+export interface LimitOptions {
+  readonly rates: Rates;
+  /** Output tokens counted beforehand where a request sets no limit. */
+  readonly output: number;
+  /** Whose fault a refusal is: one of the gateway's lets routing try another channel. Such limits are not told to callers. */
+  readonly origin: 'client' | 'gateway';
+}
+
+/** Counts the call against all the limits at once and runs it, or throws 429. Slots and unused tokens are given back when it has ended. */
+export async function runLimited(
+  call: Call,
+  next: Next,
+  limited: readonly Limited[],
+  options: LimitOptions,
+): Promise<Observable<GatewayEvent>> {
+  const { rules, slots, tokens } = rulesOf(call, limited, options.output);
+  const verdict = await options.rates.take(rules, slots);
+  if (options.origin === 'client') tellStandings(call, verdict);
+  const { grant } = verdict;
+  if (grant === undefined) throw refusal(call, limited, verdict, options);
+
+  let usage: Usage | undefined;
+  let detached = false;
+  let over = false;
+  const settle = (used: number | undefined): void => {
+    if (over) return;
+    over = true;
+    grant.release();
+    if (used === undefined) return;
+    for (const { subject, limit, cost } of tokens) {
+      const difference = used - Math.min(cost, limit);
+      if (difference !== 0) grant.correct(subject, difference);
+    }
+  };
+  const watch: Observing = {
+    event(event) {
+      if (event.type === 'usage') usage = event.usage;
+    },
+  };
+  // Whoever charges knows what was seen of a reply that told no usage, and says so while the call ends. Else the estimate stays.
+  const whenEnded = (of: Call): void =>
+    queueMicrotask(() => settle(usage === undefined ? of.get(charge)?.amounts.tokens : tokensOf(usage)));
+  call.onEnd(() => {
+    if (!detached) whenEnded(call);
+  });
+  followDetached(call, (own) => {
+    detached = true;
+    return { ...watch, end: () => whenEnded(own) };
+  });
+  try {
+    const events = await next(call);
+    return tokens.length === 0 ? events : events.pipe(observe(watch));
+  } catch (error) {
+    settle(0);
+    throw error;
+  }
+}
+
+function tokensOf({ input, output }: Usage): number {
+  return input + output;
+}
+
+function rulesOf(call: Call, limited: readonly Limited[], output: number) {
+  const rules: RateRule[] = [];
+  const slots: SlotRule[] = [];
+  const tokens: RateRule[] = [];
+  for (const { subject, limits } of limited) {
+    const { requestsPerMinute, tokensPerMinute, concurrency } = limits;
+    if (requestsPerMinute !== undefined)
+      rules.push({ subject: `${subject}:requests`, limit: requestsPerMinute, cost: 1 });
+    if (tokensPerMinute !== undefined && call.operation !== 'count-tokens') {
+      const cost = estimate(call, output);
+      tokens.push({ subject: `${subject}:tokens`, limit: tokensPerMinute, cost });
+    }
+    if (concurrency !== undefined) slots.push({ subject: `${subject}:calls`, limit: concurrency });
+  }
+  rules.push(...tokens);
+  return { rules, slots, tokens };
+}
+
+/** What the call may use: its input, and for each answer the most that it allows. */
+function estimate(call: Call, output: number): number {
+  const { maxOutput = output, choices = 1 } = call.request.settings;
+  return estimateInput(call) + Math.max(0, maxOutput) * Math.max(1, choices);
+}
+
+/** The tightest limits that were looked at so far: several plugins may have some. */
+const standings = callKey<readonly RateStanding[]>('rate standings');
+
+function tellStandings(call: Call, { states, allowed, retryMs }: RateVerdict): void {
+  if (call.format.rateHeaders === undefined || states.length === 0) return;
+  const tightest = new Map(call.get(standings)?.map((one) => [one.counts, one]));
+  for (const { subject, limit, remaining, resetMs } of states) {
+    const counts = subject.endsWith(':tokens') ? 'tokens' : 'requests';
+    const known = tightest.get(counts);
+    if (known === undefined || remaining < known.remaining)
+      tightest.set(counts, { counts, limit, remaining, resetMs });
+  }
+  const told = [...tightest.values()];
+  call.set(standings, told);
+  addReplyHeaders(call, call.format.rateHeaders(told, allowed ? undefined : retryMs));
+}
+
+function refusal(
+  call: Call,
+  limited: readonly Limited[],
+  { exceeded, retryMs, degraded }: RateVerdict,
+  { origin, output }: LimitOptions,
+): GatewayError {
+  const retryAfter = Math.max(1, Math.ceil(retryMs / 1_000));
+  const cut = exceeded?.lastIndexOf(':') ?? -1;
+  const one = limited.find(({ subject }) => subject === exceeded?.slice(0, cut));
+  if (one === undefined || exceeded === undefined) {
+    return new GatewayError(
+      'server_is_overloaded',
+      degraded === true
+        ? 'The limits of this call cannot be checked at the moment. Try again soon.'
+        : 'This call could not be admitted.',
+      { retryAfter },
+    );
+  }
+  const { who, limits } = one;
+  const sentences: Readonly<Record<string, string>> = {
+    requests: `${who} may be used for ${limits.requestsPerMinute} requests a minute. Try again in ${retryAfter} s.`,
+    tokens: `${who} may be used for ${limits.tokensPerMinute} tokens a minute, and this request may need ${estimate(call, output)}. Try again in ${retryAfter} s.`,
+    calls: `${who} may be used for ${limits.concurrency} calls at the same time. Try again when one of them has ended.`,
+  };
+  return new GatewayError(
+    'rate_limit_exceeded',
+    sentences[exceeded.slice(cut + 1)] ?? `${who} has reached a limit.`,
+    {
+      origin,
+      retryAfter,
+    },
+  );
+}

@@ -1,0 +1,83 @@
+import type { Call, GatewayEvent, JsonValue, Observing } from '#sluice';
+import type { Redactor } from './redact.ts';
+
+/** How many times the limit a request may be large so that it is still redacted, which works on the whole of it. */
+const redactable = 32;
+
+/** A request's body as the log keeps it; undefined when there was none. */
+export function capturedRequest({ wire }: Call, limit: number, redactor: Redactor): string | undefined {
+  const { bytes, body } = wire;
+  if (bytes.length === 0 || body === undefined) return undefined;
+  if (bytes.length > limit * redactable) return `(${bytes.length} bytes: too many to be kept)`;
+  return cut(redactor.json(body), limit);
+}
+
+/**
+ * Gathers a reply up to a limit: what passes through as the bytes that it is, everything else as the blocks that it consists of. Media are
+ * left out.
+ */
+export class ReplyCapture implements Observing {
+  readonly #limit: number;
+  readonly #bytes: Buffer[] = [];
+  readonly #blocks = new Map<number, { readonly type: string; readonly name?: string; text: string }>();
+  #result: JsonValue | undefined;
+  #size = 0;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /** Follows the reply. */
+  event(event: GatewayEvent): void {
+    if (this.#size >= this.#limit) return;
+    switch (event.type) {
+      case 'frames':
+      case 'bytes': {
+        // A copy: a part of what was read would keep the whole of it.
+        const part = Buffer.from(event.bytes.subarray(0, this.#limit - this.#size));
+        this.#bytes.push(part);
+        this.#size += part.length;
+        break;
+      }
+      case 'text-delta':
+      case 'refusal-delta':
+      case 'reasoning-delta':
+        this.#add(event.block, event.type.slice(0, -'-delta'.length), event.text);
+        break;
+      case 'tool-start':
+        this.#blocks.set(event.block, { type: 'tool', name: event.name, text: '' });
+        break;
+      case 'tool-delta':
+        this.#add(event.block, 'tool', event.input);
+        break;
+      case 'result':
+        this.#result = event.value;
+        this.#size = this.#limit;
+        break;
+    }
+  }
+
+  /** What was gathered; undefined when nothing was. */
+  told(redactor: Redactor): string | undefined {
+    if (this.#bytes.length > 0)
+      return cut(
+        redactor.text(Buffer.concat(this.#bytes).toString()),
+        this.#limit,
+        this.#size >= this.#limit,
+      );
+    if (this.#result !== undefined) return cut(redactor.json(this.#result), this.#limit);
+    if (this.#blocks.size === 0) return undefined;
+    return cut(redactor.json([...this.#blocks.values()]), this.#limit, this.#size >= this.#limit);
+  }
+
+  #add(block: number, type: string, text: string): void {
+    let one = this.#blocks.get(block);
+    if (one === undefined) this.#blocks.set(block, (one = { type, text: '' }));
+    one.text += text.slice(0, this.#limit - this.#size);
+    this.#size += text.length;
+  }
+}
+
+function cut(text: string, limit: number, more = false): string {
+  return more || text.length > limit ? `${text.slice(0, limit)}…` : text;
+}

@@ -1,0 +1,209 @@
+import { z } from 'zod';
+import {
+  askedAt,
+  caller,
+  charge,
+  definePlugin,
+  followDetached,
+  maskSecrets,
+  observe,
+  type Amounts,
+  type AttemptEvent,
+  type Call,
+  type Charge,
+  type JsonObject,
+  type Next,
+  type Operation,
+  type Prices,
+  type Usage,
+  type UsageRecord,
+} from '#sluice';
+import { CallRecord, recorded, rounded } from '../_record.ts';
+import { capturedRequest, ReplyCapture } from './capture.ts';
+import { isRule, redactor } from './redact.ts';
+import { startPruning } from './retention.ts';
+
+const options = z.strictObject({
+  /** Whether bodies are kept with the records, for whoever may read them: no secret that looks like one, and nothing that `redact` names. */
+  capture: z
+    .union([
+      z.literal(false),
+      z.strictObject({
+        request: z.boolean().default(true),
+        response: z.boolean().default(true),
+        limit: z
+          .int()
+          .min(1)
+          .max(1024 * 1024)
+          .default(64 * 1024)
+          .describe('bytes of each body'),
+        redact: z
+          .array(
+            z
+              .string()
+              .refine(isRule, 'must be the path of a member such as "messages.*.content", or a "/pattern/"'),
+          )
+          .default([]),
+      }),
+    ])
+    .default(false),
+  retention: z
+    .strictObject({
+      days: z.number().min(0.01).max(36_500).default(90),
+      records: z.int().min(0).max(1_000_000_000).default(1_000_000),
+    })
+    .prefault({}),
+  /** Whether model lists, and answers from what the gateway keeps, are recorded too. */
+  lists: z.boolean().default(false),
+});
+
+/**
+ * The operator finds a record of every call in the usage log, also of those that were refused: who called, what was asked, who answered,
+ * what it used and cost, how it ended and how long it took. It is written in one transaction with what the call is charged.
+ */
+export default definePlugin({
+  name: 'usage-log',
+  stage: 'observe',
+  reads: 'usage',
+  options,
+  setup({ capture, retention, lists }, { bookkeeper, prices, usageLog, log, onClose }) {
+    const redact = redactor(capture === false ? [] : capture.redact);
+    startPruning(usageLog, retention, log, onClose);
+    // Calls that end now are booked in the next turn of the event loop.
+    onClose(() => new Promise((resolve) => void setImmediate(resolve)));
+
+    const book = (record: CallRecord, reply: ReplyCapture | undefined, endedAt: number): void => {
+      const { call } = record;
+      const charged = call.get(charge);
+      const draft = draftOf(record, charged, prices, endedAt);
+      const request =
+        capture !== false && capture.request ? capturedRequest(call, capture.limit, redact) : undefined;
+      const response = reply?.told(redact);
+      if (request !== undefined) draft.request = request;
+      if (response !== undefined) draft.response = response;
+      bookkeeper.book({
+        charged: charged?.amounts ?? nothing,
+        record: draft,
+        ...(draft.keyId === undefined ? {} : { keyId: draft.keyId }),
+        ...(charged?.reservation === undefined ? {} : { reservation: charged.reservation }),
+      });
+    };
+
+    // Nobody stands behind a turn of the event loop: what is thrown there ends the process.
+    const bookSafely: typeof book = (record, reply, endedAt) => {
+      try {
+        book(record, reply, endedAt);
+      } catch (error) {
+        log.error({ id: record.call.id, error }, 'a call could not be recorded');
+      }
+    };
+
+    const replyCapture = (): ReplyCapture | undefined =>
+      capture !== false && capture.response ? new ReplyCapture(capture.limit) : undefined;
+    // Other jobs at the end of the call, and a reply that is let go of late, have said by the next turn what it is charged.
+    const bookSoon = (record: CallRecord, reply: ReplyCapture | undefined): void =>
+      void setImmediate(bookSafely, record, reply, performance.now());
+
+    return function usageLogged(call, next) {
+      if (!lists && unlisted.has(call.operation)) return next(call);
+      let goesOn = false;
+      followDetached(call, (own) => {
+        // One record for both: what the client got at once is only the beginning of it.
+        goesOn = true;
+        const run = new CallRecord(own, call.startedAt);
+        const reply = replyCapture();
+        return {
+          event(event) {
+            run.event(event);
+            reply?.event(event);
+          },
+          end(how, error) {
+            run.end(how, error);
+            bookSoon(run, reply);
+          },
+        };
+      });
+      const reply = replyCapture();
+      return recorded(call, reply === undefined ? next : watched(next, reply), (record) => {
+        if (!goesOn) bookSoon(record, reply);
+      });
+    };
+  },
+});
+
+const nothing: Amounts = { microDollars: 0, tokens: 0 };
+
+const unlisted: ReadonlySet<Operation> = new Set<Operation>(['list-models', 'state']);
+
+function watched(next: Next, reply: ReplyCapture): Next {
+  return async (call: Call) => (await next(call)).pipe(observe(reply));
+}
+
+/** A record that is being put together. */
+type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
+
+/** The record without bodies. */
+function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices, endedAt: number): Draft {
+  const { call, startedAt, error, firstMs } = record;
+  // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
+  const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
+  const usage = charged === undefined ? record.usage : charged.usage;
+  const draft: Draft = {
+    id: call.id,
+    at: Math.round(Date.now() - (performance.now() - startedAt)),
+    ip: call.wire.ip,
+    operation: call.operation,
+    format: call.format.name,
+    model: call.askedModel,
+    stream: call.stream,
+    status: record.status,
+    ended: record.ended === 'error' && record.begun ? 'interrupted' : record.ended,
+    input: usage?.input ?? 0,
+    output: usage?.output ?? 0,
+    cacheRead: usage?.cacheRead ?? 0,
+    cacheWrite: usage?.cacheWrite ?? 0,
+    reasoning: usage?.reasoning ?? 0,
+    ms: rounded(endedAt - startedAt),
+    ...costOf(record, charged, usage, prices),
+  };
+  const keyId = call.get(caller)?.id;
+  const asked = call.get(askedAt);
+  const losses = record.losses();
+  const attempts = record.failures(attemptOf);
+  if (keyId !== undefined) draft.keyId = keyId;
+  if (attempt !== undefined) {
+    draft.channel = attempt.channel;
+    draft.upstreamModel = attempt.model;
+    if (attempt.format !== undefined) draft.upstreamFormat = attempt.format;
+    if (attempt.passThrough !== undefined) draft.passThrough = attempt.passThrough;
+  }
+  if (usage?.estimated === true) draft.estimated = true;
+  if (firstMs !== undefined) draft.firstMs = firstMs;
+  if (asked !== undefined) draft.gatewayMs = rounded(asked - startedAt);
+  if (error !== undefined) {
+    draft.code = error.code;
+    draft.reason = maskSecrets(error.message.slice(0, longestReason));
+  }
+  if (losses !== undefined) draft.losses = losses;
+  if (attempts !== undefined) draft.attempts = attempts;
+  return draft;
+}
+
+const longestReason = 2000;
+
+/** As it was charged; what it would have cost where nothing charges. */
+function costOf(
+  { model }: CallRecord,
+  charged: Charge | undefined,
+  usage: Usage | undefined,
+  prices: Prices,
+): Pick<UsageRecord, 'microDollars' | 'price'> {
+  if (usage === undefined) return { microDollars: charged?.amounts.microDollars ?? 0 };
+  if (charged === undefined) return prices.cost(model, usage) ?? {};
+  const { price, amounts } = charged;
+  return price === undefined ? {} : { price, microDollars: amounts.microDollars };
+}
+
+function attemptOf({ channel, model, failure }: AttemptEvent): JsonObject {
+  return { channel, model, failure };
+}

@@ -1,0 +1,124 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { onTestFinished } from 'vitest';
+import { startProcess, type GatewayProcess } from '../flows/_process.ts';
+import { startChromium } from '../support/chromium.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Where pictures of the page are left for people to look at. Git ignores it. */
+export const pictures = join(root, 'data/screenshots');
+
+/** The password of the gateways here. */
+export const password = 'a long admin password';
+
+/** A gateway with the page as it is in the source now, and a browser. */
+export interface Dashboard {
+  readonly gateway: GatewayProcess;
+  /** A window of its own, logged in unless said otherwise; closed after the test. */
+  open(options?: BrowserContextOptions & { readonly stranger?: boolean }): Promise<Window>;
+  close(): Promise<void>;
+}
+
+/** A page, and everything it did that it should not do: errors, refused resources, requests to other hosts. */
+export interface Window {
+  readonly context: BrowserContext;
+  readonly page: Page;
+  readonly complaints: string[];
+}
+
+/** Builds the page, and starts a gateway in a process of its own with a database in a file, and a browser. */
+export async function startDashboard(): Promise<Dashboard> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
+  mkdirSync(pictures, { recursive: true });
+  const outDir = join(folder, 'dist');
+  // In a process of its own: the page is built for production, and tests are not run so.
+  await promisify(execFile)(
+    process.execPath,
+    [join(root, 'node_modules/vite/bin/vite.js'), 'build', 'plugins/dashboard/web', '--outDir', outDir],
+    { cwd: root, env: { PATH: process.env.PATH, NODE_ENV: 'production' } },
+  );
+  const [gateway, browser]: [GatewayProcess, Browser] = await Promise.all([
+    startProcess(`
+      database: 'sqlite:./sluice.db',
+      adminPassword: '${password}',
+      prices: { 'demo*': { input: 500, output: 1000 } },
+      plugins: [(await import('${root}plugins/dashboard/index.ts')).default({ folder: '${outDir}' })],
+      channels: [
+        (await import('${root}channels/demo/index.ts')).default(),
+        openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers'] }),
+      ],
+    `),
+    startChromium(),
+  ]);
+  return {
+    gateway,
+    async open({ stranger = false, ...options } = {}) {
+      const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, ...options });
+      await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
+      onTestFinished(() => context.close());
+      const page = await context.newPage();
+      page.setDefaultTimeout(8_000);
+      const complaints: string[] = [];
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('console', (message) => {
+        // The browser itself reports refusals of the API, which tests ask for.
+        if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+          complaints.push(message.text());
+      });
+      page.on('request', (request) => {
+        if (!request.url().startsWith(gateway.url) && !request.url().startsWith('data:'))
+          complaints.push(`asked for ${request.url()}`);
+      });
+      await page.goto(`${gateway.url}/dashboard/`);
+      if (!stranger) await login(page);
+      return { context, page, complaints };
+    },
+    async close() {
+      await browser.close();
+      await gateway.end();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Types the password. */
+export async function login(page: Page): Promise<void> {
+  await page.getByLabel('Admin password').fill(password);
+  await page.getByRole('button', { name: 'Log in' }).click();
+  await page.getByRole('navigation', { name: 'Views' }).waitFor();
+}
+
+/** Goes to a view by the rail. */
+export async function goTo(page: Page, title: string): Promise<void> {
+  await page.getByRole('navigation', { name: 'Views' }).getByRole('link', { name: title }).click();
+  await page.getByRole('heading', { level: 1, name: title }).waitFor();
+}
+
+/** Makes a key by the dialog and returns its secret. */
+export async function makeKey(
+  page: Page,
+  fields: { readonly name: string; readonly models?: string; readonly dollars?: string },
+): Promise<string> {
+  await goTo(page, 'API keys');
+  await page.getByRole('button', { name: 'Add API key' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Add API key' });
+  await dialog.getByLabel('Name', { exact: true }).fill(fields.name);
+  if (fields.models !== undefined) await dialog.getByLabel('Models', { exact: true }).fill(fields.models);
+  if (fields.dollars !== undefined) {
+    await dialog.getByRole('button', { name: 'Add a budget' }).click();
+    await dialog.getByLabel('Amount of budget 1').fill(fields.dollars);
+    await dialog.getByLabel('Period of budget 1').selectOption('total');
+  }
+  await dialog.getByRole('button', { name: 'Create key' }).click();
+  const once = page.getByRole('dialog', { name: 'Copy your API key now' });
+  const secret = await once.locator('[data-secret]').innerText();
+  await once.getByRole('button', { name: 'I have copied it' }).click();
+  await once.waitFor({ state: 'detached' });
+  return secret;
+}

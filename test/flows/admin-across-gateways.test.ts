@@ -1,0 +1,129 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import demo from '../../channels/demo/index.ts';
+import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
+
+let postgres: TestPostgres | undefined;
+const missing = withoutPostgres();
+const folder = mkdtempSync(join(tmpdir(), 'sluice-admin-'));
+
+beforeAll(async () => {
+  if (missing === undefined) postgres = await startPostgres();
+}, 60_000);
+afterAll(async () => {
+  await postgres?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const databases = [
+  {
+    kind: 'SQLite',
+    url: () => Promise.resolve(`sqlite:${join(folder, `${Math.random()}.db`)}`),
+    skip: undefined,
+  },
+  {
+    kind: 'PostgreSQL',
+    url: () => postgres?.createDatabase() ?? Promise.reject(new Error('none')),
+    skip: missing,
+  },
+];
+
+async function two(database: string): Promise<[TestGateway, TestGateway]> {
+  const start = () => startGateway({ adminPassword, database, channels: [demo()] });
+  const gateways: [TestGateway, TestGateway] = [await start(), await start()];
+  onTestFinished(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.close()));
+  });
+  return gateways;
+}
+
+/** The page that a browser shows when its requests reach another gateway. */
+const onto =
+  (page: Admin, { url }: TestGateway) =>
+  (path: string) =>
+    fetch(`${url}/api/admin/${path}`, { headers: { cookie: page.cookie } });
+
+async function status({ url }: TestGateway, key: string): Promise<number> {
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hi' }] }),
+  });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) => {
+  test.skipIf(skip !== undefined)('share logins, and the end of them', async () => {
+    const [one, other] = await two(await url());
+    const page = await logIn(one.url);
+    const elsewhere = onto(page, other);
+    const response = await elsewhere('session');
+    expect(await response.json()).toMatchObject({ csrfToken: page.csrfToken });
+    await page.ask('logout');
+    expect((await elsewhere('session')).status).toBe(401);
+  });
+
+  test.skipIf(skip !== undefined)('forget every login when the password was replaced', async () => {
+    const database = await url();
+    const [one] = await two(database);
+    const page = await logIn(one.url);
+    const third = await startGateway({
+      adminPassword: 'another long password',
+      database,
+      channels: [demo()],
+    });
+    onTestFinished(() => third.close());
+    expect(await page.refused('session')).toMatchObject({ status: 401 });
+    await logIn(one.url, 'another long password');
+  });
+
+  test.skipIf(skip !== undefined)(
+    'follow each other within about a second: keys, and channels that are switched off',
+    async () => {
+      const [one, other] = await two(await url());
+      const page = await logIn(one.url);
+      const { key, value } = await page.ask('createKey', { body: { name: 'shared' } });
+      const within = { timeout: 1_800, interval: 50 };
+      await vi.waitFor(async () => expect(await status(other, value)).toBe(200), within);
+
+      await page.ask('disableChannel', { id: 'demo' });
+      expect(await status(one, value)).toBe(503);
+      await vi.waitFor(async () => expect(await status(other, value)).toBe(503), within);
+      await page.ask('enableChannel', { id: 'demo' });
+      await vi.waitFor(async () => expect(await status(other, value)).toBe(200), within);
+
+      const { value: fresh } = await page.ask('rotateKey', { id: key.id });
+      await vi.waitFor(async () => expect(await status(other, value)).toBe(401), within);
+      expect(await status(other, fresh)).toBe(200);
+      await page.ask('deleteKey', { id: key.id });
+      await vi.waitFor(async () => expect(await status(other, fresh)).toBe(401), within);
+    },
+  );
+
+  test.skipIf(skip !== undefined)('keep usage, audit and switches over a restart', async () => {
+    const database = await url();
+    const first = await startGateway({ adminPassword, database, channels: [demo()] });
+    const page = await logIn(first.url);
+    expect(await status(first, first.key)).toBe(200);
+    await page.ask('disableChannel', { id: 'demo' });
+    await first.close();
+
+    const second = await startGateway({ adminPassword, database, channels: [demo()] });
+    onTestFinished(() => second.close());
+    expect(await status(second, second.key)).toBe(503);
+    const elsewhere = onto(page, second);
+    expect(await (await elsewhere('usage?outcome=ok')).json()).toMatchObject({
+      records: [{ model: 'demo' }],
+    });
+    expect(await (await elsewhere('audit')).json()).toMatchObject({
+      entries: [{ action: 'channel-disable', target: 'demo' }, { action: 'login' }],
+    });
+    const overview = await elsewhere('overview?range=1h');
+    expect(await overview.json()).toMatchObject({ health: { disabledChannels: ['demo'] } });
+  });
+});

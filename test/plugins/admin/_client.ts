@@ -1,0 +1,86 @@
+import { expect } from 'vitest';
+import type { z } from 'zod';
+import { routes, type RouteName } from '../../../plugins/admin/routes.ts';
+import { failure } from '../../../plugins/admin/schemas.ts';
+
+/** The admin password of gateways in these tests. */
+export const adminPassword = 'a long enough password';
+
+/** An answer of the admin API, whose body fits what the route promises. */
+export interface Told<Body> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+type BodyOf<Name extends RouteName> = z.output<(typeof routes)[Name]['answer']>;
+
+/** What a request may say besides its route. */
+export interface Words {
+  readonly id?: string;
+  readonly query?: Readonly<Record<string, string | number>>;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A page of the admin API, as a browser would hold it. */
+export interface Admin {
+  readonly cookie: string;
+  readonly csrfToken: string;
+  /** Asks, and fails unless it went well. */
+  ask<Name extends RouteName>(name: Name, words?: Words): Promise<BodyOf<Name>>;
+  /** Asks, and fails unless it was refused. */
+  refused(name: RouteName, words?: Words): Promise<Told<z.output<typeof failure>>>;
+  /** Asks, whatever comes of it. */
+  send(name: RouteName, words?: Words): Promise<Response>;
+}
+
+/** Logs in. */
+export async function logIn(url: string, password = adminPassword): Promise<Admin> {
+  const response = await fetch(`${url}/api/admin/login`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ password }),
+  });
+  expect(response.status).toBe(200);
+  const { csrfToken } = routes.login.answer.parse(await response.json());
+  const cookie = response.headers.get('set-cookie')?.split(';')[0] ?? '';
+
+  const send = (name: RouteName, { id = '', query, body, headers }: Words = {}): Promise<Response> => {
+    const { method, path } = routes[name];
+    const search = new URLSearchParams();
+    for (const [one, value] of Object.entries(query ?? {})) search.set(one, String(value));
+    const init: RequestInit = {
+      method,
+      headers: {
+        cookie,
+        ...(method === 'GET' ? {} : { 'x-csrf-token': csrfToken }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+    };
+    if (body !== undefined) init.body = typeof body === 'string' ? body : JSON.stringify(body);
+    return fetch(`${url}${path.replace(':id', encodeURIComponent(id))}?${search}`, init);
+  };
+
+  return {
+    cookie,
+    csrfToken,
+    send,
+    async ask<Name extends RouteName>(name: Name, words?: Words) {
+      const answer = await send(name, words);
+      const body: unknown = await answer.json();
+      expect({ status: answer.status, body }).toMatchObject({ status: name === 'createKey' ? 201 : 200 });
+      // Nothing but what is promised: whatever is not would be stripped, and missed here.
+      const read = routes[name].answer.parse(body);
+      expect(read).toEqual(body);
+      return read as BodyOf<Name>;
+    },
+    async refused(name, words) {
+      const answer = await send(name, words);
+      const body = failure.parse(await answer.json());
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      return { status: answer.status, headers: answer.headers, body };
+    },
+  };
+}

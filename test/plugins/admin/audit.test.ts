@@ -1,0 +1,54 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { entriesOf, openStores } from '../../../core/state/stores.ts';
+import { Audit } from '../../../plugins/admin/audit.ts';
+import type { AuditEntry } from '../../../plugins/admin/schemas.ts';
+
+function opened() {
+  const stores = openStores('sqlite::memory:');
+  onTestFinished(() => stores.close());
+  return { stores, audit: new Audit(stores) };
+}
+
+const note = (target: string) => ({ session: 's', ip: '192.0.2.1', action: 'key-update' as const, target });
+
+test('the newest changes come first, page by page, each once', async () => {
+  const { audit } = opened();
+  vi.useFakeTimers({ toFake: ['Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  for (let index = 0; index < 7; index += 1) {
+    vi.advanceTimersByTime(1);
+    await audit.note(note(String(index)));
+  }
+  const seen: (string | undefined)[] = [];
+  let after: string | undefined;
+  do {
+    const page = await audit.page(3, after);
+    expect(page.entries.length).toBeLessThanOrEqual(3);
+    seen.push(...page.entries.map(({ target }) => target));
+    after = page.next;
+  } while (after !== undefined);
+  expect(seen).toEqual(['6', '5', '4', '3', '2', '1', '0']);
+});
+
+test('an entry that is damaged hides no others', async () => {
+  const { stores, audit } = opened();
+  await audit.note(note('sound'));
+  await stores.namespace<unknown>('admin-audit').set('0000', 'nonsense');
+  expect((await audit.page(10)).entries.map(({ target }) => target)).toEqual(['sound']);
+});
+
+test('the oldest entries go when there are too many', async () => {
+  const { stores, audit } = opened();
+  const kept = stores.namespace<AuditEntry>('admin-audit');
+  await kept.setMany(
+    Array.from({ length: 5_000 }, (_, index) => {
+      const id = `0000${String(index).padStart(5, '0')}-x`;
+      return { key: id, value: { id, at: index, ...note('old') } };
+    }),
+  );
+  for (let index = 0; index < 100; index += 1) await audit.note(note('new'));
+  const ids = await Array.fromAsync(entriesOf(kept), ([id]) => id);
+  expect(ids).toHaveLength(5_000);
+  expect(await kept.has('000000099-x')).toBe(false);
+  expect(await kept.has('000000100-x')).toBe(true);
+});

@@ -1,0 +1,183 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { changesOf, draftOf, fieldOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
+import { count, duration, money, percent } from '../../../plugins/dashboard/web/parts/text.ts';
+import { wires } from '../../../plugins/dashboard/web/parts/wires.ts';
+import type { KeyView } from '../../../plugins/admin/schemas.ts';
+
+const key: KeyView = {
+  id: 'key_1',
+  name: 'Team Blue',
+  prefix: 'sk-AbCd',
+  suffix: 'wxyz',
+  state: 'valid',
+  enabled: true,
+  createdAt: 1,
+  budgets: [],
+};
+
+describe('the form of a key', () => {
+  test('sends dollars as micro-dollars and leaves out what is empty', () => {
+    const read = readDraft({
+      ...draftOf(undefined),
+      name: ' Team Blue ',
+      models: 'demo, gpt-*\n\nclaude-x',
+      budgets: [
+        { id: 0, amount: '$1,000.50', unit: 'micro-dollar', period: 'month' },
+        { id: 1, amount: '2 000', unit: 'token', period: 'day' },
+      ],
+      requestsPerMinute: '1_000',
+    });
+    expect(read).toEqual({
+      key: {
+        name: 'Team Blue',
+        models: ['demo', 'gpt-*', 'claude-x'],
+        budgets: [
+          { unit: 'micro-dollar', period: 'month', amount: 1_000_500_000 },
+          { unit: 'token', period: 'day', amount: 2000 },
+        ],
+        requestsPerMinute: 1000,
+      },
+    });
+  });
+
+  test.each([
+    ['name', { name: '  ' }],
+    ['concurrency', { concurrency: '0' }],
+    ['tokensPerMinute', { tokensPerMinute: 'many' }],
+    ['requestsPerMinute', { requestsPerMinute: '1.5' }],
+    ['budgets', { budgets: [{ id: 0, amount: '', unit: 'token', period: 'day' } as const] }],
+    ['budgets', { budgets: [{ id: 0, amount: '-1', unit: 'token', period: 'day' } as const] }],
+    ['budgets', { budgets: [{ id: 0, amount: 'a lot', unit: 'token', period: 'day' } as const] }],
+  ])('says what is wrong with %s', (field, changes) => {
+    const read = readDraft({ ...draftOf(undefined), name: 'a', ...changes });
+    expect('problems' in read && Object.keys(read.problems)).toEqual([field]);
+  });
+
+  test('shows a key so that saving it untouched changes nothing', () => {
+    const optionalNumber = fc.option(fc.integer({ min: 1, max: 1e9 }), { nil: undefined });
+    const word = fc.stringMatching(/^[a-z][a-z0-9*-]{0,12}$/);
+    fc.assert(
+      fc.property(
+        fc.record({
+          models: fc.option(fc.array(word, { minLength: 1, maxLength: 4 }), { nil: undefined }),
+          requestsPerMinute: optionalNumber,
+          tokensPerMinute: optionalNumber,
+          concurrency: optionalNumber,
+          budgets: fc.array(
+            fc.record({
+              unit: fc.constantFrom('micro-dollar' as const, 'token' as const),
+              period: fc.constantFrom('day' as const, 'month' as const, 'total' as const),
+              amount: fc.integer({ min: 0, max: 1e15 }),
+              since: fc.constant(0),
+              spent: fc.nat(),
+              reserved: fc.nat(),
+            }),
+            { maxLength: 3 },
+          ),
+        }),
+        (limits) => {
+          const shown = { ...key, ...limits };
+          const read = readDraft(draftOf(shown));
+          expect('key' in read && changesOf(shown, read.key)).toEqual({});
+        },
+      ),
+    );
+  });
+
+  test('sends what was changed alone, and null for a limit that was taken away', () => {
+    const before = { ...key, concurrency: 3, models: ['demo'] };
+    const read = readDraft({ ...draftOf(before), concurrency: '', models: 'demo\ngpt-5' });
+    expect('key' in read && changesOf(before, read.key)).toEqual({
+      concurrency: null,
+      models: ['demo', 'gpt-5'],
+    });
+  });
+
+  test('finds the field that a refusal is about', () => {
+    expect(fieldOf('budgets[0].amount')).toBe('budgets');
+    expect(fieldOf('models.1')).toBe('models');
+    expect(fieldOf('somethingElse')).toBeUndefined();
+    expect(fieldOf(undefined)).toBeUndefined();
+  });
+});
+
+describe('numbers for people', () => {
+  test.each([
+    [undefined, '–'],
+    [0, '$0'],
+    [1, '$0.000001'],
+    [30_300, '$0.0303'],
+    [1_500_000, '$1.50'],
+    [12_345_678_900, '$12.3K'],
+  ])('%s micro-dollars are %s', (value, shown) => expect(money(value)).toBe(shown));
+
+  test.each([
+    [undefined, '–'],
+    [0, '0 ms'],
+    [4.23, '4.2 ms'],
+    [999, '999 ms'],
+    [1234, '1.23 s'],
+    [250_000, '4 min 10 s'],
+  ])('%s milliseconds are %s', (value, shown) => expect(duration(value)).toBe(shown));
+
+  test('shares of nothing are not a number', () => {
+    expect([percent(0, 0), percent(1, 16), percent(1, 2)]).toEqual(['–', '6.3%', '50%']);
+    expect(count(12_345)).toBe('12,345');
+  });
+});
+
+describe('the playground', () => {
+  const question = {
+    model: 'demo/x',
+    system: 'Be kind.',
+    prompt: 'Hello',
+    maxTokens: 20,
+    temperature: undefined,
+    stream: true,
+  };
+
+  test('spells a question in each of the four formats', () => {
+    const sent = wires.map(({ name, request, authorize }) => {
+      const { path, headers, body } = request(question);
+      return [name, path, { ...headers, ...authorize('sk-1') }, JSON.stringify(body)];
+    });
+    expect(sent).toEqual([
+      [
+        'chat-completions',
+        '/v1/chat/completions',
+        { authorization: 'Bearer sk-1' },
+        '{"model":"demo/x","messages":[{"role":"system","content":"Be kind."},{"role":"user","content":"Hello"}],"max_completion_tokens":20,"stream":true,"stream_options":{"include_usage":true}}',
+      ],
+      [
+        'messages',
+        '/v1/messages',
+        { 'anthropic-version': '2023-06-01', 'x-api-key': 'sk-1' },
+        '{"model":"demo/x","max_tokens":20,"system":"Be kind.","messages":[{"role":"user","content":"Hello"}],"stream":true}',
+      ],
+      [
+        'generate-content',
+        '/v1beta/models/demo%2Fx:streamGenerateContent?alt=sse',
+        { 'x-goog-api-key': 'sk-1' },
+        '{"contents":[{"role":"user","parts":[{"text":"Hello"}]}],"systemInstruction":{"parts":[{"text":"Be kind."}]},"generationConfig":{"maxOutputTokens":20}}',
+      ],
+      [
+        'responses',
+        '/v1/responses',
+        { authorization: 'Bearer sk-1' },
+        '{"model":"demo/x","instructions":"Be kind.","input":"Hello","max_output_tokens":20,"store":false,"stream":true}',
+      ],
+    ]);
+  });
+
+  test('reads anything that is not an answer as nothing', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (value) => {
+        for (const wire of wires) {
+          const { text = '', thinking = '' } = wire.read(value);
+          expect([typeof text, typeof thinking]).toEqual(['string', 'string']);
+        }
+      }),
+    );
+  });
+});

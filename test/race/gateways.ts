@@ -1,0 +1,78 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A gateway in a process of its own, as an operator starts it. */
+export interface RacingGateway {
+  readonly url: string;
+  /** What it wrote, for when something went wrong. */
+  readonly output: string[];
+  /** Ends it as a power cut would. */
+  kill(): Promise<void>;
+  /** Lets it end in its own time. */
+  stop(): Promise<void>;
+}
+
+/** What all gateways of a race share. */
+export interface Shared {
+  readonly folder: string;
+  readonly database: string;
+  readonly upstream: string;
+  /** Seconds of a claim's lease. */
+  readonly lease: number;
+  /** Dollars per million tokens. */
+  readonly price: { readonly input: number; readonly output: number };
+}
+
+/** Starts so many gateways on one database. */
+export async function startGateways(count: number, shared: Shared): Promise<RacingGateway[]> {
+  const config = join(shared.folder, 'gateway.config.ts');
+  const settings = {
+    listen: { port: 0, host: '127.0.0.1' },
+    database: shared.database,
+    prices: { 'race-*': shared.price },
+    log: { level: 'warn' },
+  };
+  writeFileSync(
+    config,
+    `import openai from '${root}channels/openai.ts';
+import quota from '${root}plugins/quota/index.ts';
+export default {
+  ...${JSON.stringify(settings)},
+  plugins: [quota({ lease: ${shared.lease} })],
+  channels: [openai({ key: 'sk-upstream', baseUrl: '${shared.upstream}/v1', models: ['race-*'] })],
+};
+`,
+  );
+  return Promise.all(Array.from({ length: count }, () => start(config, shared.folder)));
+}
+
+async function start(config: string, cwd: string): Promise<RacingGateway> {
+  const child: ChildProcess = spawn(
+    process.execPath,
+    [join(root, 'core/cli/main.ts'), 'start', '--config', config],
+    { cwd, env: { PATH: process.env.PATH, NODE_ENV: 'production' }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const output: string[] = [];
+  const exited = once(child, 'exit');
+  const url = await new Promise<string>((resolve, reject) => {
+    const onData = (chunk: Buffer): void => {
+      output.push(chunk.toString());
+      const [, found] = /listens on (http:\/\/\S+)/.exec(output.join('')) ?? [];
+      if (found !== undefined) resolve(found.replace('localhost', '127.0.0.1'));
+    };
+    child.stdout?.on('data', onData);
+    child.stderr?.on('data', onData);
+    void exited.then(() => reject(new Error(`A gateway did not start: ${output.join('')}`)));
+  });
+  const end = async (signal: NodeJS.Signals): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await exited;
+  };
+  return { url, output, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };
+}

@@ -1,0 +1,204 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { createApiKeys, type ApiKey, type Budget } from '../../core/state/api-keys.ts';
+import { openLedger } from '../../core/state/ledger.ts';
+import { openStores, type Stores } from '../../core/state/stores.ts';
+import { openUsageLog } from '../../core/state/usage-log.ts';
+import { makeCall, type Seen } from './callers.ts';
+import { startGateways, type RacingGateway } from './gateways.ts';
+import { startProvider, type Fate } from './provider.ts';
+
+/** How a race is run. */
+export interface RaceOptions {
+  readonly gateways: number;
+  /** Calls at the same time through each gateway. */
+  readonly calls: number;
+  /** Another database than an SQLite file of the race's own. */
+  readonly database?: string;
+  readonly say?: (line: string) => void;
+}
+
+/** What must be zero. */
+export interface Outcome {
+  /** Micro-dollars spent beyond the budget, at the end or at any time in between that was looked at. */
+  readonly overshoot: number;
+  /** Claims that nobody has settled or swept. */
+  readonly unsettled: number;
+  /** Calls without a record, and micro-dollars by which what is spent differs from the sum of the records. */
+  readonly unrecorded: number;
+}
+
+const price = { input: 10, output: 20 };
+/** Micro-dollars of an ordinary call: 8 tokens in, about 25 out. */
+const ordinary = 8 * price.input + 25 * price.output;
+/** Seconds. Short, so that the claims of the gateway that is killed are swept soon. */
+const lease = 2;
+
+/** Many calls at once through several gateways with one key, and then again with one of the gateways killed in the middle. */
+export async function race({
+  gateways: count,
+  calls,
+  database,
+  say = () => {},
+}: RaceOptions): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-race-'));
+  const url = database ?? `sqlite:${join(folder, 'sluice.db')}`;
+  const stores = openStores(url);
+  const provider = await startProvider();
+  let gateways: RacingGateway[] = [];
+  try {
+    const total = count * calls;
+    const budget: Budget = {
+      unit: 'micro-dollar',
+      period: 'total',
+      amount: Math.round((total / 3) * ordinary),
+    };
+    const keys = createApiKeys(stores);
+    const [first, second] = [
+      await keys.create({ name: 'first race', budgets: [budget] }),
+      await keys.create({ name: 'second race', budgets: [budget] }),
+    ];
+    gateways = await startGateways(count, { folder, database: url, upstream: provider.url, lease, price });
+    const heat = async (title: string, key: { record: ApiKey; value: string }, killed?: RacingGateway) => {
+      const began = performance.now();
+      const outcome = await runHeat({ stores, gateways, calls, key, budget, killed });
+      say(`${title}: ${outcome.line}, ${((performance.now() - began) / 1000).toFixed(1)} s`);
+      return outcome;
+    };
+    const outcomes = [
+      await heat(`${total} calls, ${count} gateways`, first),
+      await heat(`${total} calls, one of ${count} gateways killed`, second, gateways[0]),
+    ];
+    const sum = (name: keyof Outcome): number => outcomes.reduce((all, outcome) => all + outcome[name], 0);
+    const result = {
+      overshoot: sum('overshoot'),
+      unsettled: sum('unsettled'),
+      unrecorded: sum('unrecorded'),
+    };
+    if (Object.values(result).some((number) => number > 0))
+      for (const { output } of gateways) say(output.join(''));
+    return result;
+  } finally {
+    await Promise.all(gateways.map((gateway) => gateway.stop()));
+    await provider.close();
+    await stores.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Heat {
+  readonly stores: Stores;
+  readonly gateways: readonly RacingGateway[];
+  readonly calls: number;
+  readonly key: { readonly record: ApiKey; readonly value: string };
+  readonly budget: Budget;
+  readonly killed: RacingGateway | undefined;
+}
+
+async function runHeat({
+  stores,
+  gateways,
+  calls,
+  key,
+  budget,
+  killed,
+}: Heat): Promise<Outcome & { readonly line: string }> {
+  const ledger = openLedger(stores);
+  const usageLog = openUsageLog(stores);
+  const standing = async () => {
+    const [state] = await ledger.states(key.record.id, [budget]);
+    if (state === undefined) throw new Error('The budget has no state.');
+    return state;
+  };
+  let overshoot = 0;
+  const look = async () => {
+    const state = await standing();
+    overshoot = Math.max(overshoot, state.spent + state.reserved - budget.amount);
+    return state;
+  };
+  const heat = { over: false };
+  const looking = (async () => {
+    for (; !heat.over; await setTimeout(25)) await look();
+  })();
+
+  const seen: (Seen & { readonly gateway: RacingGateway })[] = [];
+  /** Who is refused asks again when other calls have ended, so that the budget is fought for to its end. */
+  const persist = async (gateway: RacingGateway, number: number): Promise<void> => {
+    const { stream, fate } = shapeOf(number, killed !== undefined);
+    for (let tries = 0; tries < 4; tries += 1) {
+      const one = await makeCall(gateway.url, key.value, number, stream, fate);
+      seen.push({ ...one, gateway });
+      if (one.status !== 429) return;
+      await setTimeout(400 + (number % 7) * 50);
+    }
+  };
+  const callers = Array.from({ length: calls }, (_, number) =>
+    gateways.map((gateway, index) => persist(gateway, number * gateways.length + index)),
+  ).flat();
+  if (killed !== undefined) {
+    // In the middle: some calls have been answered, others run.
+    while ((await look()).spent === 0) await setTimeout(5);
+    await killed.kill();
+  }
+  await Promise.all(callers);
+
+  const counted =
+    killed === undefined ? seen : seen.filter(({ gateway, id }) => gateway !== killed && id !== undefined);
+  const claims = async (): Promise<number> => claimsIn(stores, key.record.id);
+  const recorded = async (): Promise<ReadonlyMap<string, number>> => {
+    const found = new Map<string, number>();
+    for await (const record of usageLog.each({ keyId: key.record.id }))
+      found.set(record.id, record.microDollars ?? 0);
+    return found;
+  };
+  const missing = (records: ReadonlyMap<string, number>): number =>
+    killed === undefined
+      ? seen.length - records.size
+      : counted.filter(({ id }) => !records.has(id ?? '')).length;
+
+  const deadline = performance.now() + 20_000;
+  let records = await recorded();
+  while ((missing(records) > 0 || (await claims()) > 0) && performance.now() < deadline) {
+    await setTimeout(100);
+    records = await recorded();
+  }
+  heat.over = true;
+  await looking;
+  const { spent } = await look();
+  const sum = [...records.values()].reduce((all, cost) => all + cost, 0);
+  const unsettled = await claims();
+  const answered = seen.filter(({ status }) => status === 200).length;
+  const refused = seen.filter(({ status }) => status === 429).length;
+  return {
+    overshoot: Math.max(0, overshoot),
+    unsettled,
+    unrecorded: Math.max(0, missing(records)) + Math.abs(sum - spent),
+    line: `${answered} answered, ${refused} refused, ${seen.length - answered - refused} otherwise; budget ${budget.amount}, spent ${spent}, records ${records.size} of ${sum}`,
+  };
+}
+
+/** Half are streams; in each eighth of both somebody fails or leaves. Nobody leaves without an id where one gateway's calls are not counted. */
+function shapeOf(number: number, idsNeeded: boolean): { readonly stream: boolean; readonly fate: Fate } {
+  const stream = number % 2 === 0;
+  switch (Math.floor(number / 2) % 8) {
+    case 0:
+      return { stream, fate: 'fails' };
+    case 1:
+      return { stream, fate: stream ? 'breaks' : 'fine' };
+    case 2:
+      return { stream, fate: stream ? 'leaves' : idsNeeded ? 'fine' : 'gives-up' };
+    default:
+      return { stream, fate: 'fine' };
+  }
+}
+
+async function claimsIn({ database }: Stores, keyId: string): Promise<number> {
+  const sql = 'SELECT COUNT(*) AS claims FROM ledger_reservations WHERE key_id = ';
+  const row =
+    database.kind === 'sqlite'
+      ? database.connection.prepare(`${sql}?`).get(keyId)
+      : (await database.query(`${sql}$1`, [keyId]))[0];
+  return Number(row?.['claims']);
+}

@@ -1,0 +1,355 @@
+import * as fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { UsageRecord } from '../../core/model/usage-record.ts';
+import type { Budget } from '../../core/state/api-keys.ts';
+import { openLedger, type Ledger, type Reservation, type Settlement } from '../../core/state/ledger.ts';
+import { openStores, type Stores } from '../../core/state/stores.ts';
+import { openUsageLog } from '../../core/state/usage-log.ts';
+
+let numbers = 0;
+
+/** A record that no other has the id of. */
+export function recordOf(keyId: string, microDollars = 0): UsageRecord {
+  numbers += 1;
+  return {
+    id: `req_${process.pid}_${numbers}`,
+    at: Date.now(),
+    keyId,
+    ip: '192.0.2.7',
+    operation: 'chat',
+    format: 'plain',
+    model: 'm',
+    stream: false,
+    status: 200,
+    ended: 'complete',
+    input: 1,
+    output: 1,
+    cacheRead: 0,
+    cacheWrite: 0,
+    reasoning: 0,
+    microDollars,
+    ms: 1,
+  };
+}
+
+/** What a call with this claim comes to. */
+export function settlementOf(
+  keyId: string,
+  claim: Reservation | undefined,
+  microDollars: number,
+  tokens = 0,
+): Settlement {
+  return {
+    keyId,
+    ...(claim === undefined ? {} : { reservation: claim.id }),
+    charged: { microDollars, tokens },
+    record: recordOf(keyId, microDollars),
+  };
+}
+
+const daily = (amount: number): Budget => ({ unit: 'micro-dollar', period: 'day', amount });
+const noon = Date.UTC(2026, 10, 21, 12);
+
+/** What every driver of the ledger promises. `createUrl` names a new database; `connections` is how many may be open on it. */
+export function ledgerSuite(createUrl: () => Promise<string> | string, connections: number): void {
+  let opened: Stores[];
+  let ledgers: Ledger[];
+  let ledger: Ledger;
+  let keys = 0;
+  /** Keys are new for each test and each run of a property: the database need not be. */
+  const newKey = (): string => `key_${(keys += 1)}`;
+
+  beforeEach(async () => {
+    const url = await createUrl();
+    opened = Array.from({ length: connections }, () => openStores(url));
+    ledgers = opened.map((stores) => openLedger(stores));
+    ledger = at(ledgers, 0);
+  });
+  afterEach(async () => {
+    vi.useRealTimers();
+    await Promise.all(opened.map((stores) => stores.close()));
+  });
+  const setTime = (now: number): void => {
+    vi.useFakeTimers({ toFake: ['Date'], now });
+  };
+  const standing = async (
+    key: string,
+    budget: Budget,
+  ): Promise<readonly [spent: number, reserved: number]> => {
+    const [state] = await at(ledgers, -1).states(key, [budget]);
+    return [state?.spent ?? Number.NaN, state?.reserved ?? Number.NaN];
+  };
+
+  describe('a claim', () => {
+    test('takes room until the call is settled, and then what the call cost', async () => {
+      const key = newKey();
+      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 5 });
+      expect(await standing(key, daily(100))).toEqual([0, 60]);
+      await ledger.settle([settlementOf(key, claim, 45, 4)]);
+      expect(await standing(key, daily(100))).toEqual([45, 0]);
+      expect(await standing(key, { unit: 'token', period: 'total', amount: 9 })).toEqual([4, 0]);
+    });
+
+    test('is refused with 429 when a budget has no room for it, naming budget, standing and new beginning', async () => {
+      setTime(noon);
+      const key = newKey();
+      const budgets: Budget[] = [
+        { unit: 'token', period: 'total', amount: 1_000_000 },
+        daily(5_000_000),
+        { unit: 'micro-dollar', period: 'month', amount: 50_000_000 },
+      ];
+      await ledger.settle([settlementOf(key, undefined, 4_000_000)]);
+      await ledger.reserve(key, budgets, { microDollars: 900_000, tokens: 10 });
+      await expect(ledger.reserve(key, budgets, { microDollars: 100_001, tokens: 10 })).rejects.toMatchObject(
+        {
+          code: 'insufficient_quota',
+          status: 429,
+          retryable: false,
+          message:
+            'The daily budget of this API key ($5.00) does not allow this call: $4.00 spent, $0.90 reserved for running calls, and the call may come to $0.100001. A smaller output limit needs less. It begins anew at 2026-11-22 00:00 UTC.',
+        },
+      );
+      await expect(
+        ledger.reserve(key, budgets, { microDollars: 100_000, tokens: 10 }),
+      ).resolves.toBeDefined();
+      await expect(ledger.reserve(key, budgets, { microDollars: 1, tokens: 1 })).rejects.toThrow(
+        'The daily budget of this API key ($5.00) is used up: $4.00 spent, $1.00 reserved for running calls. It begins',
+      );
+      await expect(
+        ledger.reserve(key, budgets.slice(0, 1), { microDollars: 0, tokens: 1_000_000 }),
+      ).rejects.toThrow(
+        /^The total budget of this API key \(1,000,000 tokens\) .* It does not begin anew\.$/,
+      );
+    });
+
+    test('is refused by a budget of nothing', async () => {
+      await expect(
+        ledger.reserve(newKey(), [daily(0)], { microDollars: 1, tokens: 1 }),
+      ).rejects.toMatchObject({ code: 'insufficient_quota' });
+    });
+
+    test('of one key does not concern another', async () => {
+      const [one, other] = [newKey(), newKey()];
+      await ledger.reserve(one, [daily(100)], { microDollars: 100, tokens: 0 });
+      await expect(
+        ledger.reserve(other, [daily(100)], { microDollars: 100, tokens: 0 }),
+      ).resolves.toBeDefined();
+    });
+
+    test('is given back when the call came to nothing', async () => {
+      const key = newKey();
+      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 100, tokens: 0 });
+      await ledger.release([claim.id, 'rsv_unknown']);
+      expect(await standing(key, daily(100))).toEqual([0, 0]);
+    });
+
+    test('of a call whose gateway is gone holds nothing once its lease is over, and is swept', async () => {
+      setTime(noon);
+      const key = newKey();
+      const budgets = [daily(100)];
+      const lost = await ledger.reserve(key, budgets, { microDollars: 60, tokens: 0 }, 1_000);
+      const kept = await ledger.reserve(key, budgets, { microDollars: 40, tokens: 0 }, 1_000);
+      setTime(noon + 900);
+      await at(ledgers, -1).renew([kept.id]);
+      setTime(noon + 1_001);
+      expect(await standing(key, daily(100))).toEqual([0, 40]);
+      expect(await at(ledgers, -1).sweep()).toBe(1);
+      expect(await ledger.sweep()).toBe(0);
+      setTime(noon + 1_901);
+      expect(await ledger.sweep()).toBe(1);
+      await ledger.renew([lost.id]);
+      expect(await standing(key, daily(100))).toEqual([0, 0]);
+    });
+  });
+
+  describe('a settlement', () => {
+    test('that is made twice charges once', async () => {
+      const key = newKey();
+      const once = settlementOf(key, undefined, 10, 7);
+      await ledger.settle([once, once]);
+      await at(ledgers, -1).settle([once]);
+      expect(await standing(key, daily(100))).toEqual([10, 0]);
+    });
+
+    test('of a claim that was swept is charged all the same, once', async () => {
+      setTime(noon);
+      const key = newKey();
+      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 }, 1_000);
+      setTime(noon + 5_000);
+      await ledger.sweep();
+      const late = settlementOf(key, claim, 60);
+      await ledger.settle([late]);
+      await ledger.settle([late]);
+      expect(await standing(key, daily(100))).toEqual([60, 0]);
+    });
+
+    test('counts for the day and month in which the call was admitted', async () => {
+      const newYear = Date.UTC(2027, 0, 1);
+      setTime(newYear - 100);
+      const key = newKey();
+      const budgets: Budget[] = (['day', 'month', 'total'] as const).map((period) => ({
+        unit: 'micro-dollar',
+        period,
+        amount: 1_000,
+      }));
+      const claim = await ledger.reserve(key, budgets, { microDollars: 60, tokens: 0 });
+      setTime(newYear + 100);
+      expect((await ledger.states(key, budgets)).map(({ reserved }) => reserved)).toEqual([0, 0, 60]);
+      await ledger.settle([settlementOf(key, claim, 50), settlementOf(key, undefined, 7)]);
+      expect(await ledger.states(key, budgets)).toEqual([
+        { ...budgets[0], since: newYear, spent: 7, reserved: 0 },
+        { ...budgets[1], since: newYear, spent: 7, reserved: 0 },
+        { ...budgets[2], since: 0, spent: 57, reserved: 0 },
+      ]);
+      setTime(newYear - 1);
+      expect((await ledger.states(key, budgets)).map(({ spent }) => spent)).toEqual([50, 50, 57]);
+    });
+
+    test('counts for a key without budgets too, so that one given later knows it', async () => {
+      const key = newKey();
+      await ledger.settle([settlementOf(key, undefined, 90)]);
+      await expect(ledger.reserve(key, [daily(100)], { microDollars: 11, tokens: 0 })).rejects.toThrow(
+        '$0.00009 spent',
+      );
+    });
+
+    test('of a call without a key is only recorded', async () => {
+      const { keyId: _nobody, ...stranger } = recordOf('nobody');
+      await ledger.settle([{ charged: { microDollars: 0, tokens: 0 }, record: stranger }]);
+      expect(await openUsageLog(at(opened, 0)).find(stranger.id)).toMatchObject({ id: stranger.id });
+    });
+
+    test('that fails in the middle leaves nothing behind, and can be made again', async () => {
+      const key = newKey();
+      const claim = await ledger.reserve(key, [daily(100)], { microDollars: 60, tokens: 0 });
+      const good = settlementOf(key, claim, 50);
+      const bad = { ...settlementOf(key, undefined, 1), charged: { microDollars: 0.5, tokens: 0 } };
+      await expect(ledger.settle([good, bad])).rejects.toThrow('whole number');
+      expect(await standing(key, daily(100))).toEqual([0, 60]);
+      expect(await openUsageLog(at(opened, 0)).find(good.record.id)).toBeUndefined();
+      await ledger.settle([good]);
+      expect(await standing(key, daily(100))).toEqual([50, 0]);
+    });
+  });
+
+  test('calls at the same time never exceed a budget together', async () => {
+    const key = newKey();
+    const budget = daily(3_400);
+    const claims = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, number) =>
+        at(ledgers, number % connections).reserve(key, [budget], { microDollars: 100, tokens: 1 }),
+      ),
+    );
+    const granted = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []));
+    expect(granted).toHaveLength(34);
+    expect(await standing(key, budget)).toEqual([0, 3_400]);
+    await Promise.all(
+      granted.map((claim, number) =>
+        at(ledgers, number % connections).settle([settlementOf(key, claim, 90)]),
+      ),
+    );
+    expect(await standing(key, budget)).toEqual([34 * 90, 0]);
+  });
+
+  test('whatever happens in whatever order, sums are those of the calls, and no budget is exceeded', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.integer({ min: 0, max: 500 }), run),
+      {
+        numRuns: connections === 1 ? 300 : 50,
+      },
+    );
+  }, 60_000);
+
+  /** Runs steps on the ledger and on a model of it. */
+  async function run(steps: readonly Step[], amount: number): Promise<void> {
+    const key = newKey();
+    const budget = daily(amount);
+    let now = noon;
+    setTime(now);
+    let spent = 0;
+    /** Beyond the budget through no fault of the ledger: a claim was swept while its call went on. */
+    let late = 0;
+    const claims: { readonly claim: Reservation; readonly most: number; expires: number; open: boolean }[] =
+      [];
+    const reserved = (): number =>
+      claims.reduce((sum, { open, expires, most }) => sum + (open && expires > now ? most : 0), 0);
+    for (const { kind, connection, pick, value } of steps) {
+      const on = at(ledgers, connection % connections);
+      const chosen = claims[pick % Math.max(1, claims.length)];
+      switch (kind) {
+        case 'reserve': {
+          const fits = spent + reserved() + value <= amount;
+          const outcome = await on
+            .reserve(key, [budget], { microDollars: value, tokens: 1 }, 1_000)
+            .catch(() => undefined);
+          expect(outcome !== undefined).toBe(fits);
+          if (outcome !== undefined)
+            claims.push({ claim: outcome, most: value, expires: now + 1_000, open: true });
+          break;
+        }
+        case 'settle': {
+          if (chosen === undefined || !chosen.open) break;
+          const cost = Math.min(value, chosen.most);
+          const settlement = settlementOf(key, chosen.claim, cost);
+          await on.settle([settlement]);
+          if (pick % 3 === 0) await on.settle([settlement]);
+          if (chosen.expires <= now) late += cost;
+          chosen.open = false;
+          spent += cost;
+          break;
+        }
+        case 'release':
+          if (chosen === undefined || !chosen.open) break;
+          await on.release([chosen.claim.id]);
+          chosen.open = false;
+          break;
+        case 'renew':
+          if (chosen === undefined || !chosen.open || chosen.expires <= now) break;
+          await on.renew([chosen.claim.id]);
+          chosen.expires = now + 1_000;
+          break;
+        case 'wait':
+          now += value * 10;
+          setTime(now);
+          break;
+        case 'sweep':
+          await on.sweep();
+          break;
+      }
+      const [seenSpent, seenReserved] = await standing(key, budget);
+      expect([seenSpent, seenReserved]).toEqual([spent, reserved()]);
+      expect(seenSpent + seenReserved).toBeLessThanOrEqual(amount + late);
+    }
+  }
+}
+
+/** One step of a property. Not every number means something to every step. */
+interface Step {
+  readonly kind: 'reserve' | 'settle' | 'release' | 'renew' | 'wait' | 'sweep';
+  readonly connection: number;
+  readonly pick: number;
+  readonly value: number;
+}
+
+const step: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constantFrom(
+    'reserve',
+    'reserve',
+    'reserve',
+    'settle',
+    'settle',
+    'release',
+    'renew',
+    'wait',
+    'sweep',
+  ),
+  connection: fc.nat(5),
+  pick: fc.nat(50),
+  value: fc.nat(100),
+});
+
+function at<T>(list: readonly T[], index: number): T {
+  const found = list.at(index);
+  if (found === undefined) throw new Error('There is none.');
+  return found;
+}

@@ -1,0 +1,357 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { UsageRecord } from '../../core/model/usage-record.ts';
+import { openStores, type Stores } from '../../core/state/stores.ts';
+import { openUsageLog, type UsageLog } from '../../core/state/usage-log.ts';
+import { insertRecordsInPostgres, insertRecordsInSqlite } from '../../core/state/usage-log-rows.ts';
+
+/** 1 January 2026, in milliseconds. */
+export const newYear = Date.UTC(2026, 0, 1);
+
+/** A record of which only this is said. */
+export function usageRecord(id: string, record: Partial<UsageRecord> = {}): UsageRecord {
+  return {
+    id,
+    at: newYear,
+    ip: '192.0.2.7',
+    operation: 'chat',
+    format: 'plain',
+    model: 'm',
+    stream: false,
+    status: 200,
+    ended: 'complete',
+    input: 0,
+    output: 0,
+    cacheRead: 0,
+    cacheWrite: 0,
+    reasoning: 0,
+    ms: 1,
+    ...record,
+  };
+}
+
+/** Writes records as the ledger does, in a transaction of their own; returns the ids of those that are new. */
+export async function insertRecords(
+  { database }: Pick<Stores, 'database'>,
+  records: readonly UsageRecord[],
+): Promise<ReadonlySet<string>> {
+  if (database.kind === 'postgres')
+    return database.transaction((session) => insertRecordsInPostgres(session, records));
+  const { connection } = database;
+  connection.exec('BEGIN IMMEDIATE');
+  try {
+    return insertRecordsInSqlite(connection, records);
+  } finally {
+    connection.exec('COMMIT');
+  }
+}
+
+/** Everything that is known of a call. */
+const full: UsageRecord = {
+  id: 'req_full',
+  at: newYear + 5,
+  keyId: 'key_1',
+  ip: '2001:db8::1',
+  operation: 'chat',
+  format: 'plain',
+  upstreamFormat: 'other',
+  model: 'm-high',
+  upstreamModel: 'm-2026',
+  channel: 'first',
+  stream: true,
+  passThrough: false,
+  status: 200,
+  code: 'upstream_cut',
+  reason: 'It was cut.',
+  ended: 'interrupted',
+  input: 5_000_000_000,
+  output: 2,
+  cacheRead: 3,
+  cacheWrite: 4,
+  reasoning: 1,
+  estimated: true,
+  microDollars: 9_007_199_254_740_991,
+  price: { model: 'm*', input: 3, output: 15.5 },
+  ms: 1234.5,
+  firstMs: 99.9,
+  gatewayMs: 0.3,
+  losses: ['seed', 'logprobs'],
+  attempts: [{ channel: 'zero', model: 'm', failure: 'upstream_timeout' }],
+  request: '{"model":"m"}',
+  response: 'data: {}\n\n',
+};
+
+/** What every database must do with the usage log. `url` gives an empty one. */
+export function usageLogSuite(url: () => string | Promise<string>): void {
+  let stores: Stores;
+  let log: UsageLog;
+
+  beforeEach(async () => {
+    stores = openStores(await url());
+    log = openUsageLog(stores);
+  });
+  afterEach(() => stores.close());
+
+  const insert = (...records: readonly UsageRecord[]) => insertRecords(stores, records);
+  const idsOf = (records: readonly UsageRecord[]): string[] => records.map(({ id }) => id);
+
+  describe('a record', () => {
+    test('comes back as it was, bodies only when it is asked for alone', async () => {
+      const plain = usageRecord('req_plain');
+      await insert(full, plain);
+      expect(await log.find('req_full')).toEqual(full);
+      expect(await log.find('req_plain')).toEqual(plain);
+      expect(await log.find('req_none')).toBeUndefined();
+      const { request: _request, response: _response, ...rest } = full;
+      expect((await log.page({}, 10)).records).toEqual([rest, plain]);
+    });
+
+    test('that is written again changes nothing, and is not told as new', async () => {
+      expect(await insert(usageRecord('a'), usageRecord('b'))).toEqual(new Set(['a', 'b']));
+      expect(await insert(usageRecord('b', { status: 500 }), usageRecord('c'), usageRecord('c'))).toEqual(
+        new Set(['c']),
+      );
+      expect(await insert(usageRecord('a', { at: newYear + 1 }))).toEqual(new Set());
+      expect((await log.page({}, 10)).records).toHaveLength(3);
+      expect(await log.find('b')).toMatchObject({ status: 200 });
+      expect(await insert()).toEqual(new Set());
+    });
+
+    test('with what no database holds is written all the same', async () => {
+      const strange = usageRecord('strange', {
+        model: `\0\ud800${'x'.repeat(1000)}`,
+        reason: 'a\0b\udc00',
+        request: '\0\ud800',
+        losses: ['\0\udfff', "'; DROP TABLE usage_records; --", '\\u0000'],
+        input: Number.NaN,
+        output: Number.POSITIVE_INFINITY,
+        microDollars: 1.5,
+        ms: Number.NaN,
+        firstMs: -5,
+      });
+      await insert(strange, usageRecord('next'));
+      const found = await log.find('strange');
+      expect(found).toMatchObject({
+        input: 0,
+        output: 0,
+        microDollars: 1,
+        ms: 0,
+        firstMs: 0,
+        request: '\ufffd',
+      });
+      expect(found?.model).toHaveLength(299);
+      expect(found?.losses?.slice(1)).toEqual(["'; DROP TABLE usage_records; --", '\\u0000']);
+      expect(await log.find('next')).toBeDefined();
+    });
+  });
+
+  describe('a page', () => {
+    test('is the newest first, goes on behind its cursor, and misses and repeats nothing at equal times', async () => {
+      const records = Array.from({ length: 25 }, (_, index) =>
+        usageRecord(`r${String(index).padStart(2, '0')}`, { at: newYear + Math.floor(index / 10) }),
+      );
+      await insert(...records);
+      const seen: string[] = [];
+      let after: string | undefined;
+      do {
+        const page = await log.page({}, 4, after);
+        expect(page.records.length).toBeLessThanOrEqual(4);
+        seen.push(...idsOf(page.records));
+        // What comes meanwhile is newer than the first page.
+        await insert(usageRecord(`new${seen.length}`, { at: newYear + 1000 }));
+        after = page.next;
+      } while (after !== undefined);
+      expect(seen).toEqual(idsOf(records).toReversed());
+    });
+
+    test('has a cursor only when something follows', async () => {
+      await insert(usageRecord('a'), usageRecord('b'));
+      expect(await log.page({}, 2)).not.toHaveProperty('next');
+      expect(await log.page({}, 1)).toHaveProperty('next');
+    });
+
+    test.each(['', 'x', '1', '1.', '.a', '1.a b', "1.'--", `${'9'.repeat(40)}.a`])(
+      'refuses %j, which is no cursor',
+      async (cursor) => {
+        await expect(log.page({}, 1, cursor)).rejects.toMatchObject({
+          code: 'invalid_value',
+          param: 'after',
+        });
+      },
+    );
+
+    test('is narrowed by every member of its filter, and by all of them together', async () => {
+      const other = {
+        keyId: 'key_2',
+        model: 'n',
+        channel: 'second',
+        format: 'other',
+        operation: 'compact',
+        status: 429,
+      };
+      const one = {
+        keyId: 'key_1',
+        model: 'm',
+        channel: 'first',
+        format: 'plain',
+        operation: 'chat',
+        status: 200,
+      };
+      await insert(
+        usageRecord('one', { ...one, at: newYear + 1 }),
+        usageRecord('other', { ...other, at: newYear + 2 }),
+        usageRecord('broken', { ended: 'interrupted', at: newYear + 3 }),
+      );
+      const ids = async (filter: Parameters<UsageLog['page']>[0]) =>
+        idsOf((await log.page(filter, 10)).records);
+      for (const [member, value] of Object.entries(other))
+        expect(await ids({ [member]: value })).toEqual(['other']);
+      expect(await ids({ ...one, since: newYear, until: newYear + 2, outcome: 'ok' })).toEqual(['one']);
+      expect(await ids({ ...one, keyId: 'key_2' })).toEqual([]);
+      expect(await ids({ since: newYear + 2 })).toEqual(['broken', 'other']);
+      expect(await ids({ until: newYear + 2 })).toEqual(['one']);
+      expect(await ids({ since: newYear + 1.5, until: newYear + 2.5 })).toEqual(['other']);
+      expect(await ids({ since: newYear + 9, until: newYear })).toEqual([]);
+      expect(await ids({ outcome: 'failed' })).toEqual(['broken', 'other']);
+      expect(await ids({ outcome: 'ok' })).toEqual(['one']);
+      expect(await ids({ model: "m' OR 1=1" })).toEqual([]);
+    });
+  });
+
+  test('a rare record is found far behind thousands of others, and pages end where the records do', async () => {
+    await insert(
+      usageRecord('rare', { keyId: 'rare' }),
+      ...Array.from({ length: 12_000 }, (_, index) =>
+        // Thousands come in the same millisecond.
+        usageRecord(`r${index}`, { at: newYear + Math.floor(index / 6_000), keyId: `k${index % 2}` }),
+      ),
+    );
+    expect(await log.page({ keyId: 'rare' }, 5)).toMatchObject({ records: [{ id: 'rare' }] });
+    expect(await log.page({ keyId: 'nobody' }, 5)).toEqual({ records: [] });
+    let seen = 0;
+    let after: string | undefined;
+    do {
+      const page = await log.page({ keyId: 'k1' }, 1_000, after);
+      seen += page.records.length;
+      after = page.next;
+    } while (after !== undefined);
+    expect(seen).toBe(6_000);
+    let exported = 0;
+    for await (const { keyId } of log.each({ keyId: 'k0' })) exported += keyId === 'k0' ? 1 : 0;
+    expect(exported).toBe(6_000);
+  });
+
+  describe('sums', () => {
+    test('add up calls, failures, tokens and cost by what is asked', async () => {
+      await insert(
+        usageRecord('a', { keyId: 'k1', model: 'm', input: 10, output: 1, microDollars: 100 }),
+        usageRecord('b', { keyId: 'k1', model: 'n', input: 20, output: 2, status: 500, microDollars: 0 }),
+        usageRecord('c', { keyId: 'k2', model: 'm', input: 30, output: 3, ended: 'interrupted' }),
+        usageRecord('d', { model: 'm', input: 40, output: 4, at: newYear + 60_000 }),
+      );
+      expect(await log.sums({}, 'model')).toMatchObject([
+        { group: 'm', calls: 3, failed: 1, input: 80, output: 8, microDollars: 100 },
+        { group: 'n', calls: 1, failed: 1, input: 20, output: 2, microDollars: 0 },
+      ]);
+      const byKey = await log.sums({}, 'keyId');
+      expect(byKey[0]).toMatchObject({ group: 'k1', calls: 2 });
+      expect(new Set(byKey.map(({ group }) => group))).toEqual(new Set(['k1', 'k2', '']));
+      expect((await log.sums({}, 'status')).map(({ group }) => group)).toEqual([200, 500]);
+      expect(await log.sums({}, { bucket: 60_000 })).toMatchObject([
+        { group: newYear, calls: 3 },
+        { group: newYear + 60_000, calls: 1 },
+      ]);
+      expect(await log.sums({ model: 'm', until: newYear + 1 }, 'channel')).toMatchObject([
+        { group: '', calls: 2 },
+      ]);
+      expect(await log.sums({ since: newYear + 90_000 }, 'model')).toEqual([]);
+    });
+
+    test('of several kinds that are asked for at once are each as if asked for alone', async () => {
+      await insert(
+        ...Array.from({ length: 300 }, (_, index) =>
+          usageRecord(`r${index}`, {
+            at: newYear + index * 1000,
+            model: `m${index % 7}`,
+            channel: `c${index % 3}`,
+            status: index % 5 === 0 ? 500 : 200,
+            ms: index,
+          }),
+        ),
+      );
+      const groupings = ['model', 'channel', 'status', 'keyId', 'format', { bucket: 60_000 }] as const;
+      for (const filter of [{}, { model: 'm1' }, { since: newYear + 5000, until: newYear + 90_000 }]) {
+        const together = await Promise.all(groupings.map((grouping) => log.sums(filter, grouping)));
+        for (const [index, grouping] of groupings.entries())
+          expect(together[index]).toEqual(await log.sums(filter, grouping));
+      }
+    });
+
+    test('have an end to their groups, and none to what is in them', async () => {
+      await insert(
+        ...Array.from({ length: 5_100 }, (_, index) => usageRecord(`r${index}`, { model: `m${index}` })),
+      );
+      const sums = await log.sums({}, 'model');
+      expect(sums).toHaveLength(5_001);
+      expect(sums[0]).toMatchObject({ group: '…', calls: 100 });
+    });
+
+    test('tell percentiles within two percent', async () => {
+      const records = Array.from({ length: 1000 }, (_, index) =>
+        usageRecord(`r${index}`, {
+          ms: (index + 1) * 3.7,
+          ...(index % 2 === 0 ? { firstMs: index + 1 } : {}),
+        }),
+      );
+      await insert(...records);
+      const [sums] = await log.sums({}, 'model');
+      for (const [index, share] of [0.5, 0.95, 0.99].entries()) {
+        expect(Math.abs((sums?.ms[index] ?? 0) / (share * 3700) - 1)).toBeLessThan(0.021);
+        expect(Math.abs((sums?.firstMs[index] ?? 0) / (share * 1000) - 1)).toBeLessThan(0.021);
+      }
+      await insert(usageRecord('unmeasured', { model: 'z' }));
+      expect((await log.sums({ model: 'z' }, 'model'))[0]?.firstMs).toEqual([0, 0, 0]);
+    });
+  });
+
+  test('an export gives all records of a filter, the oldest first', async () => {
+    const records = Array.from({ length: 1203 }, (_, index) =>
+      usageRecord(`r${String(index).padStart(4, '0')}`, {
+        at: newYear + Math.floor(index / 7),
+        status: index % 3 === 0 ? 400 : 200,
+      }),
+    );
+    await insert(...records);
+    const seen: string[] = [];
+    for await (const { id } of log.each({ outcome: 'ok' })) seen.push(id);
+    expect(seen).toEqual(idsOf(records.filter(({ status }) => status === 200)));
+  });
+
+  describe('retention', () => {
+    const day = 86_400_000;
+
+    test('removes what is too old, with its bodies', async () => {
+      const now = Date.now();
+      await insert(
+        ...Array.from({ length: 1100 }, (_, index) =>
+          usageRecord(`old${index}`, { at: now - 3 * day - index, request: 'body', reason: 'x' }),
+        ),
+        usageRecord('young', { at: now - day, request: 'body' }),
+      );
+      expect(await log.prune({ days: 2, records: 1_000_000 })).toBe(1100);
+      expect(idsOf((await log.page({}, 10)).records)).toEqual(['young']);
+      expect(await log.find('young')).toMatchObject({ request: 'body' });
+      expect(await log.find('old0')).toBeUndefined();
+      expect(await log.prune({ days: 2, records: 1_000_000 })).toBe(0);
+    });
+
+    test.each([0, 1, 7, 25, 26])('keeps the newest %i of 25', async (keep) => {
+      const now = Date.now();
+      await insert(
+        ...Array.from({ length: 25 }, (_, index) => usageRecord(`r${index}`, { at: now - index * 1000 })),
+      );
+      expect(await log.prune({ days: 100, records: keep })).toBe(Math.max(0, 25 - keep));
+      const left = idsOf((await log.page({}, 100)).records);
+      expect(left).toEqual(Array.from({ length: Math.min(keep, 25) }, (_, index) => `r${index}`));
+    });
+  });
+}

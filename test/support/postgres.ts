@@ -1,0 +1,189 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { Client } from 'pg';
+
+/** A PostgreSQL server of the test's own, on a free port of 127.0.0.1. */
+export interface TestPostgres {
+  /** The URL of a database that nobody else uses, with a password that needs `%` codes. */
+  createDatabase(): Promise<string>;
+  /** Runs a statement in a database, on a connection of its own. */
+  run(url: string, sql: string): Promise<Record<string, unknown>[]>;
+  /** Stops it at once, as a crash would: connections break. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port, with what it had. */
+  start(): Promise<void>;
+  /** From now on it accepts connections and answers nothing, as a machine that hangs, until `resume`. */
+  pause(): void;
+  resume(): void;
+  close(): Promise<void>;
+}
+
+const password = 'a secret: 100%/@';
+const binaries = [
+  ...readFolders('/usr/lib/postgresql').map((version) => join('/usr/lib/postgresql', version, 'bin')),
+  ...(process.env.PATH ?? '').split(delimiter),
+].find((folder) => existsSync(join(folder, 'initdb')));
+
+/** True when the program is installed. */
+export const hasPostgres = binaries !== undefined;
+
+/** Why tests are skipped, for their title; undefined when they can run. Throws where the program is required. */
+export function withoutPostgres(): string | undefined {
+  if (hasPostgres) return undefined;
+  if ((process.env.SLUICE_TEST_REQUIRE ?? '').split(',').includes('postgres'))
+    throw new Error('PostgreSQL is required by SLUICE_TEST_REQUIRE, and there is no initdb.');
+  return 'skipped: no postgres';
+}
+
+/** Makes a server and starts it: about two seconds. Close it in `afterAll`. */
+export async function startPostgres(): Promise<TestPostgres> {
+  if (binaries === undefined) throw new Error('There is no PostgreSQL.');
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-postgres-'));
+  const identity = otherThanRoot();
+  if (identity !== undefined) chownSync(folder, identity.uid, identity.gid);
+  const options = { ...identity, cwd: folder, env: { PATH: process.env.PATH, LC_ALL: 'C' } };
+  const passwordFile = join(folder, 'password');
+  writeFileSync(passwordFile, `${password}\n`, { mode: 0o644 });
+  const data = join(folder, 'data');
+  const made = spawnSync(
+    join(binaries, 'initdb'),
+    ['-D', data, '-U', 'tester', '-A', 'scram-sha-256', '--pwfile', passwordFile, '-E', 'UTF8', '--no-sync'],
+    { ...options, encoding: 'utf8' },
+  );
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const port = await freePort();
+  let server: ChildProcess | undefined;
+  let databases = 0;
+
+  const urlOf = (database: string): string =>
+    `postgres://tester:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+
+  async function start(): Promise<void> {
+    const settings = ['fsync=off', 'max_connections=200', 'shared_buffers=32MB', 'timezone=UTC'];
+    const child = spawn(
+      join(binaries ?? '', 'postgres'),
+      [
+        '-D',
+        data,
+        '-p',
+        String(port),
+        '-h',
+        '127.0.0.1',
+        '-k',
+        folder,
+        ...settings.flatMap((one) => ['-c', one]),
+      ],
+      { ...options, stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    server = child;
+    let errors = '';
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4_000)));
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`postgres ended: ${errors}`);
+      try {
+        await run(urlOf('postgres'), 'SELECT 1');
+        return;
+      } catch {
+        await setTimeout(50);
+      }
+    }
+  }
+
+  async function kill(): Promise<void> {
+    const child = server;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    for (const pid of familyOf(child.pid)) signal(pid, 'SIGKILL');
+    await ended;
+  }
+
+  const signalAll = (name: NodeJS.Signals): void => {
+    for (const pid of familyOf(server?.pid ?? 0)) signal(pid, name);
+  };
+
+  await start();
+  return {
+    async createDatabase() {
+      const name = `test_${(databases += 1)}`;
+      await run(urlOf('postgres'), `CREATE DATABASE ${name}`);
+      return urlOf(name);
+    },
+    run,
+    kill,
+    start,
+    pause: () => signalAll('SIGSTOP'),
+    resume: () => signalAll('SIGCONT'),
+    async close() {
+      await kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function run(url: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return (await client.query(sql)).rows as Record<string, unknown>[];
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** The server refuses to run as root: whoever it was installed for, else nobody. */
+function otherThanRoot(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const [, , uid, gid] =
+    users.find(([name]) => name === 'postgres') ?? users.find(([name]) => name === 'nobody') ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+/** A process and its children. Each connection is a process of its own, in a group of its own. */
+function familyOf(pid: number): number[] {
+  const children = readFolders('/proc').filter((name) => {
+    if (!/^\d+$/.test(name)) return false;
+    try {
+      return new RegExp(`^\\d+ \\(.*\\) \\S ${pid} `, 's').test(readFileSync(`/proc/${name}/stat`, 'utf8'));
+    } catch {
+      return false;
+    }
+  });
+  return [pid, ...children.map(Number)];
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+function readFolders(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder).toSorted().toReversed() : [];
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((done) => server.close(done));
+  return port;
+}
