@@ -187,8 +187,6 @@ describe('a channel that completes text', () => {
       prompt: 'Say hello',
       suffix: '!',
       stream: true,
-      // Whoever counts what was used asks for it; the client does not see the chunk.
-      stream_options: { include_usage: true },
     });
     expect(await read(stream)).toMatchObject({ texts: ['Hello'], finishes: ['length'] });
     expect((await recorder.last.body).toString()).toBe(frames('mine'));
@@ -197,6 +195,8 @@ describe('a channel that completes text', () => {
       prompt: 'Say hello',
       suffix: '!',
       stream: true,
+      // Whoever counts what was used asks for it; the client does not see the chunk.
+      stream_options: { include_usage: true },
     });
   });
 
