@@ -17,6 +17,9 @@ export type ProxyName = 'raw' | 'sluice';
 /** The key that the load shows. */
 export const benchKey = `sk-${'bench'.repeat(9)}xyz`;
 
+/** What `npm start` gives its Node. */
+const asStarted = ['--max-semi-space-size=32'];
+
 /** The proxies have a core of their own; what stands on both sides of them shares the other. */
 const proxyCore = 1;
 const otherCore = 0;
@@ -35,7 +38,7 @@ export async function buildStage(nodeOptions: readonly string[]): Promise<Stage>
     async proxy(name) {
       const child = await start<{ url: string }>(name === 'raw' ? './raw-proxy.ts' : './sluice-proxy.ts', {
         core: proxyCore,
-        nodeOptions: ['--expose-gc', ...(name === 'sluice' ? nodeOptions : [])],
+        nodeOptions: ['--expose-gc', ...(name === 'sluice' ? [...asStarted, ...nodeOptions] : [])],
         environment: { BENCH_UPSTREAM: upstream.ready.url, BENCH_CONFIG: config },
       });
       children.unshift(child);
