@@ -2,6 +2,7 @@ import { concat, concatAll, defer, filter, map, type Observable, type OperatorFu
 import { z } from 'zod';
 import {
   definePlugin,
+  sumUsage,
   wrongValue,
   type Call,
   type GatewayEvent,
@@ -119,14 +120,6 @@ class Sum {
 
   #total(): Usage | undefined {
     const [one, other] = [this.#before, this.#current];
-    if (one === undefined || other === undefined) return one ?? other;
-    return {
-      input: one.input + other.input,
-      output: one.output + other.output,
-      cacheRead: one.cacheRead + other.cacheRead,
-      cacheWrite: one.cacheWrite + other.cacheWrite,
-      reasoning: one.reasoning + other.reasoning,
-      ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
-    };
+    return one === undefined || other === undefined ? (one ?? other) : sumUsage(one, other);
   }
 }

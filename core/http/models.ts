@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.ts';
 import type { Codec, Format } from '../formats/format.ts';
 import type { ListedModel } from '../model/event.ts';
 import type { Catalog } from '../routing/catalog.ts';
+import { answerCodec } from './answer-codec.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
@@ -26,25 +27,9 @@ export function listModels(catalog: Catalog): Next {
 
 /** Writes a model list, or one model of it, in a format. It never sees a request body. */
 export function listingCodec(format: Format, wanted: string | undefined, query: URLSearchParams): Codec {
-  const none = (): never => {
-    throw new Error('A model list has no request body.');
-  };
-  return {
-    format: format.name,
+  return answerCodec(format, {
     operation: 'list-models',
-    upstreamFraming: 'none',
-    marks: { usage: [], terminal: [], error: [] },
     toleratesComments: false,
-    peek: none,
-    validate: none,
-    clientFraming: () => 'none',
-    patch: none,
-    passThrough: none,
-    decodeRequest: none,
-    encodeRequest: none,
-    decodeWhole: none,
-    usageTap: () => ({ read: () => undefined }),
-    settingPath: (name) => name,
     encodeWhole() {
       let models: readonly ListedModel[] = [];
       return {
@@ -67,5 +52,5 @@ export function listingCodec(format: Format, wanted: string | undefined, query: 
         },
       };
     },
-  };
+  });
 }

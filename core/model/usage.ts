@@ -18,3 +18,17 @@ export interface Usage {
   readonly format?: string;
   readonly raw?: JsonObject;
 }
+
+/** What two calls used together. A provider's own figures are left out: they are those of one call. */
+export function sumUsage(one: Usage, other: Usage): Usage {
+  const long = (one.cacheWriteLong ?? 0) + (other.cacheWriteLong ?? 0);
+  return {
+    input: one.input + other.input,
+    output: one.output + other.output,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    reasoning: one.reasoning + other.reasoning,
+    ...(long > 0 ? { cacheWriteLong: long } : {}),
+    ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
+  };
+}

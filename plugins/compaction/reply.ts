@@ -1,7 +1,7 @@
 import { concat, concatMap, defer, EMPTY, of, type Observable } from 'rxjs';
-import type { Call, GatewayEvent, JsonObject, Usage } from '#sluice';
+import { sumUsage, type Call, type GatewayEvent, type JsonObject, type Usage } from '#sluice';
 import type { Item } from './items.ts';
-import { sum, written } from './usage.ts';
+import { written } from './usage.ts';
 
 const format = 'responses';
 
@@ -37,7 +37,7 @@ export function withCompaction(
         if (event.type === 'head') return [event, ...itemEvents(item)];
         if (event.type !== 'usage') return [event];
         told = true;
-        return [{ type: 'usage', usage: sum(event.usage, spent) } satisfies GatewayEvent];
+        return [{ type: 'usage', usage: sumUsage(event.usage, spent) } satisfies GatewayEvent];
       }),
     );
     const rest = defer(() => (told ? EMPTY : of<GatewayEvent>({ type: 'usage', usage: spent })));

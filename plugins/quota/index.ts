@@ -6,6 +6,7 @@ import {
   definePlugin,
   GatewayError,
   observe,
+  sumUsage,
   type ApiKey,
   type Bookkeeper,
   type Budget,
@@ -15,7 +16,6 @@ import {
   type Next,
   type PluginTools,
   type Reservation,
-  type Usage,
 } from '#sluice';
 import { estimateInput, mostOutput, unseenInput } from './estimate.ts';
 import { Meter, type Ending } from './meter.ts';
@@ -145,7 +145,10 @@ function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
   }
   if (before.reservation !== undefined && more.reservation !== undefined)
     bookkeeper.release(before.reservation);
-  const usage = sum(before.usage, more.usage);
+  const usage =
+    before.usage === undefined || more.usage === undefined
+      ? (before.usage ?? more.usage)
+      : sumUsage(before.usage, more.usage);
   call.set(charge, {
     ...before,
     ...more,
@@ -155,19 +158,6 @@ function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
     },
     ...(usage === undefined ? {} : { usage }),
   });
-}
-
-function sum(one: Usage | undefined, other: Usage | undefined): Usage | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return {
-    input: one.input + other.input,
-    output: one.output + other.output,
-    cacheRead: one.cacheRead + other.cacheRead,
-    cacheWrite: one.cacheWrite + other.cacheWrite,
-    reasoning: one.reasoning + other.reasoning,
-    cacheWriteLong: (one.cacheWriteLong ?? 0) + (other.cacheWriteLong ?? 0),
-    ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
-  };
 }
 
 /** A budget in dollars cannot be kept with a model whose cost nobody knows. */

@@ -1,5 +1,7 @@
 import type { ErrorCode, GatewayError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { ErrorReply } from '../format.ts';
+import { retryHeaders } from './retry-headers.ts';
 
 /** Codes whose `type` is not that of their status. */
 const types: { readonly [Code in ErrorCode]?: string } = {
@@ -22,7 +24,7 @@ function typeOf(error: GatewayError): string {
   return error.status === 503 ? 'service_unavailable_error' : 'server_error';
 }
 
-/** The error envelope of chat completions, which the formats of that family share: `{error: {message, type, param, code}}`. */
+/** The error envelope of chat completions: `{error: {message, type, param, code}}`. */
 export function chatErrorBody(error: GatewayError): JsonObject {
   const code = codes[error.code];
   return {
@@ -33,4 +35,18 @@ export function chatErrorBody(error: GatewayError): JsonObject {
       code: code === undefined ? error.code : code,
     },
   };
+}
+
+/** The error before anything was sent, in the formats that share that envelope. */
+export function errorReply(error: GatewayError, requestId: string): ErrorReply {
+  return {
+    status: error.status,
+    headers: { ...replyHeaders(requestId), ...retryHeaders(error) },
+    body: chatErrorBody(error),
+  };
+}
+
+/** The headers of every reply of those formats. */
+export function replyHeaders(requestId: string): Readonly<Record<string, string>> {
+  return { 'x-request-id': requestId };
 }

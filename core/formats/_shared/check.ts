@@ -64,3 +64,15 @@ export function optionalNumber(
   }
   return value;
 }
+
+/** Metadata: at most 16 pairs of texts, keys of at most 64 characters, values of at most 512. Throws 400 with the path. */
+export function checkMetadata(value: JsonValue | undefined): void {
+  const entries = Object.entries(optionalObject(value, 'metadata') ?? {});
+  if (entries.length > 16) throw wrongValue('metadata', 'at most 16 pairs');
+  for (const [key, text] of entries) {
+    const path = `metadata.${key.slice(0, 64)}`;
+    if (key.length > 64) throw wrongValue(path, 'a key of at most 64 characters');
+    if (typeof text !== 'string') throw wrongType(path, 'a string');
+    if (text.length > 512) throw wrongValue(path, 'at most 512 characters long');
+  }
+}

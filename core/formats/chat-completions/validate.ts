@@ -1,7 +1,7 @@
-import { GatewayError, wrongType, wrongValue } from '../../errors.ts';
+import { GatewayError } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { given, optionalObject } from '../_shared/check.ts';
+import { checkMetadata, given } from '../_shared/check.ts';
 import { decodeRequest } from './decode-request.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
@@ -12,21 +12,8 @@ export function validate(body: JsonObject): ChatRequest {
       param: 'top_logprobs',
     });
   }
-  checkMetadata(body);
+  checkMetadata(body.metadata);
   return request;
-}
-
-function checkMetadata(body: JsonObject): void {
-  const metadata = optionalObject(body.metadata, 'metadata');
-  if (metadata === undefined) return;
-  const entries = Object.entries(metadata);
-  if (entries.length > 16) throw wrongValue('metadata', 'at most 16 pairs');
-  for (const [key, value] of entries) {
-    const path = `metadata.${key.slice(0, 64)}`;
-    if (key.length > 64) throw wrongValue(path, 'a key of at most 64 characters');
-    if (typeof value !== 'string') throw wrongType(path, 'a string');
-    if (value.length > 512) throw wrongValue(path, 'at most 512 characters long');
-  }
 }
 
 /** `temperature` and `top_p` exclude each other, unless one of them is at 1, where it changes nothing. Throws 400. */

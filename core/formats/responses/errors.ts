@@ -1,17 +1,5 @@
 import type { ErrorCode, GatewayError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { chatErrorBody } from '../_shared/chat-error.ts';
-import { retryHeaders } from '../_shared/retry-headers.ts';
-import type { ErrorReply } from '../format.ts';
-
-/** The error before anything was sent: the envelope of chat completions. */
-export function errorReply(error: GatewayError, requestId: string): ErrorReply {
-  return {
-    status: error.status,
-    headers: { ...replyHeaders(requestId), ...retryHeaders(error) },
-    body: chatErrorBody(error),
-  };
-}
 
 /** The fields of the flat `error` event. */
 export function errorEvent(error: GatewayError): JsonObject {
@@ -33,9 +21,4 @@ const failures: { readonly [Code in ErrorCode]?: string } = {
 export function failureOf(error: GatewayError): JsonObject {
   const code = failures[error.code] ?? (error.status < 500 ? 'invalid_prompt' : 'server_error');
   return { code, message: error.message };
-}
-
-/** Headers of every reply. */
-export function replyHeaders(requestId: string): Readonly<Record<string, string>> {
-  return { 'x-request-id': requestId };
 }

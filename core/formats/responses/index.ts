@@ -1,8 +1,8 @@
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
 import type { Format } from '../format.ts';
 import { chatCodec, countTokensCodec } from './codecs.ts';
 import { compactCodec } from './compact.ts';
-import { errorReply, replyHeaders } from './errors.ts';
 import { responsesSocket } from './socket.ts';
 import { formatName } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalBoolean, optionalNumber, optionalObject, optionalString } from '../_shared/check.ts';
+import { checkMetadata, given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import { decodeRequest } from './decode-request.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
@@ -16,7 +16,7 @@ export function validate(body: JsonObject, operation: ChatRequest['operation'] =
     );
   const request = decodeRequest(body, operation);
   checkState(body);
-  checkMetadata(body);
+  checkMetadata(body.metadata);
   optionalNumber(body.max_tool_calls, 'max_tool_calls', { integer: true, min: 1 });
   checkInclude(body.include);
   const items = Array.isArray(body.input) ? (body.input as readonly JsonValue[]) : [];
@@ -49,17 +49,6 @@ function checkState(body: JsonObject): void {
 
 function exclusive(param: string, message: string): GatewayError {
   return new GatewayError('invalid_value', message, { param });
-}
-
-function checkMetadata(body: JsonObject): void {
-  const entries = Object.entries(optionalObject(body.metadata, 'metadata') ?? {});
-  if (entries.length > 16) throw wrongValue('metadata', 'at most 16 pairs');
-  for (const [key, value] of entries) {
-    const path = `metadata.${key.slice(0, 64)}`;
-    if (key.length > 64) throw wrongValue(path, 'a key of at most 64 characters');
-    if (typeof value !== 'string') throw wrongType(path, 'a string');
-    if (value.length > 512) throw wrongValue(path, 'at most 512 characters long');
-  }
 }
 
 function checkInclude(value: JsonValue | undefined): void {

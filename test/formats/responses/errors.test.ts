@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
-import { errorReply } from '../../../core/formats/responses/errors.ts';
+import { errorReply } from '../../../core/formats/_shared/chat-error.ts';
 
 describe('an error before anything was sent', () => {
   it('has the envelope of chat completions, and the request id', () => {

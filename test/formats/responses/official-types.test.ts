@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { GatewayError } from '../../../core/errors.ts';
 import type { WireFrame } from '../../../core/formats/format.ts';
 import { ResponsesStreamEncoder } from '../../../core/formats/responses/encode-stream.ts';
-import { errorReply } from '../../../core/formats/responses/errors.ts';
+import { errorReply } from '../../../core/formats/_shared/chat-error.ts';
 import { decodeWhole } from '../../../core/formats/responses/whole.ts';
 import { writeSse } from '../../../core/http/sse.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
