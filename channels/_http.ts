@@ -49,12 +49,12 @@ export function httpChannel(
   return Object.assign((options?: ChannelOptions) => kind({ ...options }), { spec: kind.spec });
 }
 
-/** Sends requests to `place` with the channel's address and keys; several keys take turns. For kinds with options of their own. */
+/** Sends requests to `place` with the channel's address and keys. For kinds with options of their own. */
 export function overHttp(options: ChannelOptions, tools: ChannelTools, place: HttpPlace): ChannelParts {
   const base = new URL(options.baseUrl ?? place.baseUrl);
   // Parsing an address anew costs more than all else here, and few requests need it.
   const plain = base.search === '' ? base.href.replace(/\/+$/, '') : undefined;
-  const keys: readonly (string | undefined)[] = keysOf(options);
+  const { keys } = tools;
   // Whole and streamed, made once for each key: most requests bring no headers of their own.
   const ready = (keys.length > 0 ? keys : [undefined]).map((key) => {
     const credential = place.headers(key);
@@ -66,19 +66,19 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     });
     return { make, whole: make(false, {}), stream: make(true, {}) };
   });
-  let turn = 0;
   return {
     speaks: place.speaks,
     ...(place.traits === undefined ? {} : { traits: place.traits }),
     open(call, request) {
-      const headers = ready[turn];
-      turn = (turn + 1) % ready.length;
+      const headers = ready[call.target?.key.index ?? 0];
       const common = request.stream ? headers?.stream : headers?.whole;
       return tools.http.send(call, {
         url: plain !== undefined && isEmpty(request.query) ? plain + request.path : address(base, request),
-        method: 'POST',
+        method: request.method ?? 'POST',
         headers: (isEmpty(request.headers) ? common : headers?.make(request.stream, request.headers)) ?? {},
-        body: place.fields === undefined ? request.body : respell(request.body, place.fields),
+        ...(request.method === undefined || request.method === 'POST'
+          ? { body: place.fields === undefined ? request.body : respell(request.body, place.fields) }
+          : {}),
       });
     },
   };
@@ -117,11 +117,6 @@ function isEmpty(object: object): boolean {
   return Object.keys(object).length === 0;
 }
 
-function keysOf({ key, keys }: ChannelOptions): readonly string[] {
-  const all = [key, ...(keys ?? [])].map((one) => one?.trim());
-  return [...new Set(all.filter((one) => one !== undefined && one !== ''))] as string[];
-}
-
 function address(base: URL, request: UpstreamRequest): string {
   const url = new URL(base);
   url.pathname = base.pathname.replace(/\/+$/, '') + request.path;
@@ -130,7 +125,11 @@ function address(base: URL, request: UpstreamRequest): string {
 }
 
 /** Most bodies have none of the fields, and stay the bytes they are. */
-function respell(body: Buffer | string, fields: Readonly<Record<string, string | null>>): Buffer | string {
+function respell(
+  body: UpstreamRequest['body'],
+  fields: Readonly<Record<string, string | null>>,
+): UpstreamRequest['body'] {
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   if (!Object.keys(fields).some((field) => body.includes(`"${field}"`))) return body;
   const parsed = parseObject(body.toString());
   if (parsed === undefined) return body;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Observable } from 'rxjs';
 import type { UpstreamRequest } from './channel.ts';
 import type {
   Codec,
@@ -13,6 +14,8 @@ import { Gate } from './gate.ts';
 import type { ChatRequest, ChatSettings, Message } from './model/chat.ts';
 import type { Loss } from './model/extra.ts';
 import type { JsonObject } from './model/json.ts';
+import type { SocketMessage } from './model/realtime.ts';
+import { isChat, type GatewayRequest } from './model/request.ts';
 import type { Target } from './routing/target.ts';
 import { estimateTokens } from './tokens.ts';
 
@@ -39,7 +42,7 @@ export interface Wire {
   readonly query: URLSearchParams;
   /** Lower-case names. Credentials are removed once they have been read. */
   readonly headers: IncomingHttpHeaders;
-  readonly params: RouteParams;
+  params: RouteParams;
   /** The client's address. */
   readonly ip: string;
   /** The client's own bytes; empty before the body was read. */
@@ -48,10 +51,12 @@ export interface Wire {
   body: JsonObject | undefined;
 }
 
-/** Where a call must or should go for a reason of correctness: whoever made what it refers to. */
+/** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
 export interface Affinity {
   /** The channel's id. */
   readonly channel: string;
+  /** The id of one of the channel's keys; absent when any of them will do. */
+  readonly key?: string;
   /** True: nowhere else. Otherwise it is tried first. */
   readonly only?: boolean;
 }
@@ -97,8 +102,10 @@ export interface Call {
   readonly created: number;
   readonly framing: Framing;
   readonly edits: CallEdits;
-  /** The decoded request with all edits made. */
-  readonly request: ChatRequest;
+  /** The decoded request with all edits made; `isChat` tells a chat from the others. */
+  readonly request: GatewayRequest;
+  /** What the client sends over a WebSocket that passes through; undefined for every other call. */
+  readonly input: Observable<SocketMessage> | undefined;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
@@ -117,6 +124,11 @@ export interface Call {
    * it ends it. `stream` asks the provider for a stream where the client wants none, so that a long answer is never silent.
    */
   detached(stream?: boolean): { readonly call: Call; end(): void };
+  /**
+   * The same call for one try of it, which can be given up while the call goes on: `signal` and `onEnd` of this view fire then, or when
+   * the call ends. Whoever asks for it calls `end` once, also after an answer that was read to its end.
+   */
+  attempt(): { readonly call: Call; end(): void };
   /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
   onEnd(job: () => void): () => void;
   with(edits: CallEdits): Call;
@@ -124,36 +136,12 @@ export interface Call {
   set<T>(key: CallKey<T>, value: T): void;
 }
 
-/** What all views of one call share. */
-export class Exchange {
-  readonly gate = new Gate();
-  readonly startedAt = performance.now();
-  readonly created = Math.floor(Date.now() / 1000);
-  readonly id: string;
-  readonly operation: Operation;
-  readonly format: Format;
-  readonly codec: Codec;
-  readonly wire: Wire;
-  readonly values = new Map<CallKey<unknown>, unknown>();
-  /** The request as the client wrote it, once it was checked. */
-  decoded: ChatRequest | undefined;
-  model = '';
-  stream = false;
-  framing: Framing = 'none';
+/** How long something lasts, and what is to be done when it is over. */
+class Lifetime {
   #controller: AbortController | undefined;
   #ended = false;
-  /** What was lost on the way back. */
-  readonly losses: Loss[] = [];
   /** Made on first use, as most of what a call may need. */
   #jobs: (() => void)[] | undefined;
-
-  constructor(id: string, operation: Operation, format: Format, codec: Codec, wire: Wire) {
-    this.id = id;
-    this.operation = operation;
-    this.format = format;
-    this.codec = codec;
-    this.wire = wire;
-  }
 
   /** Made on first use: most calls never wait for anything that must be told. */
   get signal(): AbortSignal {
@@ -164,7 +152,11 @@ export class Exchange {
     return this.#controller.signal;
   }
 
-  /** The call is over: whatever still waits for it stops. Every job runs; what the first that failed threw is thrown when all have run. */
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
+  /** It is over: whatever still waits for it stops. Every job runs; what the first that failed threw is thrown when all have run. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;
@@ -198,6 +190,52 @@ export class Exchange {
       if (index >= 0) jobs.splice(index, 1);
     };
   }
+}
+
+/** One try of a call: over when it is given up, or with the call. */
+class AttemptLifetime extends Lifetime {
+  readonly #forget: (() => void) | undefined;
+
+  constructor(whole: Lifetime) {
+    super();
+    this.#forget = whole.onEnd(() => this.end());
+  }
+
+  override end(): void {
+    this.#forget?.();
+    super.end();
+  }
+}
+
+/** What all views of one call share. */
+export class Exchange extends Lifetime {
+  readonly gate = new Gate();
+  readonly startedAt = performance.now();
+  readonly created = Math.floor(Date.now() / 1000);
+  readonly id: string;
+  readonly operation: Operation;
+  readonly format: Format;
+  readonly codec: Codec;
+  readonly wire: Wire;
+  readonly values = new Map<CallKey<unknown>, unknown>();
+  /** The request as the client wrote it, once it was checked. */
+  decoded: GatewayRequest | undefined;
+  /** What the client sends over a WebSocket that passes through. */
+  input: Observable<SocketMessage> | undefined;
+  model = '';
+  stream = false;
+  framing: Framing = 'none';
+  /** What was lost on the way back. */
+  readonly losses: Loss[] = [];
+
+  constructor(id: string, operation: Operation, format: Format, codec: Codec, wire: Wire) {
+    super();
+    this.id = id;
+    this.operation = operation;
+    this.format = format;
+    this.codec = codec;
+    this.wire = wire;
+  }
 
   /** An exchange of the same request whose life is its own. */
   twin(stream: boolean): Exchange {
@@ -208,10 +246,6 @@ export class Exchange {
     twin.stream = stream;
     twin.framing = this.framing;
     return twin;
-  }
-
-  get hasEnded(): boolean {
-    return this.#ended;
   }
 
   /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */
@@ -236,11 +270,13 @@ const ended = new DOMException('The call has ended.', 'AbortError');
 class CallView implements Call {
   readonly #exchange: Exchange;
   readonly edits: CallEdits;
-  #request: ChatRequest | undefined;
+  readonly #life: Lifetime;
+  #request: GatewayRequest | undefined;
 
-  constructor(exchange: Exchange, edits: CallEdits) {
+  constructor(exchange: Exchange, edits: CallEdits, life: Lifetime = exchange) {
     this.#exchange = exchange;
     this.edits = edits;
+    this.#life = life;
   }
 
   get id(): string {
@@ -280,7 +316,7 @@ class CallView implements Call {
     return this.#exchange.gate;
   }
   get signal(): AbortSignal {
-    return this.#exchange.signal;
+    return this.#life.signal;
   }
   get target(): Target | undefined {
     return this.edits.target;
@@ -303,7 +339,11 @@ class CallView implements Call {
     return Object.keys(settings).every((name) => name === 'reasoning' || name === 'maxOutput');
   }
 
-  get request(): ChatRequest {
+  get input(): Observable<SocketMessage> | undefined {
+    return this.#exchange.input;
+  }
+
+  get request(): GatewayRequest {
     if (this.#request === undefined) {
       const { settings, system, messages } = this.edits;
       const decoded = this.#decoded();
@@ -312,21 +352,22 @@ class CallView implements Call {
         system !== undefined ||
         messages !== undefined ||
         decoded.model !== this.model;
-      this.#request = !edited
-        ? decoded
-        : {
-            ...decoded,
-            model: this.model,
-            settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
-            system: system ?? decoded.system,
-            messages: messages ?? decoded.messages,
-          };
+      if (!edited) this.#request = decoded;
+      else if (!isChat(decoded)) this.#request = { ...decoded, model: this.model };
+      else
+        this.#request = {
+          ...decoded,
+          model: this.model,
+          settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
+          system: system ?? decoded.system,
+          messages: messages ?? decoded.messages,
+        };
     }
     return this.#request;
   }
 
   /** As it was written, before edits of its parts. */
-  #decoded(): ChatRequest {
+  #decoded(): GatewayRequest {
     const { body, codec } = this.edits;
     if (body !== undefined || codec !== undefined)
       return this.codec.decodeRequest(this.body, this.wire.params);
@@ -346,18 +387,23 @@ class CallView implements Call {
     return { call: new CallView(twin, this.edits), end: () => twin.end() };
   }
 
+  attempt(): { readonly call: Call; end(): void } {
+    const life = new AttemptLifetime(this.#life);
+    return { call: new CallView(this.#exchange, this.edits, life), end: () => life.end() };
+  }
+
   onEnd(job: () => void): () => void {
-    return this.#exchange.onEnd(job);
+    return this.#life.onEnd(job);
   }
 
   with(edits: CallEdits): Call {
     const settings =
       edits.settings === undefined ? this.edits.settings : { ...this.edits.settings, ...edits.settings };
-    return new CallView(this.#exchange, {
-      ...this.edits,
-      ...edits,
-      ...(settings === undefined ? {} : { settings }),
-    });
+    return new CallView(
+      this.#exchange,
+      { ...this.edits, ...edits, ...(settings === undefined ? {} : { settings }) },
+      this.#life,
+    );
   }
 
   get<T>(key: CallKey<T>): T | undefined {
@@ -402,6 +448,13 @@ class Context implements ReplyContext {
 /** What the encoder of an exchange's reply must know; `lose` is told what has no place in it. */
 export function replyContext(exchange: Exchange, lose: (path: string) => void): ReplyContext {
   return new Context(exchange, lose);
+}
+
+/** The decoded request of a call that is known to be about a chat. Throws for any other. */
+export function chatOf(call: Call): ChatRequest {
+  const { request } = call;
+  if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  return request;
 }
 
 /** The first view of a call, with no edits. */

@@ -1,6 +1,8 @@
 import type { Observable } from 'rxjs';
 import type { Call } from './call.ts';
-import type { Operation } from './formats/format.ts';
+import type { Codecs, Operation } from './formats/format.ts';
+import type { Form } from './model/form.ts';
+import type { GatewayEvent } from './model/event.ts';
 import type { ModelTraits } from './model/traits.ts';
 
 /** A request as it goes to a provider, in one of the formats that the channel speaks. */
@@ -15,7 +17,24 @@ export interface UpstreamRequest {
   readonly query: Readonly<Record<string, string>>;
   /** Lower case: versions and beta flags. Never a client's credential. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | string;
+  /** Default POST. The others carry no body. */
+  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly body: Buffer | string | Form;
+}
+
+/** One of the keys of a channel: told apart by what does not give it away. */
+export interface ChannelKey {
+  /** The same for the same key after a restart and in every gateway; empty for a channel without a key. */
+  readonly id: string;
+  /** Its place among the channel's keys, from 0. */
+  readonly index: number;
+}
+
+/** Instructions that an operator adds to every chat of a channel. */
+export interface SystemPrompt {
+  readonly text: string;
+  /** Where they stand beside the client's own: before them, behind them, or in their place. */
+  readonly place: 'before' | 'after' | 'instead';
 }
 
 /** A provider's answer. */
@@ -36,6 +55,14 @@ export interface Channel {
   readonly models: readonly string[];
   readonly priority: number;
   readonly weight: number;
+  /** At least one, also where there is no key. */
+  readonly keys: readonly ChannelKey[];
+  readonly systemPrompt?: SystemPrompt;
+  /** Milliseconds until the first event of a reply, and for a whole attempt, where they differ from the gateway's. */
+  readonly firstTokenTimeout?: number;
+  readonly attemptTimeout?: number;
+  /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
+  readonly codecs: Codecs;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
@@ -43,8 +70,13 @@ export interface Channel {
   traits(upstreamModel: string): ModelTraits;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
-   * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts.
+   * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts. `call.target.key` says which key to use.
    */
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  /**
+   * Opens a WebSocket to the provider and sends what `call.input` says. Resolves when it is open, with the messages that come as
+   * `message` events; rejects with GatewayError when it is refused. Absent where there is none.
+   */
+  connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
   close(): Promise<void>;
 }

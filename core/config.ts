@@ -4,8 +4,11 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { isAddressRange } from './addresses.ts';
 import type { ChannelEntry, PluginEntry } from './define.ts';
+import { fetchSchema } from './http/fetch-settings.ts';
 import { logLevels } from './log.ts';
 import { pricesSchema } from './prices.ts';
+import { overloadSchema, workersSchema } from './processes/settings.ts';
+import { healthSchema, routingSchema } from './routing/settings.ts';
 
 type Falsy = false | null | undefined | '' | 0;
 
@@ -46,6 +49,28 @@ export const settingsSchema = z.strictObject({
         .min(8192)
         .default(64 * 1024)
         .describe('largest request header'),
+      audio: z
+        .int()
+        .min(1024)
+        .default(25 * 1024 * 1024)
+        .describe('largest recording'),
+      image: z
+        .int()
+        .min(1024)
+        .default(50 * 1024 * 1024)
+        .describe('largest image of a form'),
+      video: z
+        .int()
+        .min(1024)
+        .default(100 * 1024 * 1024)
+        .describe('largest file of a form for videos'),
+      files: z.int().min(1).max(1000).default(20).describe('most files of a form'),
+      fields: z.int().min(1).max(10_000).default(200).describe('most fields of a form that are no files'),
+      inMemory: z
+        .int()
+        .min(0)
+        .default(256 * 1024)
+        .describe('size beyond which a file of a form goes to a temporary file'),
     })
     .prefault({}),
   timeouts: z
@@ -68,6 +93,11 @@ export const settingsSchema = z.strictObject({
       drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
     })
     .prefault({}),
+  routing: routingSchema,
+  health: healthSchema,
+  workers: workersSchema,
+  overload: overloadSchema,
+  fetch: fetchSchema,
   /** State that many gateways share and may lose: rate windows, slots. `memory:` or `redis://…`. */
   shared: z
     .strictObject({

@@ -2,13 +2,15 @@ import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { Call } from './call.ts';
 import type { Upstream, UpstreamRequest } from './channel.ts';
-import type { Format, Operation } from './formats/format.ts';
+import type { Codecs, Format, Operation } from './formats/format.ts';
 import type { GatewayEvent } from './model/event.ts';
+import type { JsonValue } from './model/json.ts';
 import type { ModelTraits } from './model/traits.ts';
 import type { Log } from './log.ts';
 import type { Notices } from './notices.ts';
 import type { Catalog } from './routing/catalog.ts';
 import type { DirectCalls } from './routing/direct-call.ts';
+import type { Health } from './routing/health.ts';
 import type { ApiKeys } from './state/api-keys.ts';
 import type { Stores } from './state/stores.ts';
 import type { HttpClient } from './http/upstream.ts';
@@ -54,6 +56,8 @@ export interface PluginTools {
   readonly bookkeeper: Bookkeeper;
   readonly usageLog: UsageLog;
   readonly rates: Rates;
+  /** What is known of channels' health. */
+  readonly health: Health;
   /** The settings in force; secrets in them are for their owners alone. */
   readonly settings: Settings;
   readonly notices: Notices;
@@ -164,6 +168,35 @@ export interface ChannelOptions {
   readonly priority?: number;
   /** Share among channels of one priority. Default 1. */
   readonly weight?: number;
+  /** Headers of every request to this provider, after the channel's own: set, or taken off. Names in any case. */
+  readonly headers?: {
+    readonly set?: Readonly<Record<string, string>>;
+    readonly remove?: readonly string[];
+  };
+  /** Members of every JSON body, by path (`generationConfig.seed`, `tools.0.strict`): set, or taken off. */
+  readonly body?: {
+    readonly set?: Readonly<Record<string, JsonValue>>;
+    readonly remove?: readonly string[];
+  };
+  /** Instructions for every chat: before the client's own, unless `place` says otherwise. */
+  readonly systemPrompt?: string | { readonly text: string; readonly place?: 'before' | 'after' | 'instead' };
+  /** `http://user:password@host:port`: requests go through it. */
+  readonly proxy?: string;
+  /** Milliseconds, where they differ from the gateway's `timeouts` and `routing`. */
+  readonly timeouts?: {
+    readonly connect?: number;
+    readonly idle?: number;
+    readonly firstToken?: number;
+    readonly attempt?: number;
+  };
+  /** PEM texts of certificates and their key, a server name, or `verify: false` for a provider whose certificate nobody vouches for. */
+  readonly tls?: {
+    readonly ca?: string | readonly string[];
+    readonly cert?: string;
+    readonly key?: string;
+    readonly servername?: string;
+    readonly verify?: boolean;
+  };
   /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
 }
@@ -171,6 +204,9 @@ export interface ChannelOptions {
 /** What a channel kind's `setup` gets besides its options. */
 export interface ChannelTools {
   readonly log: Log;
+  /** The keys, in the order of `call.target.key.index`; empty where there is none. */
+  readonly keys: readonly string[];
+  /** Requests to this channel's provider, with the operator's headers, proxy and times. */
   readonly http: HttpClient;
   readonly format: (name: string) => Format | undefined;
   readonly onClose: (job: () => void | Promise<void>) => void;
@@ -179,8 +215,13 @@ export interface ChannelTools {
 /** What one instance of a channel kind can do. */
 export interface ChannelParts {
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /** Shapes that only this kind speaks: a codec for an operation, under its own format name in `speaks`. */
+  readonly codecs?: Codecs;
   traits?(upstreamModel: string): ModelTraits;
+  /** See {@link Channel.open}; `call.target.key.index` is the place of the key to use in `tools.keys`. */
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  /** See {@link Channel.connect}. */
+  connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
 }
 
 /** What a channel kind declares. `defineChannel` carries its types; only `name` and `setup` are required. */

@@ -12,6 +12,8 @@ export interface Valve {
 export class Gate {
   #holders = 0;
   #valve: Valve | undefined;
+  /** Beside the first: only while several channels are asked at once. */
+  #others: Set<Valve> | undefined;
   #waiting: (() => void)[] = [];
 
   get closed(): boolean {
@@ -21,7 +23,9 @@ export class Gate {
   /** Shuts the gate. Each close needs one open. */
   close(): void {
     this.#holders += 1;
-    if (this.#holders === 1) this.#valve?.pause();
+    if (this.#holders > 1) return;
+    this.#valve?.pause();
+    if (this.#others !== undefined) for (const valve of this.#others) valve.pause();
   }
 
   open(): void {
@@ -29,6 +33,7 @@ export class Gate {
     this.#holders -= 1;
     if (this.#holders > 0) return;
     this.#valve?.resume();
+    if (this.#others !== undefined) for (const valve of this.#others) valve.resume();
     const waiting = this.#waiting;
     this.#waiting = [];
     for (const go of waiting) go();
@@ -40,9 +45,16 @@ export class Gate {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Connects the reader of the current attempt; the previous one is forgotten. */
-  attach(valve: Valve | undefined): void {
-    this.#valve = valve;
-    if (valve !== undefined && this.#holders > 0) valve.pause();
+  /** Connects a reader until it is detached. */
+  attach(valve: Valve): void {
+    if (this.#valve === undefined || this.#valve === valve) this.#valve = valve;
+    else (this.#others ??= new Set()).add(valve);
+    if (this.#holders > 0) valve.pause();
+  }
+
+  /** Forgets a reader that has nothing more to read. */
+  detach(valve: Valve): void {
+    if (this.#valve === valve) this.#valve = undefined;
+    else this.#others?.delete(valve);
   }
 }

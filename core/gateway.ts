@@ -3,31 +3,18 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Channel } from './channel.ts';
 import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config.ts';
-import type {
-  ChannelEntry,
-  ChannelKind,
-  ChannelOptions,
-  ChannelParts,
-  Endpoint,
-  Next,
-  Plugin,
-  PluginEntry,
-  Reads,
-  RouteHandler,
-} from './define.ts';
+import type { ChannelKind, Endpoint, Next, Plugin, PluginEntry, Reads, RouteHandler } from './define.ts';
 import { discover, type Discovered } from './discover.ts';
 import type { Format } from './formats/format.ts';
 import { readBodyStep } from './http/body.ts';
-import { createHttpClient } from './http/upstream.ts';
-import { hideSecret, type Log } from './log.ts';
-import type { ModelTraits } from './model/traits.ts';
+import { makeChannel } from './configured-channel.ts';
+import type { Log } from './log.ts';
 import { Notices } from './notices.ts';
 import { compose, orderPlugins, type Running } from './pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
 import { createPrices } from './prices.ts';
-import { matchesModel } from './state/api-keys.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** A route that a plugin added. */
@@ -81,12 +68,6 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const formats = await loadFormats(problems);
   const format = (name: string): Format | undefined => formats.find((one) => one.name === name);
 
-  const http = createHttpClient({
-    connectTimeout: settings.timeouts.connect,
-    idleTimeout: settings.timeouts.idle,
-  });
-  onClose(() => http.close());
-
   const channelFolders = await discoverIn('channels', config.root, problems);
   for (const { name, file: path, value } of channelFolders) {
     if (!isChannelKind(value))
@@ -98,17 +79,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   }
   const channels: Channel[] = [];
   for (const { at, entry } of config.channels) {
-    const channel = makeChannel(
-      entry,
-      `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`,
-      problems,
-      (kind) => ({
-        log: log.child({ channel: entry.options.id ?? kind }),
-        http,
-        format,
-        onClose,
-      }),
-    );
+    const where = `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
+    const channel = makeChannel(entry, { settings, where, problems, log, format, onClose });
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
@@ -200,7 +172,13 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   ];
   const before = [...identifying, ...running.filter(({ stage }) => stage === 'shape')];
   translation = compose(translate, sendToChannel, checked);
-  const attempts = createAttempts({ catalog, notices, translate: translation });
+  const attempts = createAttempts({
+    catalog,
+    notices,
+    health: surroundings.health,
+    settings: settings.routing,
+    translate: translation,
+  });
   return {
     settings,
     formats,
@@ -289,96 +267,4 @@ async function choosePlugins(config: LoadedConfig, problems: string[]): Promise<
 function stronger(one: Reads, other: Reads): Reads {
   const order: readonly Reads[] = ['nothing', 'usage', 'content'];
   return order.indexOf(one) >= order.indexOf(other) ? one : other;
-}
-
-const commonOptions = z.object({
-  id: z.string().min(1).optional(),
-  key: z.string().optional(),
-  keys: z.array(z.string().min(1)).min(1).optional(),
-  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
-  models: z
-    .union([z.array(z.string().min(1)).min(1), z.record(z.string().min(1), z.string().min(1))])
-    .optional(),
-  priority: z.number().optional(),
-  weight: z.number().positive().optional(),
-  traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
-});
-
-function makeChannel(
-  entry: ChannelEntry,
-  where: string,
-  problems: string[],
-  tools: (kind: string) => Parameters<ChannelEntry['spec']['setup']>[1],
-): Channel | undefined {
-  const { spec } = entry;
-  const schema = z.strictObject({ ...commonOptions.shape, ...spec.options?.shape });
-  const parsed = schema.safeParse(entry.options);
-  if (!parsed.success) {
-    problems.push(...sentences(parsed.error, where));
-    return undefined;
-  }
-  const options = parsed.data as ChannelOptions & Record<string, unknown>;
-  for (const key of [options.key, ...(options.keys ?? [])]) if (key !== undefined) hideSecret(key);
-  if (spec.needsKey !== false && !options.key && options.keys === undefined) {
-    problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
-    return undefined;
-  }
-  const models = options.models ?? spec.models;
-  if (models === undefined) {
-    problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
-    return undefined;
-  }
-  let parts: ChannelParts;
-  try {
-    parts = spec.setup(options as Parameters<typeof spec.setup>[0], tools(spec.name));
-  } catch (error) {
-    problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
-    return undefined;
-  }
-  return channelOf(spec.name, options, models, parts);
-}
-
-function channelOf(
-  kind: string,
-  options: ChannelOptions,
-  models: readonly string[] | Readonly<Record<string, string>>,
-  parts: ChannelParts,
-): Channel {
-  const names: readonly string[] = Array.isArray(models) ? models : Object.keys(models);
-  const map = Array.isArray(models) ? undefined : new Map(Object.entries(models));
-  const cache = new Map<string, ModelTraits>();
-  const patterns = names.filter((name) => name.includes('*')).map((name) => [name] as const);
-  const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
-    pattern: [name],
-    traits,
-  }));
-  return {
-    id: options.id ?? kind,
-    kind,
-    models: names,
-    priority: options.priority ?? 0,
-    weight: options.weight ?? 1,
-    speaks: parts.speaks,
-    upstreamModel(model) {
-      const mapped = map?.get(model);
-      if (mapped !== undefined) return mapped;
-      if (names.includes(model)) return model;
-      const pattern = patterns.find((one) => matchesModel(one, model));
-      if (pattern === undefined) return undefined;
-      const target = map?.get(pattern[0]);
-      return target === undefined || target.includes('*') ? model : target;
-    },
-    traits(upstreamModel) {
-      let traits = cache.get(upstreamModel);
-      if (traits === undefined) {
-        traits = { ...parts.traits?.(upstreamModel) };
-        for (const { pattern, traits: own } of overrides)
-          if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
-        if (cache.size < 1000) cache.set(upstreamModel, traits);
-      }
-      return traits;
-    },
-    open: (call, request) => parts.open(call, request),
-    close: () => Promise.resolve(),
-  };
 }

@@ -4,6 +4,7 @@ export { addressList, isAddressRange, plainAddress, type AddressList } from './a
 export { caller } from './caller.ts';
 export {
   callKey,
+  chatOf,
   expandedBody,
   type Affinity,
   type Call,
@@ -13,7 +14,7 @@ export {
 } from './call.ts';
 export { connection, type Connection } from './connection.ts';
 export { detach, followDetached, type Detached, type Follower } from './detached.ts';
-export type { Channel, Upstream, UpstreamRequest } from './channel.ts';
+export type { Channel, ChannelKey, SystemPrompt, Upstream, UpstreamRequest } from './channel.ts';
 export { env, type GatewayConfig, type Settings } from './config.ts';
 export {
   defineChannel,
@@ -50,15 +51,20 @@ export {
 } from './errors.ts';
 export type {
   Codec,
+  Codecs,
   Edits,
   EncodedRequest,
   EncodeTarget,
+  Expected,
   Format,
   Frame,
   Framing,
   Operation,
+  PlainReply,
   RateStanding,
   ReplyContext,
+  RequestOf,
+  Route,
   RouteParams,
   StreamDecoder,
   StreamEncoder,
@@ -77,13 +83,22 @@ export { JsonCutter, writeNdjson } from './http/json-frames.ts';
 export { parseSse, sseComment, SseCutter, writeSse } from './http/sse.ts';
 export type { HttpClient, HttpRequest } from './http/upstream.ts';
 export { hideSecret, maskSecrets, type Log } from './log.ts';
+export * from './model/audio.ts';
 export * from './model/chat.ts';
+export * from './model/embed.ts';
 export * from './model/event.ts';
 export * from './model/extra.ts';
+export * from './model/form.ts';
+export * from './model/image.ts';
 export * from './model/json.ts';
+export * from './model/moderation.ts';
+export * from './model/realtime.ts';
 export * from './model/reasoning.ts';
+export * from './model/request.ts';
+export * from './model/rerank.ts';
 export * from './model/traits.ts';
 export * from './model/usage.ts';
+export * from './model/video.ts';
 export { Notices, type NoticeEvents } from './notices.ts';
 export {
   eachInOrder,
@@ -98,6 +113,7 @@ export { addReplyHeaders } from './reply-headers.ts';
 export { askedAt, failedAttempts } from './routing/attempts.ts';
 export type { Catalog } from './routing/catalog.ts';
 export type { DirectCall, DirectCalls } from './routing/direct-call.ts';
+export type { Health, PlaceHealth, Standing, Visit } from './routing/health.ts';
 export type { Target } from './routing/target.ts';
 export { charge, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject } from './model/json.ts';
-import type { Usage } from './model/usage.ts';
-import { Tariff, rowSchema, type PriceRow, type Units } from './prices/row.ts';
+import type { Units, Usage } from './model/usage.ts';
+import { Tariff, rowSchema, type PriceRow } from './prices/row.ts';
 import { matchesModel } from './state/api-keys.ts';
 
 /** The `prices` of the config: by public model name or pattern, in dollars per million tokens. */
@@ -19,8 +19,8 @@ export interface Cost {
 
 /** The price table in force. An exact name wins, then the longest pattern that fits. */
 export interface Prices {
-  /** Undefined when the model has no price. Rounds up to whole micro-dollars. `units` is what the call had besides tokens. */
-  cost(model: string, usage: Usage, units?: Units): Cost | undefined;
+  /** Undefined when the model has no price. Rounds up to whole micro-dollars. */
+  cost(model: string, usage: Usage): Cost | undefined;
   /** The most that a call may cost with so many tokens: what is reserved before it. Undefined when the model has no price. */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
   /** The row of a model, for people. */
@@ -65,12 +65,12 @@ export function createPrices(
   };
 
   return {
-    cost(model, usage, units = {}) {
+    cost(model, usage) {
       const row = find(model);
       if (row === undefined) return tell(model);
       const tariff =
         row.tariffs.findLast(({ above }) => above === 0 || usage.input > above) ?? row.tariffs[0];
-      return { microDollars: tariff.cost(usage, units), price: tariff.shown };
+      return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
     },
     most(model, input, output, units = {}) {
       const row = find(model);

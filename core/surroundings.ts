@@ -1,4 +1,5 @@
 import type { Settings } from './config.ts';
+import { createHealth, type Health } from './routing/health.ts';
 import type { Log } from './log.ts';
 import type { ApiKeys } from './state/api-keys.ts';
 import { openLedger, startBookkeeper, type Bookkeeper, type Ledger } from './state/ledger.ts';
@@ -15,6 +16,7 @@ export interface Surroundings {
   readonly bookkeeper: Bookkeeper;
   readonly usageLog: UsageLog;
   readonly rates: Rates;
+  readonly health: Health;
 }
 
 /** Opens all that stands on the stores. */
@@ -22,7 +24,7 @@ export function openSurroundings(
   log: Log,
   stores: Stores,
   apiKeys: ApiKeys,
-  { shared }: Pick<Settings, 'shared'>,
+  { shared, health }: Pick<Settings, 'shared' | 'health'>,
 ): Surroundings {
   const ledger = openLedger(stores);
   return {
@@ -36,11 +38,13 @@ export function openSurroundings(
       if (error === undefined) log.info({}, 'the shared store answers again');
       else log.error({ error, whenDown: shared.whenDown }, 'the shared store does not answer');
     }),
+    health: createHealth(health),
   };
 }
 
 /** Closes what {@link openSurroundings} opened, in order; the stores stay open. What waits to be charged is charged first. */
-export async function closeSurroundings({ rates, bookkeeper, apiKeys }: Surroundings): Promise<void> {
+export async function closeSurroundings({ rates, health, bookkeeper, apiKeys }: Surroundings): Promise<void> {
+  await health.close();
   await rates.close();
   await bookkeeper.close();
   await apiKeys.stop();

@@ -10,6 +10,7 @@ import {
   type GatewayEvent,
   type ListedModel,
   type Reasoning,
+  isChat,
 } from '#sluice';
 
 /** Published model names that end like a suffix. They matter only where a channel serves them by pattern alone. */
@@ -77,7 +78,9 @@ export default definePlugin({
       }
       const { model, wish } = resolve(call.model);
       if (model === call.model) return next(call);
-      const reasoning = wish === undefined ? undefined : fulfilled(wish, call.request.settings.reasoning);
+      const { request } = call;
+      const reasoning =
+        wish === undefined || !isChat(request) ? undefined : fulfilled(wish, request.settings.reasoning);
       return next(call.with(reasoning === undefined ? { model } : { model, settings: { reasoning } }));
     };
   },

@@ -9,6 +9,7 @@ import {
   type JsonValue,
   type Next,
   type Usage,
+  chatOf,
 } from '#sluice';
 
 const format = 'text-completions';
@@ -62,7 +63,7 @@ async function inTurn(calls: readonly Call[], next: Next): Promise<Observable<Ga
   if (first === undefined) throw new Error('A list of prompts has at least one.');
   const beginning = await next(first);
   const replies = [beginning, ...others.map((call) => defer(() => next(call)).pipe(concatAll()))];
-  const perPrompt = first.request.settings.choices ?? 1;
+  const perPrompt = chatOf(first).settings.choices ?? 1;
   return defer(() => {
     const sum = new Sum();
     return concat(...replies.map((reply, index) => reply.pipe(renumbered(index, index * perPrompt, sum))));

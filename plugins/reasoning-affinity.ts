@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, type Block, type Call, type JsonValue, type Message } from '#sluice';
+import { chatOf, caller, definePlugin, type Block, type Call, type JsonValue, type Message } from '#sluice';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
 import { proofsOf } from './reasoning-vault/turn.ts';
@@ -28,7 +28,7 @@ export default definePlugin({
 
     /** The channel that this conversation should go back to; undefined when any will do. */
     const home = async (call: Call): Promise<string | undefined> => {
-      const { messages } = call.request;
+      const { messages } = chatOf(call);
       return (
         (await channelOfProofs(messages, memory)) ??
         (await channelOfTurns(messages, memory, call.get(caller)?.id ?? ''))

@@ -4,6 +4,7 @@ import {
   defineChannel,
   errorTable,
   GatewayError,
+  isChat,
   isObject,
   parseObject,
   toGatewayError,
@@ -140,7 +141,9 @@ function ask(format: Format, wire: UpstreamRequest, document: JsonObject): Quest
   if (codec === undefined)
     throw new GatewayError('unknown_url', `The demo does not do ${wire.operation} in this format.`);
   const params: RouteParams = { model: wire.model, stream: wire.stream };
-  return understand(codec.decodeRequest(document, params), wire);
+  const request = codec.decodeRequest(document, params);
+  if (!isChat(request)) throw new Error(`The demo has no answer to ${wire.operation} here.`);
+  return understand(request, wire);
 }
 
 async function pause(call: Call, milliseconds: number): Promise<void> {

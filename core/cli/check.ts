@@ -48,7 +48,7 @@ export async function examine(
         stores,
         createApiKeys(stores),
         // What other gateways share is not touched.
-        { shared: { ...config.settings.shared, url: 'memory:' } },
+        { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
       );
       const gateway = await createGateway(config, surroundings);
       description = [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))]

@@ -1,18 +1,47 @@
 import type { GatewayError } from '../errors.ts';
 import type { ChatRequest, ChatSettings } from '../model/chat.ts';
-import type { GatewayEvent, ListedModel } from '../model/event.ts';
+import type { GatewayEvent, ListedModel, OperationResult } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
+import type { Form } from '../model/form.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Reasoning } from '../model/reasoning.ts';
 import type { ModelTraits } from '../model/traits.ts';
-import type { Usage } from '../model/usage.ts';
+import type { GatewayRequest } from '../model/request.ts';
+import type { Units, Usage } from '../model/usage.ts';
 import type { ToolNames } from './_shared/tool-ids.ts';
 
 /**
  * What a client wants done. Each has its own codecs, but for the last two: `list-models`, and `state`, which reads or changes what the
  * gateway keeps for its callers (stored responses, conversations) and reaches no channel.
  */
-export type Operation = 'chat' | 'count-tokens' | 'compact' | 'list-models' | 'state';
+export type Operation =
+  | 'chat'
+  | 'count-tokens'
+  | 'compact'
+  | 'embed'
+  | 'rerank'
+  | 'moderate'
+  | 'generate-image'
+  | 'edit-image'
+  | 'vary-image'
+  | 'transcribe'
+  | 'translate-audio'
+  | 'speak'
+  | 'create-video'
+  | 'get-video'
+  | 'delete-video'
+  | 'realtime'
+  | 'list-models'
+  | 'state';
+
+/** The decoded request of an operation. */
+export type RequestOf<O extends Operation> = O extends 'chat' | 'count-tokens' | 'compact'
+  ? ChatRequest
+  : O extends 'list-models' | 'state'
+    ? GatewayRequest
+    : Doing<GatewayRequest, O>;
+
+type Doing<R, O> = R extends { readonly operation: infer All } ? (O extends All ? R : never) : never;
 
 /** How frames stand on the wire. `none`: one JSON document. */
 export type Framing = 'sse' | 'ndjson' | 'json-array' | 'none';
@@ -25,6 +54,8 @@ export interface RouteParams {
   readonly stream?: boolean;
   /** `alt` and the like, already read from the query. */
   readonly framing?: Framing;
+  /** The parts of a body that came as a form. Its text fields are the body's members too; fields that repeat are lists there. */
+  readonly form?: Form;
 }
 
 /** One frame of a stream, parsed off its framing: what follows `event:` and `data:`, or one line, or one array element. */
@@ -105,7 +136,11 @@ export interface EncodedRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Default POST. The others carry no body. */
+  readonly method?: 'POST' | 'GET' | 'DELETE';
   readonly body: JsonObject;
+  /** Sent in place of `body` when it is there. */
+  readonly form?: Form;
   /** How this request spells tool names: calls in the reply get the client's names back. */
   readonly toolNames?: ToolNames;
   /** Tools that take free text and were wrapped as functions with one `input` string: calls of these come back unwrapped. */
@@ -136,8 +171,16 @@ export interface Marks {
   readonly error: readonly string[];
 }
 
+/** What a request may use at most, before anybody has answered it. */
+export interface Expected {
+  /** Tokens. */
+  readonly input: number;
+  readonly output: number;
+  readonly units?: Units;
+}
+
 /** All a format knows of one operation. */
-export interface Codec {
+export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly format: string;
   readonly operation: Operation;
   /** How the provider's stream is framed. */
@@ -151,7 +194,7 @@ export interface Codec {
   /** Model and stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
   peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };
   /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. Gives the decoded request, so that none is decoded twice. */
-  validate(body: JsonObject, params: RouteParams): ChatRequest;
+  validate(body: JsonObject, params: RouteParams): R;
   /** Refuses temperature together with top_p (chat completions); not called when the operator lets both pass. */
   checkSampling?(body: JsonObject): void;
   /** The framing in which this client wants its stream. */
@@ -171,8 +214,16 @@ export interface Codec {
   /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */
   onlyNative?(body: JsonObject): GatewayError | undefined;
 
-  decodeRequest(body: JsonObject, params: RouteParams): ChatRequest;
-  encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest;
+  decodeRequest(body: JsonObject, params: RouteParams): R;
+  encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
+  /** What a request may use, for budgets and limits. Absent for chats: their words are counted. */
+  estimate?(request: R): Expected;
+  /** What the client wants a whole reply to be. Default `json`; `bytes` and `text` pass with the provider's content type. */
+  replyKind?(body: JsonObject): 'json' | 'text' | 'bytes';
+  /** A request that a provider takes only in pieces, as these pieces; one of them when it fits. Asked of the codec that speaks to the provider. */
+  split?(request: R, traits: ModelTraits): readonly R[];
+  /** The results of the pieces as one. */
+  join?(results: readonly OperationResult[]): OperationResult;
   /** Absent, with `encodeStream`, where the operation has no stream. `traits` are the model's. */
   decodeStream?(traits: ModelTraits): StreamDecoder;
   encodeStream?(context: ReplyContext): StreamEncoder;
@@ -191,10 +242,18 @@ export interface Codec {
   readonly words?: Readonly<Record<string, string>>;
 }
 
+/** A whole reply that is not JSON. */
+export interface PlainReply {
+  readonly contentType: string;
+  readonly bytes: Buffer;
+}
+
 /** Gathers the events of one reply; `end` gives the body, or throws when there was no reply to speak of. */
 export interface WholeEncoder {
   event(event: GatewayEvent): void;
   end(): JsonObject;
+  /** Called instead of `end` where it is there: the reply is no JSON. */
+  plain?(): PlainReply;
 }
 
 /** Watches one reply for usage; remembers what earlier frames said. */
@@ -216,6 +275,10 @@ export interface Route {
   /** path-to-regexp 8 pattern; a literal colon is written `\\:`. */
   readonly path: string;
   readonly operation: Operation | 'get-model';
+  /** How bodies may come. Default: JSON alone. */
+  readonly accepts?: readonly ('json' | 'form')[];
+  /** Which of the limits on files holds for the files of a form. */
+  readonly files?: 'audio' | 'image' | 'video';
   /** Reads the route's own parameters. Throws 400 on nonsense. */
   params?(
     matched: Readonly<Record<string, string>>,
@@ -265,11 +328,14 @@ export interface RateStanding {
   readonly resetMs: number;
 }
 
+/** A codec for each operation that a format, or a channel by itself, can spell. */
+export type Codecs = { readonly [O in Operation]?: Codec<RequestOf<O>> };
+
 /** A wire dialect: shapes, routes, errors. It knows no provider. */
 export interface Format {
   readonly name: string;
   readonly routes: readonly Route[];
-  readonly codecs: { readonly [O in Operation]?: Codec };
+  readonly codecs: Codecs;
   /** The error before anything was sent. */
   errorReply(error: GatewayError, requestId: string): ErrorReply;
   /** Response headers every reply of this format carries. */

@@ -3,7 +3,8 @@ import { Observable, type Subscriber } from 'rxjs';
 import type { Call } from '../call.ts';
 import type { Upstream } from '../channel.ts';
 import { GatewayError } from '../errors.ts';
-import type { Gate } from '../gate.ts';
+import type { Gate, Valve } from '../gate.ts';
+import type { Form } from '../model/form.ts';
 import { decompressors } from './body.ts';
 
 /** One HTTP request to a provider. */
@@ -13,7 +14,8 @@ export interface HttpRequest {
   readonly method?: 'POST' | 'GET' | 'DELETE';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: Buffer | string;
+  /** A form is sent as `multipart/form-data`, which replaces the content type. */
+  readonly body?: Buffer | string | Form;
 }
 
 /** Sends requests to providers over kept-alive connections. */
@@ -68,7 +70,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
             path: slash < 0 ? '/' : url.slice(slash),
             method: request.method ?? 'POST',
             headers: request.headers,
-            body: request.body ?? null,
+            body: plainBody(request.body),
           },
           reader,
         );
@@ -89,7 +91,7 @@ interface Waiting {
 }
 
 /** Reads one answer: pushes bytes to its subscriber, waits when the gate is shut, closes the socket when nobody wants it any more. */
-class Reader implements Dispatcher.DispatchHandler {
+class Reader implements Dispatcher.DispatchHandler, Valve {
   #waiting: Waiting | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #subscriber: Subscriber<Buffer> | undefined;
@@ -110,13 +112,21 @@ class Reader implements Dispatcher.DispatchHandler {
     return this.#gone;
   }
 
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (this.#subscriber !== undefined) this.#controller?.resume();
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#gone) controller.abort(released);
   }
 
   onResponseStart(
-    controller: Dispatcher.DispatchController,
+    _controller: Dispatcher.DispatchController,
     statusCode: number,
     headers: Upstream['headers'],
   ): void {
@@ -124,12 +134,7 @@ class Reader implements Dispatcher.DispatchHandler {
     this.#started = true;
     const { call, resolve } = this.#waiting ?? {};
     if (call === undefined || resolve === undefined) return;
-    call.gate.attach({
-      pause: () => controller.pause(),
-      resume: () => {
-        if (this.#subscriber !== undefined) controller.resume();
-      },
-    });
+    call.gate.attach(this);
     const bytes = new Observable<Buffer>((subscriber) => this.#subscribed(subscriber));
     resolve({
       status: statusCode,
@@ -160,8 +165,7 @@ class Reader implements Dispatcher.DispatchHandler {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
     const waiting = this.#letGo();
-    if (this.#started) waiting?.call.gate.attach(undefined);
-    else
+    if (!this.#started)
       waiting?.reject(
         outcome.error ??
           new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),
@@ -193,6 +197,7 @@ class Reader implements Dispatcher.DispatchHandler {
     const waiting = this.#waiting;
     this.#waiting = undefined;
     waiting?.forget?.();
+    waiting?.call.gate.detach(this);
     return waiting;
   }
 
@@ -284,4 +289,11 @@ function decompressed(
       stream.destroy();
     };
   });
+}
+
+/** Forms are not sent yet. */
+function plainBody(body: HttpRequest['body']): Buffer | string | null {
+  if (body === undefined) return null;
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return body;
+  throw new Error('A form cannot be sent.');
 }

@@ -1,7 +1,14 @@
+import type { Transcript } from './audio.ts';
 import type { Citation, Logprob } from './chat.ts';
+import type { EmbedResult } from './embed.ts';
 import type { Extra, Loss, Proof } from './extra.ts';
+import type { ImageResult } from './image.ts';
 import type { JsonObject, JsonValue } from './json.ts';
+import type { ModerationResult } from './moderation.ts';
+import type { SocketMessage } from './realtime.ts';
+import type { RerankResult } from './rerank.ts';
 import type { Usage } from './usage.ts';
+import type { VideoReport } from './video.ts';
 
 /** A model as the lists show it. */
 export interface ListedModel {
@@ -127,8 +134,12 @@ export type GatewayEvent =
     }
   /** Cumulative: the last one counts. */
   | { readonly type: 'usage'; readonly usage: Usage }
-  /** The whole answer of an operation that has no stream, for example `{tokens: 12}` of count-tokens. */
-  | { readonly type: 'result'; readonly value: JsonValue }
+  /** The whole answer of an operation other than chat, in the shape that the operation has: `{tokens: 12}` of count-tokens. */
+  | { readonly type: 'result'; readonly value: OperationResult }
+  /** A sketch of an image that is being made. `data` is base64. */
+  | { readonly type: 'partial-image'; readonly data: string; readonly index: number; readonly extra?: Extra }
+  /** A message of a WebSocket that passes through. */
+  | ({ readonly type: 'message' } & SocketMessage)
   /** The models that the caller may use, in the exchange of a model list; plugins may leave some out. */
   | { readonly type: 'models'; readonly models: readonly ListedModel[] }
   /** Bytes of a provider's answer as they came; before the translate stage only those of a whole reply that passes through. */
@@ -138,6 +149,16 @@ export type GatewayEvent =
   /** A part of a reply that only one format knows, verbatim; its encoder writes it in place, others report a loss. */
   | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject; readonly choice?: number }
   | { readonly type: 'loss'; readonly loss: Loss };
+
+/** What a `result` event carries; its shape is that of the operation. */
+export type OperationResult =
+  | JsonValue
+  | EmbedResult
+  | RerankResult
+  | ModerationResult
+  | ImageResult
+  | Transcript
+  | VideoReport;
 
 /** The name of every event. */
 export type EventType = GatewayEvent['type'];

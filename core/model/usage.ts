@@ -1,5 +1,12 @@
 import type { JsonObject } from './json.ts';
 
+/** What is charged for besides tokens. */
+export interface Units {
+  readonly images?: number;
+  readonly seconds?: number;
+  readonly characters?: number;
+}
+
 /**
  * Token counts with one meaning everywhere: `input` includes cache reads and writes, `output` includes reasoning;
  * the other numbers are parts of those two. Formats that count otherwise convert at the edge.
@@ -12,6 +19,8 @@ export interface Usage {
   readonly reasoning: number;
   /** The part of `cacheWrite` with a lifetime of one hour. */
   readonly cacheWriteLong?: number;
+  /** What was used besides tokens. */
+  readonly units?: Units;
   /** True when the gateway counted by itself because the upstream gave no figures. */
   readonly estimated?: boolean;
   /** The format in which `raw` is written, so that the same format can give every detail back. */
@@ -22,6 +31,7 @@ export interface Usage {
 /** What two calls used together. A provider's own figures are left out: they are those of one call. */
 export function sumUsage(one: Usage, other: Usage): Usage {
   const long = (one.cacheWriteLong ?? 0) + (other.cacheWriteLong ?? 0);
+  const units = sumUnits(one.units, other.units);
   return {
     input: one.input + other.input,
     output: one.output + other.output,
@@ -29,6 +39,17 @@ export function sumUsage(one: Usage, other: Usage): Usage {
     cacheWrite: one.cacheWrite + other.cacheWrite,
     reasoning: one.reasoning + other.reasoning,
     ...(long > 0 ? { cacheWriteLong: long } : {}),
+    ...(units === undefined ? {} : { units }),
     ...(one.estimated === true || other.estimated === true ? { estimated: true } : {}),
   };
+}
+
+function sumUnits(one: Units | undefined, other: Units | undefined): Units | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  const sum: { -readonly [Unit in keyof Units]: Units[Unit] } = { ...one };
+  for (const unit of ['images', 'seconds', 'characters'] as const) {
+    const more = other[unit];
+    if (more !== undefined) sum[unit] = (sum[unit] ?? 0) + more;
+  }
+  return sum;
 }

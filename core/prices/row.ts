@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../model/json.ts';
-import type { Usage } from '../model/usage.ts';
+import type { Units, Usage } from '../model/usage.ts';
 
 const perMillion = z
   .number('must be a number of dollars per million tokens')
@@ -73,13 +73,6 @@ export const rowSchema = z
 
 /** A checked row. */
 export type PriceRow = z.output<typeof rowSchema>;
-
-/** What is charged for besides tokens. */
-export interface Units {
-  readonly images?: number;
-  readonly seconds?: number;
-  readonly characters?: number;
-}
 
 /** Millionths of a micro-dollar: the smallest price per token that is told apart. */
 const PICO = 1_000_000n;

@@ -7,12 +7,16 @@ import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
 import type { Notices } from '../notices.ts';
 import { startWithEvents } from '../operators.ts';
 import type { Catalog } from './catalog.ts';
+import type { Health } from './health.ts';
+import type { RoutingSettings } from './settings.ts';
 import type { Target } from './target.ts';
 
 /** What the choice of a channel works with. */
 export interface AttemptsOptions {
   readonly catalog: Catalog;
   readonly notices: Notices;
+  readonly health: Health;
+  readonly settings: RoutingSettings;
   /** The translate stage around {@link sendToChannel}. */
   readonly translate: Next;
 }
@@ -101,6 +105,11 @@ export const sendToChannel: Next = async (call) => {
     throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
   }
   if (call.get(askedAt) === undefined) call.set(askedAt, performance.now());
+  if (call.operation === 'realtime') {
+    const { connect } = target.channel;
+    if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);
+    return connect(call, upstream);
+  }
   const answer = await target.channel.open(call, upstream);
   return new Observable<GatewayEvent>((subscriber) => {
     subscriber.next({ type: 'answer', status: answer.status, headers: answer.headers });

@@ -9,7 +9,7 @@ export interface Catalog {
   serves(model: string): boolean;
   /** True when a channel names it exactly: such a name is never taken apart for suffixes. */
   names(model: string): boolean;
-  /** The targets of a model, best first; all of them, also those that do not speak the operation. */
+  /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
   /** Every model with an exact name that can be called now, sorted. */
   list(): readonly ListedModel[];
@@ -78,7 +78,9 @@ function candidate(channel: Channel, model: string): Candidate | undefined {
   const upstreamModel = channel.upstreamModel(model);
   if (upstreamModel === undefined) return undefined;
   const rank = (channel.models.includes(model) ? 1e9 : 0) + channel.priority;
-  return { target: { channel, model: upstreamModel, traits: channel.traits(upstreamModel) }, rank };
+  const [key] = channel.keys;
+  if (key === undefined) return undefined;
+  return { target: { channel, key, model: upstreamModel, traits: channel.traits(upstreamModel) }, rank };
 }
 
 function listed(id: string, { channel, traits }: Target, created: number): ListedModel {

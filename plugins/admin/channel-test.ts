@@ -33,7 +33,9 @@ export async function testChannel(
       param: 'model',
     });
 
-  const target = { channel, model: upstreamModel, traits: channel.traits(upstreamModel) };
+  const [key] = channel.keys;
+  if (key === undefined) throw new Error('A channel has at least one key.');
+  const target = { channel, key, model: upstreamModel, traits: channel.traits(upstreamModel) };
   const body = {
     model,
     messages: [{ role: 'user', content: 'Reply with the word ok.' }],

@@ -7,6 +7,7 @@ import {
   type GatewayEvent,
   type JsonObject,
   type JsonValue,
+  chatOf,
 } from '#sluice';
 import { officialForm, readAsked, type Asked } from './asked.ts';
 import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
@@ -121,7 +122,7 @@ async function byGateway(work: Work, { wish }: Asked): Reply {
   }
   if (wish === undefined) return goOn();
   const threshold = wish.threshold ?? work.threshold;
-  if (!(await exceeds(threshold, body, () => countTokens(call.with({ body }).request)))) return goOn();
+  if (!(await exceeds(threshold, body, () => countTokens(chatOf(call.with({ body })))))) return goOn();
   const parts = worthwhile(context, threshold);
   if (parts === undefined) return goOn();
   const order: Order = { ...parts, covers: work.written, prompt: wish.instructions };

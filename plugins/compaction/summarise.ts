@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type Next,
   type Usage,
+  chatOf,
 } from '#sluice';
 import type { Item } from './items.ts';
 import { transcript } from './transcript.ts';
@@ -78,7 +79,7 @@ export async function summarise({ call, next, codec, items, prompt }: Summarisin
 /** For providers that tell no usage. */
 async function guessed(asking: Call, text: string): Promise<Usage> {
   return {
-    input: await countTokens(asking.request),
+    input: await countTokens(chatOf(asking)),
     output: estimateTokens(Buffer.byteLength(text)),
     cacheRead: 0,
     cacheWrite: 0,

@@ -1,4 +1,4 @@
-import { estimateTokens, type Block, type Call, type Target } from '#sluice';
+import { estimateTokens, isChat, type Block, type Call, type Target, type Units } from '#sluice';
 
 /** Tokens that an image is taken for: what a mid-sized picture costs at the large providers. */
 const imageTokens = 1_600;
@@ -14,6 +14,7 @@ const mostTokens = 1e9;
 
 /** What a call is expected to put in: four bytes a token, and media by their size. */
 export function estimateInput(call: Call): number {
+  if (!isChat(call.request)) return Math.min(mostTokens, call.codec.estimate?.(call.request).input ?? 0);
   const { system, messages, tools } = call.request;
   let tokens = 0;
   let bytes = 0;
@@ -63,7 +64,9 @@ export function unseenInput(call: Call, targets: readonly Target[]): number {
 
 /** The most that a call may be answered with: its own limit, the model's, or what is assumed when neither is known. */
 export function mostOutput(call: Call, targets: readonly Target[], assumed: number): number {
-  const { maxOutput, choices = 1 } = call.request.settings;
+  const { request } = call;
+  if (!isChat(request)) return Math.min(mostTokens, call.codec.estimate?.(request).output ?? 0);
+  const { maxOutput, choices = 1 } = request.settings;
   const limits = targets.map(({ traits }) => traits.outputLimit);
   const known = limits.filter((limit) => limit !== undefined);
   const modelLimit = known.length === limits.length && known.length > 0 ? Math.max(...known) : undefined;
@@ -72,4 +75,10 @@ export function mostOutput(call: Call, targets: readonly Target[], assumed: numb
       ? (modelLimit ?? Math.max(assumed, ...known))
       : Math.min(maxOutput, modelLimit ?? maxOutput);
   return Math.min(mostTokens, Math.ceil(Math.max(0, each) * Math.max(1, choices)));
+}
+
+/** What a call is expected to use besides tokens. */
+export function expectedUnits(call: Call): Units {
+  const { request } = call;
+  return isChat(request) ? {} : (call.codec.estimate?.(request).units ?? {});
 }

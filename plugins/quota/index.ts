@@ -14,10 +14,11 @@ import {
   type Charge,
   type GatewayEvent,
   type Next,
+  type Operation,
   type PluginTools,
   type Reservation,
 } from '#sluice';
-import { estimateInput, mostOutput, unseenInput } from './estimate.ts';
+import { estimateInput, expectedUnits, mostOutput, unseenInput } from './estimate.ts';
 import { Meter, type Ending } from './meter.ts';
 
 const options = z.strictObject({
@@ -27,8 +28,14 @@ const options = z.strictObject({
   lease: z.number().min(1).max(3600).default(60),
 });
 
-/** What costs something. Counting tokens is never billed. */
-const billed: ReadonlySet<string> = new Set(['chat', 'compact']);
+/** What costs nothing. A video is charged when its task is made; a realtime session for each answer, by whoever hears it. */
+const free: ReadonlySet<Operation> = new Set<Operation>([
+  'count-tokens',
+  'get-video',
+  'delete-video',
+  'list-models',
+  'state',
+]);
 
 /**
  * Callers pay for what they use, once, whatever the format and however the call ends. A key with budgets gets 429 for a call that may
@@ -48,7 +55,7 @@ export default definePlugin({
       const targets = catalog.targets(call.model);
       const input = estimateInput(call) + unseenInput(call, targets);
       const output = mostOutput(call, targets, assumedOutput);
-      const microDollars = prices.most(call.model, input, output);
+      const microDollars = prices.most(call.model, input, output, expectedUnits(call));
       if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
         throw noPrice(call);
       try {
@@ -76,7 +83,7 @@ export default definePlugin({
     };
 
     return function quota(call, next) {
-      if (!billed.has(call.operation)) return next(call);
+      if (free.has(call.operation)) return next(call);
       if (bookkeeper.full) {
         throw new GatewayError(
           'server_is_overloaded',

@@ -1,5 +1,13 @@
-import { estimateTokens, parseSse, type Call, type GatewayEvent, type Observing, type Usage } from '#sluice';
-import { estimateInput } from './estimate.ts';
+import {
+  estimateTokens,
+  isChat,
+  parseSse,
+  type Call,
+  type GatewayEvent,
+  type Observing,
+  type Usage,
+} from '#sluice';
+import { estimateInput, expectedUnits } from './estimate.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */
 const sampleBytes = 16 * 1024;
@@ -104,6 +112,11 @@ export class Meter implements Observing {
     const seen = estimateTokens(this.#words + this.#wholes) + Math.floor((this.#passed * this.#share()) / 4);
     if (usage === undefined) {
       const input = estimateInput(this.#call);
+      if (!isChat(this.#call.request)) {
+        const { output } = this.#call.codec.estimate?.(this.#call.request) ?? { output: 0 };
+        const units = expectedUnits(this.#call);
+        return { input, output, cacheRead: 0, cacheWrite: 0, reasoning: 0, units, estimated: true };
+      }
       return { input, output: seen, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
     }
     return seen === 0 ? usage : { ...usage, output: usage.output + seen, estimated: true };

@@ -6,6 +6,7 @@ import {
   charge,
   followDetached,
   GatewayError,
+  isChat,
   observe,
   type Call,
   type GatewayEvent,
@@ -142,7 +143,9 @@ function rulesOf(call: Call, limited: readonly Limited[], output: number) {
 
 /** What the call may use: its input, and for each answer the most that it allows. */
 function estimate(call: Call, output: number): number {
-  const { maxOutput = output, choices = 1 } = call.request.settings;
+  const { request } = call;
+  if (!isChat(request)) return estimateInput(call) + (call.codec.estimate?.(request).output ?? 0);
+  const { maxOutput = output, choices = 1 } = request.settings;
   return estimateInput(call) + Math.max(0, maxOutput) * Math.max(1, choices);
 }
 

@@ -11,6 +11,7 @@ import {
   type GatewayEvent,
   type Next,
   type Target,
+  chatOf,
 } from '#sluice';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
@@ -77,7 +78,7 @@ export default definePlugin({
       // What stands for a whole history is encrypted by one account, as reasoning is.
       if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
 
-      const { messages } = call.request;
+      const { messages } = chatOf(call);
       const known = proofs
         ? ((await withoutStrangers(messages, memory, target, format)) ?? messages)
         : messages;
@@ -85,7 +86,7 @@ export default definePlugin({
       const history = recalled.messages ?? known;
       const reply = await next(history === messages ? call : call.with({ messages: history }));
 
-      const turns = call.request.tools.length > 0 && forgets(from, format);
+      const turns = chatOf(call).tools.length > 0 && forgets(from, format);
       const heard = proofs || turns ? reply.pipe(listen()) : reply;
       const losses = recalled.losses.map((loss): GatewayEvent => ({ type: 'loss', loss }));
       return losses.length === 0 ? heard : startWithEvents(losses, heard);
@@ -97,7 +98,7 @@ export default definePlugin({
       const format = formatSpoken(call, target);
       if (format === undefined) return next(call);
       // Most calls have no tools: nothing of them can be forgotten that matters.
-      if (operation === 'chat' && !contested.has(format) && !usesTools(call.request)) return next(call);
+      if (operation === 'chat' && !contested.has(format) && !usesTools(chatOf(call))) return next(call);
       return guarded(call, next, target, format);
     };
   },
@@ -180,7 +181,7 @@ function entriesOf({ turns, proofs }: Heard, attempt: Attempt, turnLimit: number
   for (const { thoughts, calls } of turns) {
     if (sizeOf({ thoughts, calls }) > turnLimit) continue;
     const turn: Turn = { maker, format, thoughts, calls };
-    const { messages } = call.request;
+    const { messages } = chatOf(call);
     const asked = new Asked(messages);
     const [first, ...others] = calls.map((made) => keyOfCall(owner, made, asked, messages.length));
     if (first === undefined) continue;

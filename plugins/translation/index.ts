@@ -15,6 +15,7 @@ import {
   type PluginTools,
   type Target,
   type UpstreamRequest,
+  chatOf,
 } from '#sluice';
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
@@ -136,7 +137,7 @@ function codecOf(tools: PluginTools, format: string, call: Call): Codec {
 
 /** Counts are never refused: where the provider does not count, the gateway does, and nothing is billed. */
 async function countHere(call: Call, target: Target): Promise<Observable<GatewayEvent>> {
-  const tokens = await countTokens(call.request);
+  const tokens = await countTokens(chatOf(call));
   const here: AttemptEvent = { type: 'attempt', channel: target.channel.id, model: target.model };
   return of<GatewayEvent[]>(here, { type: 'result', value: { tokens } });
 }

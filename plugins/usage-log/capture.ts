@@ -51,7 +51,7 @@ export class ReplyCapture implements Observing {
         this.#add(event.block, 'tool', event.input);
         break;
       case 'result':
-        this.#result = event.value;
+        this.#result = event.value as JsonValue;
         this.#size = this.#limit;
         break;
     }

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { callKey } from '../../core/call.ts';
+import { callKey, chatOf } from '../../core/call.ts';
 import { testCall } from '../plugins/_call.ts';
 
 describe('a view of a call', () => {
@@ -24,8 +24,8 @@ describe('a view of a call', () => {
   test('replaces instructions and messages as a whole', () => {
     const { call } = testCall({ model: 'x' });
     const system = [{ role: 'system', content: [{ type: 'text', text: 'Be kind.' }] }] as const;
-    expect(call.with({ system }).request.system).toEqual(system);
-    expect(call.request.system).toEqual([]);
+    expect(chatOf(call.with({ system })).system).toEqual(system);
+    expect(chatOf(call).system).toEqual([]);
   });
 
   test('passes through only while the edits are few', () => {
@@ -42,9 +42,9 @@ describe('a view of a call', () => {
   test('reads another body as if the client had written it, and the old one stays the client’s', () => {
     const { call } = testCall({ model: 'x', settings: { temperature: 1 } });
     const view = call.with({ body: { model: 'x', settings: { temperature: 0 } } });
-    expect(view.request.settings).toEqual({ temperature: 0 });
+    expect(chatOf(view).settings).toEqual({ temperature: 0 });
     expect(view.body).toEqual({ model: 'x', settings: { temperature: 0 } });
-    expect(call.request.settings).toEqual({ temperature: 1 });
+    expect(chatOf(call).settings).toEqual({ temperature: 1 });
     expect(view.replyContext().body).toBe(call.body);
   });
 

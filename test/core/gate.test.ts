@@ -35,19 +35,34 @@ describe('a gate', () => {
     expect(gate.closed).toBe(true);
   });
 
-  test('pauses a reader that is attached while it is shut, and forgets the one before', () => {
+  test('pauses a reader that is attached while it is shut, and forgets one that is detached', () => {
     const gate = new Gate();
     const [first, second] = [valve(), valve()];
     gate.attach(first);
     gate.close();
+    gate.detach(first);
     gate.attach(second);
     expect(second.pause).toHaveBeenCalledTimes(1);
     gate.open();
     expect(first.resume).not.toHaveBeenCalled();
     expect(second.resume).toHaveBeenCalledTimes(1);
-    gate.attach(undefined);
+    gate.detach(second);
     gate.close();
     expect(second.pause).toHaveBeenCalledTimes(1);
+  });
+
+  test('holds several readers at once: the one that ends first does not take the others along', () => {
+    const gate = new Gate();
+    const readers = [valve(), valve(), valve()] as const;
+    for (const reader of readers) gate.attach(reader);
+    gate.detach(readers[0]);
+    gate.close();
+    gate.open();
+    expect(readers.map(({ pause, resume }) => [pause.mock.calls.length, resume.mock.calls.length])).toEqual([
+      [0, 0],
+      [1, 1],
+      [1, 1],
+    ]);
   });
 
   test('lets everybody go who waits', async () => {

@@ -24,10 +24,9 @@ async function build(
   const stores = openStores('sqlite::memory:');
   onTestFinished(() => stores.close());
   const { tools, lines } = testTools();
-  const surroundings = openSurroundings(tools.log, stores, createApiKeys(stores), {
-    shared: { url: 'memory:', whenDown: 'local' },
-  });
-  const gateway = await createGateway(readConfig(config, join(folder, 'gateway.config.ts')), surroundings);
+  const loaded = readConfig(config, join(folder, 'gateway.config.ts'));
+  const surroundings = openSurroundings(tools.log, stores, createApiKeys(stores), loaded.settings);
+  const gateway = await createGateway(loaded, surroundings);
   onTestFinished(() => gateway.close());
   return { gateway, lines, folder };
 }

@@ -150,14 +150,15 @@ describe('eachInOrder', () => {
     const source = new Subject<GatewayEvent>();
     const { events, ended } = collect(source.pipe(eachInOrder(context, (event) => Promise.resolve([event]))));
     source.next(text('a'));
-    context.gate.attach({
+    const reader = {
       pause: () => {},
       resume() {
-        context.gate.attach(undefined);
+        context.gate.detach(reader);
         source.next(text('b'));
         source.complete();
       },
-    });
+    };
+    context.gate.attach(reader);
     await vi.waitFor(() => expect(ended).toEqual(['complete']));
     expect(words(events)).toEqual(['a', 'b']);
   });

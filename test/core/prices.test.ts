@@ -83,7 +83,8 @@ describe('what a call costs', () => {
     const prices = pricesOf({
       x: { perImage: 0.04, perSecond: 0.0001, perCharacter: 0.000_015, perCall: 0.005 },
     });
-    const cost = (units: object): number | undefined => prices.cost('x', used({}), units)?.microDollars;
+    const cost = (units: object): number | undefined =>
+      prices.cost('x', { ...used({}), units })?.microDollars;
     expect(cost({})).toBe(5000);
     expect(cost({ images: 3 })).toBe(125_000);
     expect(cost({ seconds: 12.3456 })).toBe(5000 + 1235);

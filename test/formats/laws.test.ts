@@ -29,7 +29,7 @@ const legal: Readonly<Record<string, (frames: WireFrame[]) => string[]>> = {
   'text-completions': textLegal,
 };
 
-function codecOf(name: string): Codec {
+function codecOf(name: string): Codec<ChatRequest> {
   const codec = formats.find((format) => format.name === name)?.codecs.chat;
   if (codec === undefined) throw new Error(`no format ${name}`);
   return codec;
@@ -57,14 +57,14 @@ function context(model: string, losses: string[] = []): ReplyContext {
   };
 }
 
-function decodeStream(codec: Codec, text: string): GatewayEvent[] {
+function decodeStream(codec: Codec<ChatRequest>, text: string): GatewayEvent[] {
   const decoder = codec.decodeStream?.({});
   if (decoder === undefined) throw new Error('no stream');
   return [...parseSse(text).flatMap((frame) => [...decoder.frame(frame)]), ...decoder.end()];
 }
 
 function encodeStream(
-  codec: Codec,
+  codec: Codec<ChatRequest>,
   events: readonly GatewayEvent[],
   model = 'm',
   losses: string[] = [],
@@ -75,7 +75,7 @@ function encodeStream(
 }
 
 function whole(
-  codec: Codec,
+  codec: Codec<ChatRequest>,
   events: readonly GatewayEvent[],
   model = 'm',
   losses: string[] = [],

@@ -1,4 +1,5 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/no-standalone-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
+import type { ChatRequest } from '../../core/model/chat.ts';
 import * as fc from 'fast-check';
 import { Observable } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -24,7 +25,7 @@ import { near, noise } from './_mutate.ts';
 
 const seed = 20_261_120;
 const formats = await allFormats();
-const codecs: readonly Codec[] = formats.flatMap(({ codecs: { chat } }) =>
+const codecs: readonly Codec<ChatRequest>[] = formats.flatMap(({ codecs: { chat } }) =>
   chat === undefined ? [] : [chat],
 );
 const legal: Readonly<Record<string, (frames: WireFrame[]) => string[]>> = {
@@ -80,11 +81,11 @@ function outcomeOf(make: Make, pieces: readonly Buffer[], status = 200): Outcome
 }
 
 const decoding =
-  (codec: Codec, stream: boolean): Make =>
+  (codec: Codec<ChatRequest>, stream: boolean): Make =>
   (source) =>
     decodeReply(source, { codec, traits: {}, stream });
 const passing =
-  (codec: Codec, stream: boolean): Make =>
+  (codec: Codec<ChatRequest>, stream: boolean): Make =>
   (source) =>
     passReply(source, {
       call: { codec, stream, askedModel: 'mine' } as Call,

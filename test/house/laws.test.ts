@@ -74,19 +74,22 @@ describe('who may import whom', () => {
     ).toBe('');
   });
 
-  test.each(['plugins', 'channels'])('%s import #sluice, their own folder, rxjs, zod and Node', (folder) => {
-    const packages = new Set(['#sluice', 'rxjs', 'zod']);
-    expect(
-      verdict(
-        strangers(scripts(folder), (specifier, target) =>
-          target === undefined || specifier === '#sluice'
-            ? packages.has(specifier) || isBuiltin(specifier)
-            : target.startsWith(`${folder}/`),
+  test.each(['plugins', 'channels'])(
+    '%s import #sluice, their own folder, rxjs, zod, prom-client and Node',
+    (folder) => {
+      const packages = new Set(['#sluice', 'rxjs', 'zod', 'prom-client']);
+      expect(
+        verdict(
+          strangers(scripts(folder), (specifier, target) =>
+            target === undefined || specifier === '#sluice'
+              ? packages.has(specifier) || isBuiltin(specifier)
+              : target.startsWith(`${folder}/`),
+          ),
+          `What ${folder} need of the core is exported by core/index.ts and imported as '#sluice': export it there, or do without.`,
         ),
-        `What ${folder} need of the core is exported by core/index.ts and imported as '#sluice': export it there, or do without.`,
-      ),
-    ).toBe('');
-  });
+      ).toBe('');
+    },
+  );
 
   test('no file needs itself', () => {
     expect(

@@ -1,3 +1,4 @@
+import type { ChatRequest } from '../../core/model/chat.ts';
 import { Observable, take } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
@@ -17,7 +18,7 @@ const { tools } = testTools();
 
 /** A call of text completions on its way to a channel that speaks this. */
 function textCall(body: JsonObject, speaks: readonly string[] = ['chat-completions']): Call {
-  const codec = textCompletions.codecs.chat as Codec;
+  const codec = textCompletions.codecs.chat as Codec<ChatRequest>;
   const whole = { model: 'm', ...body };
   const bytes = Buffer.from(JSON.stringify(whole));
   const exchange = new Exchange('req_1', 'chat', textCompletions, codec, {

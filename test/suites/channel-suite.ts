@@ -1,3 +1,4 @@
+import type { Target } from '../../core/routing/target.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerResponse } from 'node:http';
 import { Exchange, firstView, type Call } from '../../core/call.ts';
@@ -64,11 +65,13 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       await upstream.close();
     });
 
-    const setup = (options: ChannelOptions): ChannelParts =>
-      kind.spec.setup(
+    const setup = (options: ChannelOptions): ChannelParts => {
+      const keys = options.keys ?? (options.key === undefined ? [] : [options.key]);
+      return kind.spec.setup(
         { ...kind.spec.options?.parse(expected.options ?? {}), ...options },
-        { log, http, format: () => undefined, onClose: () => {} },
+        { log, keys, http, format: () => undefined, onClose: () => {} },
       );
+    };
     const parts = (options: ChannelOptions = { key }): ChannelParts =>
       setup({ baseUrl: upstream.url + (expected.basePath ?? '/v1'), ...options });
     const newCall = (): { call: Call; exchange: Exchange } => {
@@ -205,19 +208,20 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       await upstream.requests[1]?.closed;
     });
 
-    it('takes turns over several keys', async () => {
+    it('uses the key that the target names', async () => {
       script = (_, response) => void response.writeHead(200).end('{}');
       const channel = parts({ keys: [key, otherKey] });
+      const toKey = (index: number): Call =>
+        newCall().call.with({ target: { key: { id: `${index}`, index } } as Target });
       /* oxlint-disable no-await-in-loop -- one after the other: the order is what is tested */
-      for (let count = 0; count < 4; count += 1) {
-        await all(await channel.open(newCall().call, requestOf(expected, false)));
-      }
+      for (const index of [0, 1, 1, 0])
+        await all(await channel.open(toKey(index), requestOf(expected, false)));
       /* oxlint-enable no-await-in-loop */
       const [name] = Object.keys(expected.credentials);
       if (name === undefined) return;
       const first = withKey(expected.credentials, key)[name];
       const second = withKey(expected.credentials, otherKey)[name];
-      expect(upstream.requests.map(({ headers }) => headers[name])).toEqual([first, second, first, second]);
+      expect(upstream.requests.map(({ headers }) => headers[name])).toEqual([first, second, second, first]);
     });
 
     it('goes to its own provider when the config names no other', async () => {
@@ -231,7 +235,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       };
       const channel = kind.spec.setup(
         { ...kind.spec.options?.parse(expected.options ?? {}), key },
-        { log, http: fake, format: () => undefined, onClose: () => {} },
+        { log, keys: [key], http: fake, format: () => undefined, onClose: () => {} },
       );
       await channel.open(newCall().call, requestOf(expected, false)).catch(() => {});
       expect(urls).toEqual([expected.baseUrl + expected.url]);

@@ -1,3 +1,4 @@
+import type { ChatRequest } from '../../model/chat.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, peek } from './decode-request.ts';
@@ -13,7 +14,7 @@ import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
 /** Chat completions. */
-export const chatCodec: Codec = {
+export const chatCodec: Codec<ChatRequest> = {
   format: formatName,
   operation: 'chat',
   upstreamFraming: 'sse',

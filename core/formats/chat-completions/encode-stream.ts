@@ -53,6 +53,8 @@ export class ChatStreamEncoder implements StreamEncoder {
       case 'frames':
       case 'bytes':
       case 'result':
+      case 'partial-image':
+      case 'message':
       case 'models':
         return nothing;
       case 'head':

@@ -1,3 +1,4 @@
+import type { ChatRequest } from '../../model/chat.ts';
 import { GatewayError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Codec } from '../format.ts';
@@ -16,7 +17,7 @@ import { words } from './words.ts';
 const accountBound = ['cachedContent', 'continuationToken'];
 
 /** generateContent and streamGenerateContent. */
-export const chat: Codec = {
+export const chat: Codec<ChatRequest> = {
   format: name,
   operation: 'chat',
   upstreamFraming: 'sse',

@@ -22,7 +22,7 @@ import { countFields, name, official } from './wire.ts';
 import { words } from './words.ts';
 
 /** countTokens: the contents alone, or a whole request inside `generateContentRequest`. */
-export const countTokens: Codec = {
+export const countTokens: Codec<ChatRequest> = {
   format: name,
   operation: 'count-tokens',
   upstreamFraming: 'none',

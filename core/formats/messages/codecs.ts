@@ -20,7 +20,9 @@ import { name } from './wire.ts';
 import { words } from './words.ts';
 
 /** What the codecs of both operations share. */
-function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
+function base(
+  operation: ChatRequest['operation'],
+): Omit<Codec<ChatRequest>, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
   const counting = operation === 'count-tokens';
   return {
     format: name,
@@ -73,7 +75,7 @@ function notAnAnswer(): GatewayError {
 }
 
 /** Messages in, messages out. */
-export const chatCodec: Codec = {
+export const chatCodec: Codec<ChatRequest> = {
   ...base('chat'),
   decodeStream: () => new MessagesStreamDecoder(),
   encodeStream: (context) => new MessagesStreamEncoder(context),
@@ -88,7 +90,7 @@ export const chatCodec: Codec = {
 };
 
 /** Counts the tokens of a request. Counts are never billed, so that no usage is read from them. */
-export const countCodec: Codec = {
+export const countCodec: Codec<ChatRequest> = {
   ...base('count-tokens'),
   decodeWhole: decodeCount,
   encodeWhole: encodeCount,

@@ -78,6 +78,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
       case 'frames':
       case 'bytes':
       case 'result':
+      case 'partial-image':
+      case 'message':
       case 'models':
         return none;
       default:

@@ -20,7 +20,9 @@ import { words } from './words.ts';
 const lastFrames = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** What the codecs of both operations share. */
-function base(operation: ChatRequest['operation']): Omit<Codec, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
+function base(
+  operation: ChatRequest['operation'],
+): Omit<Codec<ChatRequest>, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
   const counting = operation === 'count-tokens';
   return {
     format: formatName,
@@ -69,7 +71,7 @@ function onlyNative(body: JsonObject): GatewayError | undefined {
 }
 
 /** Responses. */
-export const chatCodec: Codec = {
+export const chatCodec: Codec<ChatRequest> = {
   ...base('chat'),
   decodeStream: () => new ResponsesStreamDecoder(),
   encodeStream: (context) => new ResponsesStreamEncoder(context),
@@ -79,7 +81,7 @@ export const chatCodec: Codec = {
 };
 
 /** The counting of a request's input tokens. Counts are never billed, so that no usage is read from them. */
-export const countTokensCodec: Codec = {
+export const countTokensCodec: Codec<ChatRequest> = {
   ...base('count-tokens'),
   decodeWhole: decodeCount,
   encodeWhole: encodeCount,

@@ -13,7 +13,7 @@ const path = '/responses/compact';
  * Compaction: the answer is one object of its own, the value of a `result` event. Where the client wants an answer generated over the
  * compacted context (`stream: true` or `generate: true`), the events of an ordinary reply come instead and are written as one.
  */
-export const compactCodec: Codec = {
+export const compactCodec: Codec<ChatRequest> = {
   ...chatCodec,
   operation: 'compact',
   upstreamFraming: 'none',

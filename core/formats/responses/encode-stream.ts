@@ -71,6 +71,8 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'bytes':
       case 'result':
       case 'models':
+      case 'partial-image':
+      case 'message':
         return none;
       default:
         this.#keep(event.extra);

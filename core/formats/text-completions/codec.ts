@@ -1,3 +1,4 @@
+import type { ChatRequest } from '../../model/chat.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, peek, validate } from './decode-request.ts';
@@ -12,7 +13,7 @@ import { decodeWhole, TextWholeEncoder } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
 
 /** Text completions: a chat of one user turn, as far as the rest of the gateway is concerned. */
-export const chatCodec: Codec = {
+export const chatCodec: Codec<ChatRequest> = {
   format: formatName,
   operation: 'chat',
   upstreamFraming: 'sse',

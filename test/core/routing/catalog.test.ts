@@ -18,6 +18,8 @@ function channel({ id, models, priority = 0, weight = 1 }: Wanted): Channel {
     models,
     priority,
     weight,
+    keys: [{ id: '', index: 0 }],
+    codecs: {},
     speaks: { chat: ['messages'] },
     upstreamModel: (model) => (serves(model) ? `${id}/${model}` : undefined),
     traits: () => ({ outputLimit: 10 }),

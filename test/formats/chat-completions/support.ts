@@ -17,7 +17,7 @@ import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';
 
-function chatCodec(): Codec {
+function chatCodec(): Codec<ChatRequest> {
   const codec = chatCompletions.codecs.chat;
   if (codec === undefined) throw new Error('chat completions have no chat codec');
   return codec;

@@ -16,8 +16,8 @@ import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 
-export const chat = messages.codecs.chat as Codec;
-export const count = messages.codecs['count-tokens'] as Codec;
+export const chat = messages.codecs.chat as Codec<ChatRequest>;
+export const count = messages.codecs['count-tokens'] as Codec<ChatRequest>;
 
 const folder = fileURLToPath(new URL('../../fixtures/messages/', import.meta.url));
 

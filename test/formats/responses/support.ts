@@ -4,7 +4,7 @@ import responses from '../../../core/formats/responses/index.ts';
 import type { Block, ChatRequest } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 
-function codecOf(operation: 'chat' | 'count-tokens'): Codec {
+function codecOf(operation: 'chat' | 'count-tokens'): Codec<ChatRequest> {
   const codec = responses.codecs[operation];
   if (codec === undefined) throw new Error(`responses have no codec for ${operation}`);
   return codec;

@@ -5,7 +5,7 @@ import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 
-function chatCodec(): Codec {
+function chatCodec(): Codec<ChatRequest> {
   const codec = textCompletions.codecs.chat;
   if (codec === undefined) throw new Error('text completions have no chat codec');
   return codec;

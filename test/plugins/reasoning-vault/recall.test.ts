@@ -30,7 +30,12 @@ const memoryOf = (options: Partial<MemoryOptions>): Memory =>
   });
 
 const targetAt = (channel: string, model = 'm', kind = 'k'): Target =>
-  ({ channel: { id: channel, kind } as Channel, model, traits: {} }) satisfies Target;
+  ({
+    channel: { id: channel, kind } as Channel,
+    key: { id: '', index: 0 },
+    model,
+    traits: {},
+  }) satisfies Target;
 
 const user = (said: string): Message => ({ role: 'user', content: [{ type: 'text', text: said }] });
 const assistant = (...content: Block[]): Message => ({ role: 'assistant', content, at: 'messages[1]' });

@@ -1,0 +1,64 @@
+import type { Extra } from './extra.ts';
+import type { JsonObject } from './json.ts';
+import type { Upload } from './form.ts';
+
+/** A wish to have a recording written down, in its own language or in English. */
+export interface TranscribeRequest {
+  readonly operation: 'transcribe' | 'translate-audio';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+  readonly file: Upload;
+  readonly stream: boolean;
+  /** ISO 639-1. */
+  readonly language?: string;
+  /** Guides style and vocabulary. */
+  readonly prompt?: string;
+  readonly temperature?: number;
+  /** `json`, `text`, `srt`, `verbose_json`, `vtt`, `diarized_json`. */
+  readonly replyFormat: string;
+  /** `word`, `segment`. */
+  readonly timestamps?: readonly string[];
+  readonly extra?: Extra;
+}
+
+/** A stretch of a recording. Times are seconds. */
+export interface TranscriptSegment {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+  readonly speaker?: string;
+  readonly extra?: Extra;
+}
+
+/** The value of the `result` event of both. */
+export interface Transcript {
+  readonly text: string;
+  readonly language?: string;
+  /** Seconds. */
+  readonly duration?: number;
+  readonly segments?: readonly TranscriptSegment[];
+  readonly words?: readonly { readonly word: string; readonly start: number; readonly end: number }[];
+  readonly logprobs?: readonly JsonObject[];
+  readonly extra?: Extra;
+}
+
+/** A wish to have text spoken. */
+export interface SpeakRequest {
+  readonly operation: 'speak';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+  readonly text: string;
+  /** The provider's name of a voice, or its id. */
+  readonly voice: string | { readonly id: string };
+  /** `mp3`, `opus`, `aac`, `flac`, `wav`, `pcm`. */
+  readonly fileFormat: string;
+  /** 0.25 to 4. */
+  readonly speed?: number;
+  /** Style, tone, pacing. */
+  readonly instructions?: string;
+  /** True: as events with pieces in base64; false: the bytes of the file. */
+  readonly stream: boolean;
+  readonly extra?: Extra;
+}

@@ -1,0 +1,43 @@
+import type { Extra } from './extra.ts';
+
+/** One thing to be embedded: text, or the tokens of one provider's tokenizer. */
+export type EmbedInput =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'tokens'; readonly tokens: readonly number[] };
+
+/** What the vectors are for, where a model makes different ones. */
+export type EmbedPurpose =
+  | 'query'
+  | 'document'
+  | 'similarity'
+  | 'classification'
+  | 'clustering'
+  | 'question'
+  | 'fact'
+  | 'code-query';
+
+/** A wish for embeddings, in no vendor's words. */
+export interface EmbedRequest {
+  readonly operation: 'embed';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+  readonly inputs: readonly EmbedInput[];
+  /** Length that the vectors shall have. */
+  readonly dimensions?: number;
+  readonly purpose?: EmbedPurpose;
+  /** Title of the document that is embedded. */
+  readonly title?: string;
+  /** The end user's identifier. */
+  readonly user?: string;
+  readonly extra?: Extra;
+}
+
+/** A vector: numbers, or (as it came) base64 of little-endian 32-bit floats. */
+export type EmbedVector = readonly number[] | string;
+
+/** The value of the `result` event: one vector for each input, in their order. */
+export interface EmbedResult {
+  readonly vectors: readonly EmbedVector[];
+  readonly extra?: Extra;
+}

@@ -1,0 +1,58 @@
+import type { Source } from './chat.ts';
+import type { Extra } from './extra.ts';
+import type { Upload } from './form.ts';
+
+/** An image that is given: a file, or where it is. */
+export type ImageInput = { readonly kind: 'upload'; readonly upload: Upload } | Source;
+
+/** A wish for images: new ones, or given ones changed. */
+export interface ImageRequest {
+  readonly operation: 'generate-image' | 'edit-image' | 'vary-image';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+  /** Empty for variations. */
+  readonly prompt: string;
+  readonly images: readonly ImageInput[];
+  readonly mask?: ImageInput;
+  readonly stream: boolean;
+  /** How many; absent means one. */
+  readonly count?: number;
+  /** `auto`, or width and height: `1024x1536`. */
+  readonly size?: string;
+  readonly quality?: string;
+  readonly background?: string;
+  /** `png`, `jpeg`, `webp`. */
+  readonly fileFormat?: string;
+  /** 0 to 100. */
+  readonly compression?: number;
+  readonly style?: string;
+  /** How the client wants them: as addresses, or as bytes in base64. */
+  readonly delivery?: 'url' | 'base64';
+  /** Sketches that a stream shows before the image. */
+  readonly partials?: number;
+  /** The end user's identifier. */
+  readonly user?: string;
+  readonly extra?: Extra;
+}
+
+/** One image of an answer. */
+export interface MadeImage {
+  readonly base64?: string;
+  readonly url?: string;
+  readonly mimeType?: string;
+  /** The prompt that the model made of the client's. */
+  readonly revisedPrompt?: string;
+}
+
+/** The value of the `result` event. A stream of images tells its sketches before it, as `partial-image` events. */
+export interface ImageResult {
+  readonly images: readonly MadeImage[];
+  /** Unix seconds. */
+  readonly created?: number;
+  readonly size?: string;
+  readonly quality?: string;
+  readonly background?: string;
+  readonly fileFormat?: string;
+  readonly extra?: Extra;
+}

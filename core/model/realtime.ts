@@ -1,0 +1,13 @@
+/** A conversation over a WebSocket whose messages pass as they are. What it says is told by its messages. */
+export interface RealtimeRequest {
+  readonly operation: 'realtime';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+}
+
+/** One message of a WebSocket. */
+export interface SocketMessage {
+  readonly data: Buffer;
+  readonly binary: boolean;
+}

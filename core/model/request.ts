@@ -1,0 +1,26 @@
+import type { SpeakRequest, TranscribeRequest } from './audio.ts';
+import type { ChatRequest } from './chat.ts';
+import type { EmbedRequest } from './embed.ts';
+import type { ImageRequest } from './image.ts';
+import type { ModerationRequest } from './moderation.ts';
+import type { RealtimeRequest } from './realtime.ts';
+import type { RerankRequest } from './rerank.ts';
+import type { VideoRequest, VideoTaskRequest } from './video.ts';
+
+/** What a client wants done, decoded; `operation` tells which. */
+export type GatewayRequest =
+  | ChatRequest
+  | EmbedRequest
+  | RerankRequest
+  | ModerationRequest
+  | ImageRequest
+  | TranscribeRequest
+  | SpeakRequest
+  | VideoRequest
+  | VideoTaskRequest
+  | RealtimeRequest;
+
+/** True for what has messages: a chat, a count of its tokens, its compaction. */
+export function isChat(request: GatewayRequest): request is ChatRequest {
+  return 'messages' in request;
+}

@@ -1,0 +1,38 @@
+import type { Extra } from './extra.ts';
+import type { JsonObject } from './json.ts';
+
+/** A wish to have documents put in the order of how well they answer a query. */
+export interface RerankRequest {
+  readonly operation: 'rerank';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+  readonly query: string;
+  /** As the client wrote them: text, or objects with a `text` (or what `rankFields` name). */
+  readonly documents: readonly (string | JsonObject)[];
+  /** Most results wanted; absent means all. */
+  readonly topN?: number;
+  /** Whether results carry their document. */
+  readonly returnDocuments: boolean;
+  readonly rankFields?: readonly string[];
+  readonly maxChunksPerDocument?: number;
+  readonly maxTokensPerDocument?: number;
+  readonly overlapTokens?: number;
+  readonly extra?: Extra;
+}
+
+/** One document's place. */
+export interface RerankScore {
+  /** In the request's `documents`, from 0. */
+  readonly index: number;
+  readonly score: number;
+}
+
+/** The value of the `result` event: as the provider gave them; whoever writes the reply sorts and cuts. */
+export interface RerankResult {
+  readonly scores: readonly RerankScore[];
+  readonly id?: string;
+  /** What the provider billed besides tokens. */
+  readonly searchUnits?: number;
+  readonly extra?: Extra;
+}

@@ -1,0 +1,71 @@
+import type { Extra } from './extra.ts';
+import type { ImageInput } from './image.ts';
+import type { JsonObject } from './json.ts';
+
+/** A wish for a video. It is answered with a task, not with the video. */
+export interface VideoRequest {
+  readonly operation: 'create-video';
+  /** The format that the client wrote. */
+  readonly format: string;
+  readonly model: string;
+  readonly prompt: string;
+  /** The first is where the video begins; a second is where it ends, or all are for reference. */
+  readonly images: readonly ImageInput[];
+  readonly imageRole?: 'first' | 'first-and-last' | 'reference';
+  /** Seconds. */
+  readonly seconds?: number;
+  /** Width and height: `1280x720`. */
+  readonly size?: string;
+  /** `16:9`. */
+  readonly aspectRatio?: string;
+  /** `480p`, `720p`, `1080p`. */
+  readonly resolution?: string;
+  readonly seed?: number;
+  readonly negativePrompt?: string;
+  /** How many; absent means one. */
+  readonly count?: number;
+  /** The public id of a video that is made anew. */
+  readonly remixOf?: string;
+  /** What the client says in the words of the provider's own API: merged into what is sent. */
+  readonly metadata?: JsonObject;
+  /** The end user's identifier. */
+  readonly user?: string;
+  readonly extra?: Extra;
+}
+
+/** Where a task stands. Terminal states never change. */
+export type VideoState = 'queued' | 'in_progress' | 'completed' | 'failed' | 'cancelled';
+
+/** What a provider says of a task: the value of the `result` event of `create-video` and of `get-video`. */
+export interface VideoReport {
+  /** The provider's id of the task. */
+  readonly id: string;
+  /** Undefined for a word nobody knows: the state stays as it was. */
+  readonly state: VideoState | undefined;
+  /** 0 to 100, where the provider tells. */
+  readonly progress?: number;
+  /** Where the finished video is, and pictures of it. */
+  readonly url?: string;
+  readonly thumbnailUrl?: string;
+  /** Why it failed. */
+  readonly error?: { readonly code: string; readonly message: string };
+  /** Seconds, as made. */
+  readonly seconds?: number;
+  readonly size?: string;
+  /** Unix seconds until which the provider keeps the video. */
+  readonly expiresAt?: number;
+  /** What must be sent again to ask for the task: kept with it, never shown. */
+  readonly handle?: JsonObject;
+  readonly extra?: Extra;
+}
+
+/** A question for a task at its provider: `get-video`, `delete-video`. */
+export interface VideoTaskRequest {
+  readonly operation: 'get-video' | 'delete-video';
+  /** The format that is spoken to the provider. */
+  readonly format: string;
+  readonly model: string;
+  /** The provider's id, and what {@link VideoReport.handle} said. */
+  readonly id: string;
+  readonly handle?: JsonObject;
+}

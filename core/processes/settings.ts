@@ -1,0 +1,18 @@
+import { z } from 'zod';
+
+/** How many processes serve: a number, or one for each core. */
+export const workersSchema = z.union([z.int().min(1).max(256), z.literal('auto')]).default(1);
+
+/** When calls are refused before the process is at risk. */
+export const overloadSchema = z
+  .strictObject({
+    running: z.int().min(1).default(20_000).describe('most calls at once in one process'),
+    waiting: z.int().min(0).default(1_000).describe('most calls that wait for one of these to end'),
+    patience: z.int().min(10).default(5_000).describe('longest wait, in milliseconds'),
+    lag: z.int().min(50).default(2_000).describe('milliseconds by which the event loop may be late'),
+    memory: z.number().min(0.1).max(1).default(0.9).describe('share of the heap that may be full'),
+  })
+  .prefault({});
+
+/** Checked settings of overload protection. */
+export type OverloadSettings = z.output<typeof overloadSchema>;
