@@ -218,8 +218,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
   /** What a request may use, for budgets and limits. Absent for chats: their words are counted. */
   estimate?(request: R): Expected;
-  /** What the client wants a whole reply to be. Default `json`; `bytes` and `text` pass with the provider's content type. */
-  replyKind?(body: JsonObject): 'json' | 'text' | 'bytes';
+  /** What the client wants a whole reply to be, where it is no JSON: it then passes with the provider's content type. */
+  replyKind?(body: JsonObject): 'text' | 'bytes' | undefined;
   /** A request that a provider takes only in pieces, as these pieces; one of them when it fits. Asked of the codec that speaks to the provider. */
   split?(request: R, traits: ModelTraits): readonly R[];
   /** The results of the pieces as one. */
@@ -252,8 +252,8 @@ export interface PlainReply {
 export interface WholeEncoder {
   event(event: GatewayEvent): void;
   end(): JsonObject;
-  /** Called instead of `end` where it is there: the reply is no JSON. */
-  plain?(): PlainReply;
+  /** Asked before `end`, which is not called when this gives the reply: it is no JSON. */
+  plain?(): PlainReply | undefined;
 }
 
 /** Watches one reply for usage; remembers what earlier frames said. */

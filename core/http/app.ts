@@ -14,6 +14,7 @@ import type { Stores } from '../state/stores.ts';
 import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
 import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
+import { isForm, readForm, type FormLimits } from './form.ts';
 import { listFormat, listingCodec, listModels } from './models.ts';
 import { Reply } from './reply.ts';
 import { createSockets } from './sockets.ts';
@@ -90,7 +91,11 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(bodyReader, () => {
         route.checkHeaders?.(headersOf(ctx));
-        Object.assign(wire, { params: routeParams(ctx, route) });
+        wire.params = routeParams(ctx, route);
+        if (route.accepts !== undefined && takesForm(ctx.req, route.accepts)) {
+          const file = settings.limits[route.files ?? 'image'];
+          return understandForm(ctx.req, exchange, { ...settings.limits, file });
+        }
         checkJsonType(ctx.req);
         return readBytes(ctx.req, settings.limits.body).then((read) => {
           const bytes = withoutMark(read);
@@ -269,6 +274,27 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
       sockets.endAll(error);
     },
   };
+}
+
+/** True for a form where one may come; 415 where nothing else may. */
+function takesForm(request: IncomingMessage, accepts: NonNullable<Route['accepts']>): boolean {
+  if (accepts.includes('form') && isForm(request)) return true;
+  if (accepts.includes('json')) return false;
+  throw new GatewayError('unsupported_media_type', 'Content-Type must be multipart/form-data.');
+}
+
+/** Reads a form as the body of a call, which keeps its files until it has ended. */
+async function understandForm(
+  request: IncomingMessage,
+  exchange: Exchange,
+  limits: FormLimits,
+): Promise<void> {
+  const { form, fields, close } = await readForm(request, limits);
+  exchange.onEnd(close);
+  const { wire, codec } = exchange;
+  wire.params = { ...wire.params, form };
+  exchange.understand(noBytes, fields);
+  exchange.decoded = codec.validate(fields, wire.params);
 }
 
 /** Why Node's parser gave up on a request. */

@@ -53,7 +53,10 @@ export function readBytes(request: IncomingMessage, limit: number): Promise<Buff
   return decompress(request, encoding, limit);
 }
 
-async function decompress(request: IncomingMessage, encoding: string, limit: number): Promise<Buffer> {
+/** A request's body with its compression undone. Throws 415 for an unknown one. */
+export function decompressing(request: IncomingMessage): Readable {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return request;
   const make = decompressors.get(encoding);
   if (make === undefined) {
     throw new GatewayError(
@@ -63,7 +66,14 @@ async function decompress(request: IncomingMessage, encoding: string, limit: num
   }
   const decoder = make();
   request.on('error', () => decoder.destroy(clientLeft()));
-  request.pipe(decoder);
+  request.on('close', () => {
+    if (!request.readableEnded) decoder.destroy(clientLeft());
+  });
+  return request.pipe(decoder);
+}
+
+async function decompress(request: IncomingMessage, encoding: string, limit: number): Promise<Buffer> {
+  const decoder = decompressing(request) as Transform;
   try {
     return await collect(decoder, limit);
   } catch (error) {
@@ -108,14 +118,16 @@ function collect(source: Readable, limit: number): Promise<Buffer> {
   });
 }
 
-function clientLeft(): GatewayError {
+/** The client went away while it sent its request. */
+export function clientLeft(): GatewayError {
   return new GatewayError(
     'client_closed_request',
     'The client closed the connection while sending its request.',
   );
 }
 
-function tooLarge(limit: number): GatewayError {
+/** 413 for a body beyond the limit. */
+export function tooLarge(limit: number): GatewayError {
   return new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
 }
 

@@ -206,10 +206,16 @@ export class Reply {
       this.#commitStream();
       this.#finish(rest + this.#arrayEnd());
     } else {
-      const text = JSON.stringify(this.#wholeEncoder().end());
-      this.#response.writeHead(200, { ...this.#headers('none'), 'content-length': Buffer.byteLength(text) });
+      const encoder = this.#wholeEncoder();
+      const plain = encoder.plain?.();
+      const reply = plain?.bytes ?? JSON.stringify(encoder.end());
+      this.#response.writeHead(200, {
+        ...this.#headers('none'),
+        ...(plain === undefined ? {} : { 'content-type': plain.contentType }),
+        'content-length': Buffer.byteLength(reply),
+      });
       this.#committed = true;
-      this.#finish(text);
+      this.#finish(reply);
     }
   }
 
@@ -265,6 +271,8 @@ export class Reply {
     if (this.#committed) return;
     this.#committed = true;
     const headers = this.#headers('none');
+    if (this.#exchange.codec.replyKind?.(this.#exchange.wire.body ?? {}) !== undefined)
+      headers['content-type'] = mediaType(this.#answer?.headers['content-type']);
     const length = this.#answer?.headers['content-length'];
     const encoding = this.#answer?.headers['content-encoding'];
     if (typeof length === 'string' && (encoding === undefined || encoding === 'identity'))
@@ -280,9 +288,9 @@ export class Reply {
     this.#exchange.gate.close();
   }
 
-  #finish(last: string): void {
+  #finish(last: string | Buffer): void {
     this.#over = true;
-    if (last === '') this.#response.end();
+    if (last.length === 0) this.#response.end();
     else this.#response.end(last);
     // Nobody ticks any more for a client that does not fetch what is left: Node then closes the connection.
     if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#options.stalled);
@@ -348,6 +356,14 @@ export class Reply {
     this.#losses.push(loss);
     this.#exchange.reportLoss(loss);
   }
+}
+
+/** A provider's word for what its bytes are, where it names a medium or plain text: a browser must not take them for a page or a script. */
+function mediaType(type: string | string[] | undefined): string {
+  return typeof type === 'string' &&
+    /^(audio|video|image)\/[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
+    ? type
+    : 'application/octet-stream';
 }
 
 /** What the framing itself has to say in a silence: a comment, an empty line, or nothing where clients break on both. */

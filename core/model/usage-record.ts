@@ -1,4 +1,5 @@
 import type { JsonObject } from './json.ts';
+import type { Units } from './usage.ts';
 
 /** What is charged for: micro-dollars (integers) and tokens. */
 export interface Amounts {
@@ -37,6 +38,8 @@ export interface UsageRecord {
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly reasoning: number;
+  /** What was used besides tokens. */
+  readonly units?: Units;
   /** True when the gateway counted by itself. */
   readonly estimated?: boolean;
   /** Absent when the model has no price. */

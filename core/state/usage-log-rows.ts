@@ -109,13 +109,13 @@ export async function insertRecordsInPostgres(
 }
 
 function detailsOf(record: UsageRecord): Record<(typeof detailNames)[number], Value> | undefined {
-  const { at, id, reason, price, losses, attempts, request, response } = record;
-  const more = reason !== undefined || price !== undefined || losses !== undefined || attempts !== undefined;
+  const { at, id, reason, price, losses, attempts, units, request, response } = record;
+  const more = [reason, price, losses, attempts, units].some((one) => one !== undefined);
   if (!more && request === undefined && response === undefined) return undefined;
   return {
     at: whole(at),
     id,
-    details: more ? clean(JSON.stringify({ reason, price, losses, attempts })) : null,
+    details: more ? clean(JSON.stringify({ reason, price, losses, attempts, units })) : null,
     request: request === undefined ? null : clean(request),
     response: response === undefined ? null : clean(response),
   };
@@ -167,10 +167,11 @@ export function recordOf(row: Row): UsageRecord {
 }
 
 /** What of the details has the shape that it was written in. */
-function told({ reason, price, losses, attempts }: JsonObject): object {
+function told({ reason, price, losses, attempts, units }: JsonObject): object {
   return {
     reason: typeof reason === 'string' ? reason : undefined,
     price: isObject(price) ? price : undefined,
+    units: isObject(units) ? units : undefined,
     losses: Array.isArray(losses) ? losses.filter((loss) => typeof loss === 'string') : undefined,
     attempts: Array.isArray(attempts) ? attempts.filter(isObject) : undefined,
   };

@@ -237,6 +237,14 @@ export const usageRecord = z.object({
   cacheRead: count,
   cacheWrite: count,
   reasoning: count,
+  units: z
+    .object({
+      images: z.number().optional(),
+      seconds: z.number().optional(),
+      characters: z.number().optional(),
+    })
+    .optional()
+    .describe('what was used besides tokens'),
   estimated: z.boolean().optional(),
   microDollars: count.optional().describe('absent when the model has no price'),
   price: jsonObject.optional(),

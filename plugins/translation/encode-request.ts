@@ -4,21 +4,23 @@ import {
   type Call,
   type Codec,
   type EncodedRequest,
+  type GatewayRequest,
   type Loss,
   type Target,
+  type UpstreamRequest,
 } from '#sluice';
 import type { TranslationOptions } from './index.ts';
 
-/** The decoded request in the channel's words. What is lost on the way is added to `losses` in the client's words. */
+/** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(
   call: Call,
   target: Target,
   codec: Codec,
   options: TranslationOptions,
   losses: Loss[],
+  request: GatewayRequest = call.request,
 ): EncodedRequest {
   const reported = new Set<string>();
-  const { request } = call;
   try {
     return codec.encodeRequest(request, {
       model: target.model,
@@ -36,6 +38,27 @@ export function encodeRequest(
   } catch (error) {
     throw respelled(error, call.codec);
   }
+}
+
+/** An encoded request as it goes to the channel. */
+export function upstreamRequest(
+  call: Call,
+  target: Target,
+  codec: Codec,
+  encoded: EncodedRequest,
+): UpstreamRequest {
+  const { path, query, headers, method, form, body } = encoded;
+  return {
+    operation: call.operation,
+    format: codec.format,
+    model: target.model,
+    stream: call.stream,
+    path,
+    query: query ?? {},
+    headers: headers ?? {},
+    ...(method === undefined ? {} : { method }),
+    body: form ?? (method === undefined || method === 'POST' ? JSON.stringify(body) : ''),
+  };
 }
 
 /** Encoders name settings neutrally; the client reads its own words. */

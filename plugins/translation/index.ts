@@ -14,12 +14,12 @@ import {
   type Loss,
   type PluginTools,
   type Target,
-  type UpstreamRequest,
   chatOf,
 } from '#sluice';
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
-import { encodeRequest } from './encode-request.ts';
+import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import { inPieces } from './pieces.ts';
 
 const options = z.strictObject({
   /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
@@ -59,7 +59,7 @@ export default definePlugin({
         return startWithEvents([attempt(target, call.codec.format, true)], reply);
       }
       const format = same ? call.codec.format : (spoken[0] ?? '');
-      return translate(call, target, codecOf(tools, format, call), chosen, next);
+      return translate(call, target, codecOf(tools, format, call, target), chosen, next);
     };
   },
 });
@@ -94,20 +94,20 @@ async function translate(
 ): Promise<Observable<GatewayEvent>> {
   const refused = codec.format === call.codec.format ? undefined : call.codec.onlyNative?.(call.body);
   if (refused !== undefined) throw refused;
+  const told = (lost: readonly Loss[]): readonly GatewayEvent[] => {
+    refuseWhenStrict(call, chosen, lost);
+    return [
+      attempt(target, codec.format, false),
+      ...lost.map((loss): GatewayEvent => ({ type: 'loss', loss })),
+    ];
+  };
+  const pieces = codec.split?.(call.request, target.traits);
+  if (pieces !== undefined && pieces.length > 1)
+    return inPieces(call, pieces, { target, codec, options: chosen, next, told });
   const losses: Loss[] = [];
   const encoded = encodeRequest(call, target, codec, chosen, losses);
-  refuseWhenStrict(call, chosen, losses);
-  const upstream: UpstreamRequest = {
-    operation: call.operation,
-    format: codec.format,
-    model: target.model,
-    stream: call.stream,
-    path: encoded.path,
-    query: encoded.query ?? {},
-    headers: encoded.headers ?? {},
-    body: JSON.stringify(encoded.body),
-  };
-  const source = await next(call.with({ upstream }));
+  const before = told(losses);
+  const source = await next(call.with({ upstream: upstreamRequest(call, target, codec, encoded) }));
   const reply = await peekFirst(
     decodeReply(source, {
       codec,
@@ -118,18 +118,17 @@ async function translate(
     }),
     call.gate,
   );
-  return startWithEvents(
-    [attempt(target, codec.format, false), ...losses.map((loss): GatewayEvent => ({ type: 'loss', loss }))],
-    reply,
-  );
+  return startWithEvents(before, reply);
 }
 
 function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {
   return { type: 'attempt', channel: target.channel.id, model: target.model, format, passThrough };
 }
 
-function codecOf(tools: PluginTools, format: string, call: Call): Codec {
-  const codec = tools.format(format)?.codecs[call.operation];
+/** A shape that only one kind of channel speaks is the channel's own; the others are formats. */
+function codecOf(tools: PluginTools, format: string, call: Call, { channel }: Target): Codec {
+  const own = channel.codecs[call.operation];
+  const codec = own?.format === format ? own : tools.format(format)?.codecs[call.operation];
   if (codec === undefined)
     throw new Error(`The channel speaks "${format}", but no such format does ${call.operation}.`);
   return codec;

@@ -7,6 +7,7 @@ import {
   type AnswerEvent,
   type Call,
   type Codec,
+  type Form,
   type GatewayError,
   type GatewayEvent,
   type JsonObject,
@@ -46,8 +47,10 @@ function passedBody(
   call: Call,
   target: Target,
   reads: Reads,
-): { readonly body: Buffer | string | undefined; readonly usage: boolean } {
+): { readonly body: UpstreamRequest['body'] | undefined; readonly usage: boolean } {
   const { codec, edits, wire } = call;
+  if (wire.params.form !== undefined)
+    return { body: renamedForm(wire.params.form, target.model), usage: false };
   const named = call.body.model === call.askedModel;
   const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
   const asked = asking ? (codec.askUsage?.(call.body) ?? call.body) : call.body;
@@ -89,6 +92,11 @@ function splicedBody({ body, wire }: Call, model: string | undefined, asked: Jso
   return Buffer.concat([bytes.subarray(0, end), Buffer.from(members), bytes.subarray(end)]);
 }
 
+/** The client's form with the model's name replaced; everything else keeps its place. */
+function renamedForm(form: Form, model: string): Form {
+  return form.map((part) => ('value' in part && part.name === 'model' ? { ...part, value: model } : part));
+}
+
 interface PassOptions {
   readonly call: Call;
   readonly target: Target;
@@ -123,6 +131,12 @@ class PassedAnswer {
 
   push(chunk: Buffer): void {
     if (this.#sink === undefined) {
+      const plain = this.#plain(chunk);
+      if (plain !== undefined) {
+        this.#sink = plain;
+        plain.push(chunk);
+        return;
+      }
       const shape = shapeOf(chunk);
       if (shape === undefined) {
         this.#blank.push(chunk);
@@ -144,12 +158,23 @@ class PassedAnswer {
     return this.#error?.error();
   }
 
+  /** The sink for a reply that is no JSON, where the client wants such a one. An error may be told with a status of success all the same. */
+  #plain(first: Buffer): PassedBytes | undefined {
+    const { call } = this.#options;
+    if (call.stream || call.codec.replyKind?.(call.body) === undefined) return undefined;
+    const type = this.#answer?.headers['content-type'];
+    if (typeof type === 'string' && /json|html/i.test(type) && shapeOf(first) !== undefined) return undefined;
+    if (this.#answer !== undefined) this.#emit(this.#answer);
+    return new PassedBytes(this.#emit);
+  }
+
   /** The sink for an answer that begins like this. One that comes in the other mode than was asked for is decoded. */
   #choose(shape: 'sse' | 'json' | 'other', first: Buffer): { push(chunk: Buffer): void; end(): void } {
     const { call, target } = this.#options;
     if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
     if (shape === 'sse' && call.stream) return new PassedStream(this.#options, this.#emit);
-    if (shape === 'json' && !call.stream && beginsAsReply(call.codec, first)) {
+    const wantsJson = !call.stream && call.codec.replyKind?.(call.body) === undefined;
+    if (shape === 'json' && wantsJson && beginsAsReply(call.codec, first)) {
       // Another name changes the length that the provider announced.
       if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
       return new PassedWhole(this.#options, this.#emit);
@@ -171,6 +196,21 @@ const errorMarks = new WeakMap<Codec, readonly string[]>();
 
 function withoutBlanks(text: string): string {
   return text.replaceAll(/\s/g, '');
+}
+
+/** A reply that is no JSON, as it comes. */
+class PassedBytes {
+  readonly #emit: (event: GatewayEvent) => void;
+
+  constructor(emit: (event: GatewayEvent) => void) {
+    this.#emit = emit;
+  }
+
+  push(bytes: Buffer): void {
+    this.#emit({ type: 'bytes', bytes });
+  }
+
+  end(): void {}
 }
 
 /** Frames of a stream as they came; only those that may carry usage are parsed. */

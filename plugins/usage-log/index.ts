@@ -177,6 +177,7 @@ function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices
     if (attempt.format !== undefined) draft.upstreamFormat = attempt.format;
     if (attempt.passThrough !== undefined) draft.passThrough = attempt.passThrough;
   }
+  if (usage?.units !== undefined) draft.units = usage.units;
   if (usage?.estimated === true) draft.estimated = true;
   if (firstMs !== undefined) draft.firstMs = firstMs;
   if (asked !== undefined) draft.gatewayMs = rounded(asked - startedAt);

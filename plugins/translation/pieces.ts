@@ -1,0 +1,76 @@
+import { from, type Observable } from 'rxjs';
+import {
+  gathered,
+  sumUsage,
+  type Call,
+  type Codec,
+  type GatewayEvent,
+  type GatewayRequest,
+  type Loss,
+  type Next,
+  type OperationResult,
+  type Target,
+  type Usage,
+} from '#sluice';
+import { decodeReply } from './decode-reply.ts';
+import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import type { TranslationOptions } from './index.ts';
+
+/** Pieces that are under way at once. */
+const atOnce = 4;
+
+/** What all pieces of one request have in common. */
+interface PieceOptions {
+  readonly target: Target;
+  /** The codec that speaks to the provider. */
+  readonly codec: Codec;
+  readonly options: TranslationOptions;
+  readonly next: Next;
+  /** The events that stand before the reply. Throws where the losses forbid it. */
+  readonly told: (losses: readonly Loss[]) => readonly GatewayEvent[];
+}
+
+/** Sends a request that the provider takes only in pieces: a few at once, and one reply made of theirs. The first that fails fails the whole. */
+export async function inPieces(
+  call: Call,
+  pieces: readonly GatewayRequest[],
+  { target, codec, options, next, told }: PieceOptions,
+): Promise<Observable<GatewayEvent>> {
+  const losses: Loss[] = [];
+  const encoded = pieces.map((piece) => encodeRequest(call, target, codec, options, losses, piece));
+  const before = told(losses);
+  const results: (OperationResult | undefined)[] = [];
+  let usage: Usage | undefined;
+  let turn = 0;
+  const work = async (): Promise<void> => {
+    for (let index = turn; index < encoded.length; index = turn) {
+      turn += 1;
+      const one = encoded[index];
+      if (one === undefined) return;
+      const upstream = upstreamRequest(call, target, codec, one);
+      // Each piece is a call of this plugin's own, whose reply it reads itself.
+      // oxlint-disable-next-line no-await-in-loop -- so many at once as there are workers
+      const source = await next(call.with({ upstream, decoded: true }));
+      const reply = decodeReply(source, {
+        codec,
+        traits: target.traits,
+        stream: false,
+        encoded: one,
+        wholeLimit: options.wholeLimit,
+      });
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      for (const event of await gathered(call, reply)) {
+        if (event.type === 'result') results[index] = event.value;
+        if (event.type === 'usage') usage = usage === undefined ? event.usage : sumUsage(usage, event.usage);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, encoded.length) }, work));
+  const sound = results.filter((result) => result !== undefined);
+  if (codec.join === undefined) throw new Error(`${codec.format} splits requests but joins no results.`);
+  return from([
+    ...before,
+    { type: 'result', value: codec.join(sound) } as const,
+    ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
+  ]);
+}
