@@ -5,6 +5,7 @@ import type { Loss } from '../model/extra.ts';
 import type { Form } from '../model/form.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Reasoning } from '../model/reasoning.ts';
+import type { SocketMessage } from '../model/realtime.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import type { GatewayRequest } from '../model/request.ts';
 import type { Units, Usage } from '../model/usage.ts';
@@ -56,6 +57,10 @@ export interface RouteParams {
   readonly framing?: Framing;
   /** The parts of a body that came as a form. Its text fields are the body's members too; fields that repeat are lists there. */
   readonly form?: Form;
+  /** The id of what the path names besides the model: a video that is made anew. */
+  readonly id?: string;
+  /** Which of several paths of one operation was taken. */
+  readonly kind?: string;
 }
 
 /** One frame of a stream, parsed off its framing: what follows `event:` and `data:`, or one line, or one array element. */
@@ -199,6 +204,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   checkSampling?(body: JsonObject): void;
   /** The framing in which this client wants its stream. */
   clientFraming(body: JsonObject, params: RouteParams): Framing;
+  /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */
+  passes?(body: JsonObject, traits: ModelTraits): boolean;
   /** The client's body with the edits made and nothing else changed. */
   patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject;
   /** Where the body goes when it passes through unchanged. */
@@ -233,6 +240,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   encodeWhole(context: ReplyContext): WholeEncoder;
   /** Reads usage from a pass-through's frames and whole bodies; remembers what earlier frames said. */
   usageTap(): UsageTap;
+  /** Where the bytes of a finished video are, for a provider that gives them only to whoever shows its key. `url` is what it told. */
+  contentRequest?(request: R, part: 'video' | 'thumbnail' | 'spritesheet', url: string | undefined): EncodedRequest | undefined;
   /** The client's path of a `ChatSettings` member: `temperature` → `generationConfig.temperature`. */
   settingPath(name: keyof ChatSettings): string;
   /**
@@ -275,6 +284,8 @@ export interface Route {
   /** path-to-regexp 8 pattern; a literal colon is written `\\:`. */
   readonly path: string;
   readonly operation: Operation | 'get-model';
+  /** Only requests whose query says this; the path's other requests belong to somebody else. */
+  readonly query?: Readonly<Record<string, string>>;
   /** How bodies may come. Default: JSON alone. */
   readonly accepts?: readonly ('json' | 'form')[];
   /** Which of the limits on files holds for the files of a form. */
@@ -312,6 +323,43 @@ export interface SocketRoute {
   failure(error: GatewayError, lane: string, frames: readonly WireFrame[]): readonly JsonObject[];
 }
 
+/** Watches the messages of one session that passes through. */
+export interface TunnelWatch {
+  /** Reads a message of the provider's; gives what an answer used that has ended with it. Each is told once. */
+  read(message: SocketMessage): Usage | undefined;
+  /** What has been seen of an answer that runs, estimated; undefined when none runs. */
+  readonly unfinished: Usage | undefined;
+}
+
+/** Puts the names of one model in place of each other where messages carry them: the client's name here, the provider's there. */
+export interface TunnelNames {
+  /** The client's message for the provider, or why it cannot be sent: the session's model stays what it is. */
+  toProvider(message: SocketMessage): SocketMessage | GatewayError;
+  toClient(message: SocketMessage): SocketMessage;
+}
+
+/** A path whose WebSocket passes through to a provider: the messages of both sides go on as they are. */
+export interface TunnelRoute {
+  /** Without parameters. */
+  readonly path: string;
+  /** What is wanted of the channel; there is a codec for it. */
+  readonly operation: Operation;
+  /** Subprotocols that may be selected: the first of them that a client offers is, and no other. */
+  readonly protocols: readonly string[];
+  /** The handshake as the body of a call. Throws 400 on what is missing or cannot be served. */
+  body(query: URLSearchParams, headers: Readonly<Record<string, string | undefined>>): JsonObject;
+  /** Where the socket is opened at the provider, for a call with this body. */
+  dial(
+    body: JsonObject,
+    model: string,
+    headers: Readonly<Record<string, string | undefined>>,
+  ): Omit<EncodedRequest, 'body'>;
+  watch(): TunnelWatch;
+  names(client: string, provider: string): TunnelNames;
+  /** The message that tells a client of a failure. */
+  failure(error: GatewayError, requestId: string): string;
+}
+
 /** An error as it goes over the wire. */
 export interface ErrorReply {
   readonly status: number;
@@ -344,4 +392,5 @@ export interface Format {
   rateHeaders?(standings: readonly RateStanding[], retryMs?: number): Readonly<Record<string, string>>;
   readonly models?: ModelListing;
   readonly sockets?: readonly SocketRoute[];
+  readonly tunnels?: readonly TunnelRoute[];
 }

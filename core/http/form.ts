@@ -179,7 +179,7 @@ class StoredFile {
       const done = (): void => {
         if (ended && this.#writing === 0) resolve(this.#upload());
       };
-      const write = (chunk: Buffer): void => {
+      const put = (chunk: Buffer): void => {
         stream.pause();
         this.#write(chunk, (error) => {
           if (error !== undefined) reject(error);
@@ -204,8 +204,8 @@ class StoredFile {
           reject(error instanceof Error ? error : new Error('There is no temporary file.', { cause: error }));
           return;
         }
-        for (const early of this.#chunks.splice(0)) write(early);
-        write(chunk);
+        for (const early of this.#chunks.splice(0)) put(early);
+        put(chunk);
       });
       stream.on('end', () => {
         ended = true;

@@ -1,9 +1,11 @@
 import type { Extra } from './extra.ts';
+import type { JsonObject } from './json.ts';
 
-/** One thing to be embedded: text, or the tokens of one provider's tokenizer. */
+/** One thing to be embedded: text, the tokens of one provider's tokenizer, or what only one format knows. */
 export type EmbedInput =
   | { readonly type: 'text'; readonly text: string }
-  | { readonly type: 'tokens'; readonly tokens: readonly number[] };
+  | { readonly type: 'tokens'; readonly tokens: readonly number[] }
+  | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject };
 
 /** What the vectors are for, where a model makes different ones. */
 export type EmbedPurpose =

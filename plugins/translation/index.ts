@@ -49,7 +49,8 @@ export default definePlugin({
       const spoken = spokenBy(target, call);
       if (spoken === undefined) return countHere(call, target);
       const same = spoken.includes(call.codec.format);
-      if (same && call.patchable && tools.reads() !== 'content' && !holdsSeal(call)) {
+      const passes = same && call.patchable && call.codec.passes?.(call.body, target.traits) !== false;
+      if (passes && tools.reads() !== 'content' && !holdsSeal(call)) {
         const { request, edited } = passRequest(call, target, tools.reads());
         const source = await next(call.with({ upstream: request }));
         const reply = await peekFirst(

@@ -7,6 +7,22 @@ export function tokenCount(value: JsonValue | undefined): number {
   return typeof number === 'number' && Number.isFinite(number) && number > 0 ? number : 0;
 }
 
+/** Token counts as most operations besides chat tell them: `{input_tokens, output_tokens}`, or in the words of chat completions. */
+export function readPlainUsage(raw: JsonObject, format: string): Usage {
+  const input = tokenCount(raw.input_tokens) || tokenCount(raw.prompt_tokens);
+  const output = tokenCount(raw.output_tokens) || tokenCount(raw.completion_tokens);
+  const total = tokenCount(raw.total_tokens);
+  return {
+    input: input === 0 && output === 0 ? total : input,
+    output,
+    cacheRead: 0,
+    cacheWrite: 0,
+    reasoning: 0,
+    format,
+    raw,
+  };
+}
+
 /** What is said of a reply whose usage is unknown. */
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 
