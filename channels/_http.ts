@@ -5,6 +5,7 @@ import {
   matchesModel,
   parseObject,
   type ChannelEntry,
+  type ChannelKind,
   type ChannelOptions,
   type ChannelParts,
   type ChannelSpec,
@@ -13,6 +14,7 @@ import {
   type ModelTraits,
   type UpstreamRequest,
 } from '#sluice';
+import { overSockets } from './_realtime.ts';
 
 /** A provider reached over HTTP: what is the same for all its models. */
 export interface HttpPlace {
@@ -46,6 +48,11 @@ export function httpChannel(
     needsKey: spec.needsKey ?? true,
     setup: (options, tools) => overHttp(options, tools, spec),
   });
+  return plainKind(kind);
+}
+
+/** A channel kind of which no options of its own are known, so that a misspelt one is red in the editor. */
+export function plainKind(kind: ChannelKind): PlainChannelKind {
   return Object.assign((options?: ChannelOptions) => kind({ ...options }), { spec: kind.spec });
 }
 
@@ -69,6 +76,9 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
   return {
     speaks: place.speaks,
     ...(place.traits === undefined ? {} : { traits: place.traits }),
+    ...(place.speaks.realtime === undefined
+      ? {}
+      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools) }),
     open(call, request) {
       const headers = ready[call.target?.key.index ?? 0];
       const common = request.stream ? headers?.stream : headers?.whole;
@@ -129,7 +139,12 @@ function respell(
   body: UpstreamRequest['body'],
   fields: Readonly<Record<string, string | null>>,
 ): UpstreamRequest['body'] {
-  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) {
+    return body.flatMap((part) => {
+      const there = Object.hasOwn(fields, part.name) ? fields[part.name] : part.name;
+      return there === null || there === undefined ? [] : [{ ...part, name: there }];
+    });
+  }
   if (!Object.keys(fields).some((field) => body.includes(`"${field}"`))) return body;
   const parsed = parseObject(body.toString());
   if (parsed === undefined) return body;

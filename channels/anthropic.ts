@@ -32,6 +32,7 @@ function traitsOfGeneration(generation: number, model: string): ModelTraits {
       reasoning: 'none',
       jsonSchema: false,
       midSystem: false,
+      prefill: true,
       inputLimit: 200_000,
       outputLimit: generation < 3.5 ? 4096 : 8192,
     };
@@ -41,6 +42,8 @@ function traitsOfGeneration(generation: number, model: string): ModelTraits {
       reasoning: 'budget',
       jsonSchema: generation >= 4.5 || (opus && generation >= 4.1),
       midSystem: false,
+      // From 4.6 on a history that ends with the assistant is answered 400.
+      prefill: true,
       inputLimit: 200_000,
       outputLimit: opus && generation < 4.5 ? 32_000 : 64_000,
     };

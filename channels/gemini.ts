@@ -4,8 +4,17 @@ import { httpChannel, traitsByModel } from './_http.ts';
 export default httpChannel({
   name: 'gemini',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
-  models: ['gemini-*', 'gemma-*', 'learnlm-*'],
-  speaks: { chat: ['generate-content'], 'count-tokens': ['generate-content'] },
+  models: ['gemini-*', 'gemma-*', 'learnlm-*', 'imagen-*', 'veo-*', 'text-embedding-0*', 'embedding-*'],
+  speaks: {
+    chat: ['generate-content'],
+    'count-tokens': ['generate-content'],
+    embed: ['generate-content'],
+    speak: ['generate-content'],
+    'generate-image': ['generate-content'],
+    'edit-image': ['generate-content'],
+    'create-video': ['generate-content'],
+    'get-video': ['generate-content'],
+  },
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
   traits: traitsByModel({
     '*': {
@@ -19,8 +28,18 @@ export default httpChannel({
     'gemini-2.5-*': { reasoning: 'budget', efforts: ['none', 'minimal', 'low', 'medium', 'high'] },
     // The one that cannot stop thinking; its budget goes higher than that of the others.
     'gemini-2.5-pro*': { efforts: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
+    'gemini-3*image*': { images: { largest: '4K' } },
+    'imagen-*': { images: { predicts: true } },
+    'imagen-4.0-generate*': { images: { predicts: true, largest: '2K' } },
+    'imagen-4.0-ultra*': { images: { predicts: true, largest: '2K' } },
     'gemini-2.0-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
-    'gemma-*': { reasoning: 'none', outputLimit: 8192, inputLimit: 131_072, jsonSchema: false },
-    'learnlm-*': { reasoning: 'none', outputLimit: 8192 },
+    'gemma-*': {
+      reasoning: 'none',
+      outputLimit: 8192,
+      inputLimit: 131_072,
+      jsonSchema: false,
+      fetchesUrls: false,
+    },
+    'learnlm-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
   }),
 });

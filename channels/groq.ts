@@ -4,9 +4,29 @@ import { openaiLike } from './_openai-like.ts';
 export default openaiLike({
   name: 'groq',
   baseUrl: 'https://api.groq.com/openai/v1',
-  models: ['openai/gpt-oss-*', 'llama-*', 'meta-llama/*', 'qwen/*', 'moonshotai/*', 'groq/*'],
+  models: [
+    'openai/gpt-oss-*',
+    'llama-*',
+    'meta-llama/*',
+    'qwen/*',
+    'moonshotai/*',
+    'groq/*',
+    'whisper-*',
+    'distil-whisper-*',
+    'playai-tts*',
+    'canopylabs/*',
+  ],
+  speaks: {
+    chat: ['chat-completions'],
+    transcribe: ['audio'],
+    'translate-audio': ['audio'],
+    speak: ['audio'],
+  },
   traits: {
     '*': { reasoning: 'none', refuses: ['logprobs', 'topLogprobs', 'choices'], inputLimit: 131_072 },
+    '*whisper-*': { transcripts: ['json', 'text', 'verbose_json'] },
+    'playai-tts*': { streamsSpeech: false },
+    'canopylabs/*': { streamsSpeech: false },
     'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'], outputLimit: 65_536 },
   },
 });

@@ -5,11 +5,13 @@ export default openaiLike({
   name: 'mistral',
   baseUrl: 'https://api.mistral.ai/v1',
   models: ['mistral-*', 'ministral-*', 'magistral-*', 'codestral-*', 'devstral-*', 'pixtral-*', 'open-mi*'],
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'], moderate: ['moderations'] },
   fields: { seed: 'random_seed', max_completion_tokens: 'max_tokens', stream_options: null, user: null },
   traits: {
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
+      prefill: true,
       refuses: [
         'topK',
         'logprobs',

@@ -15,7 +15,12 @@ export default openaiLike({
     'deepseek-r1*',
     'granite*',
     'smollm*',
+    'nomic-embed-*',
+    'mxbai-embed-*',
+    'bge-*',
+    'all-minilm*',
   ],
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   traits: {
     '*': {
       reasoning: 'none',

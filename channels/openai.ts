@@ -17,6 +17,25 @@ const thinking = { reasoning: 'effort', systemRole: 'developer', refuses } as co
 const completes = { formats: ['text-completions'], reasoning: 'none' } as const;
 const responds = { formats: ['responses'] } as const;
 
+/** What the two older image models take. The newer one makes images and edits none: its API says so itself. */
+const smallImages = {
+  streams: false,
+  promptLength: 1000,
+  most: 10,
+  sizes: ['256x256', '512x512', '1024x1024'],
+  qualities: ['standard', 'auto'],
+  styles: [],
+  source: { mimeType: 'image/png', below: 4 * 1024 * 1024 },
+} as const;
+const largeImages = {
+  streams: false,
+  promptLength: 4000,
+  most: 1,
+  sizes: ['1024x1024', '1024x1792', '1792x1024'],
+  qualities: ['standard', 'hd', 'auto'],
+  styles: ['vivid', 'natural'],
+} as const;
+
 /** OpenAI. Chat completions and responses for most models; `max_completion_tokens` carries the output limit in chat completions. */
 export default openaiLike({
   name: 'openai',
@@ -29,11 +48,29 @@ export default openaiLike({
     'o4*',
     'codex-*',
     'computer-use-*',
+    'text-embedding-*',
+    'omni-moderation-*',
+    'text-moderation-*',
+    'whisper-*',
+    'tts-*',
+    'dall-e-*',
     // As patterns: a name without one would be all that model lists show of this channel.
     'davinci-*',
     'babbage-*',
   ],
-  speaks: { chat: ['chat-completions', 'responses', 'text-completions'], compact: ['responses'] },
+  speaks: {
+    chat: ['chat-completions', 'responses', 'text-completions'],
+    compact: ['responses'],
+    realtime: ['realtime'],
+    embed: ['embeddings'],
+    moderate: ['moderations'],
+    transcribe: ['audio'],
+    'translate-audio': ['audio'],
+    speak: ['audio'],
+    'generate-image': ['images'],
+    'edit-image': ['images'],
+    'vary-image': ['images'],
+  },
   customTools: ['gpt-5*', 'gpt-6*', '*codex*'],
   traits: {
     '*': {
@@ -43,6 +80,8 @@ export default openaiLike({
       inputLimit: 128_000,
       outputLimit: 16_384,
     },
+    'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
+    'gpt-4o*-realtime*': { inputLimit: 128_000, outputLimit: 4096 },
     'gpt-4.1*': { inputLimit: 1_047_576, outputLimit: 32_768 },
     'o*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },
     'gpt-5*': {
@@ -69,6 +108,12 @@ export default openaiLike({
     '*codex*': responds,
     '*deep-research*': responds,
     'computer-use*': responds,
+    'gpt-*-transcribe*': { transcripts: ['json', 'text'] },
+    'gpt-*-transcribe-diarize*': { transcripts: ['json', 'text', 'diarized_json'] },
+    'tts-1*': { streamsSpeech: false },
+    '*gpt-image*': { images: { delivers: 'base64' } },
+    'dall-e-2*': { images: smallImages },
+    'dall-e-3*': { images: largeImages },
     'gpt-3.5-turbo-instruct*': { ...completes, inputLimit: 4096, outputLimit: 4096 },
     'davinci-002': { ...completes, inputLimit: 16_384, outputLimit: 16_384 },
     'babbage-002': { ...completes, inputLimit: 16_384, outputLimit: 16_384 },

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
-import type { UpstreamRequest } from './channel.ts';
+import type { SystemPrompt, UpstreamRequest } from './channel.ts';
 import type {
   Codec,
   Edits,
@@ -16,6 +16,7 @@ import type { Loss } from './model/extra.ts';
 import type { JsonObject } from './model/json.ts';
 import type { SocketMessage } from './model/realtime.ts';
 import { isChat, type GatewayRequest } from './model/request.ts';
+import { withSystemPrompt } from './routing/system-prompt.ts';
 import type { Target } from './routing/target.ts';
 import { estimateTokens } from './tokens.ts';
 
@@ -59,6 +60,8 @@ export interface Affinity {
   readonly key?: string;
   /** True: nowhere else. Otherwise it is tried first. */
   readonly only?: boolean;
+  /** True: it has something in a cache and nothing that the others lack, so that another may be asked at the same time. */
+  readonly warm?: boolean;
 }
 
 /** What a plugin may change on the way in. Everything that is not named stays the client's. */
@@ -72,10 +75,14 @@ export interface CallEdits extends Edits {
   /** The reply must come as events, so that nothing passes through. */
   readonly decoded?: boolean;
   readonly affinity?: Affinity;
+  /** What the channel is sent of the client's messages, in their place. */
+  readonly input?: Observable<SocketMessage>;
   /** Replaces members of the decoded settings. A member beyond `reasoning` and `maxOutput` turns pass-through off. */
   readonly settings?: ChatSettings;
   readonly system?: readonly Message[];
   readonly messages?: readonly Message[];
+  /** Instructions of the channel's operator, beside those of a chat or in their place. Calls with a codec of their own have none. */
+  readonly systemPrompt?: SystemPrompt;
   /** Where the call goes: set by routing for each attempt. */
   readonly target?: Target;
   /** The request in the channel's words: made by the translate stage. */
@@ -104,8 +111,10 @@ export interface Call {
   readonly edits: CallEdits;
   /** The decoded request with all edits made; `isChat` tells a chat from the others. */
   readonly request: GatewayRequest;
-  /** What the client sends over a WebSocket that passes through; undefined for every other call. */
+  /** What the client sends over a WebSocket that passes through, for one subscriber; undefined for every other call. */
   readonly input: Observable<SocketMessage> | undefined;
+  /** The valve of {@link input}: whoever sends the messages on shuts it when it can take no more, and the client's socket is not read. */
+  readonly inputGate: Gate;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
@@ -222,6 +231,7 @@ export class Exchange extends Lifetime {
   decoded: GatewayRequest | undefined;
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
+  #inputGate: Gate | undefined;
   model = '';
   stream = false;
   framing: Framing = 'none';
@@ -235,6 +245,11 @@ export class Exchange extends Lifetime {
     this.format = format;
     this.codec = codec;
     this.wire = wire;
+  }
+
+  /** Made on first use: few calls have a socket. */
+  get inputGate(): Gate {
+    return (this.#inputGate ??= new Gate());
   }
 
   /** An exchange of the same request whose life is its own. */
@@ -332,25 +347,31 @@ class CallView implements Call {
   }
 
   get patchable(): boolean {
-    const { settings, system, messages, codec, decoded } = this.edits;
+    const { settings, system, messages, systemPrompt, codec, decoded } = this.edits;
     if (system !== undefined || messages !== undefined || codec !== undefined || decoded === true)
       return false;
+    if (systemPrompt !== undefined) return false;
     if (settings === undefined) return true;
     return Object.keys(settings).every((name) => name === 'reasoning' || name === 'maxOutput');
   }
 
   get input(): Observable<SocketMessage> | undefined {
-    return this.#exchange.input;
+    return this.edits.input ?? this.#exchange.input;
+  }
+  get inputGate(): Gate {
+    return this.#exchange.inputGate;
   }
 
   get request(): GatewayRequest {
     if (this.#request === undefined) {
-      const { settings, system, messages } = this.edits;
+      const { settings, system, messages, codec } = this.edits;
+      const systemPrompt = codec === undefined ? this.edits.systemPrompt : undefined;
       const decoded = this.#decoded();
       const edited =
         settings !== undefined ||
         system !== undefined ||
         messages !== undefined ||
+        systemPrompt !== undefined ||
         decoded.model !== this.model;
       if (!edited) this.#request = decoded;
       else if (!isChat(decoded)) this.#request = { ...decoded, model: this.model };
@@ -359,7 +380,10 @@ class CallView implements Call {
           ...decoded,
           model: this.model,
           settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
-          system: system ?? decoded.system,
+          system:
+            systemPrompt === undefined
+              ? (system ?? decoded.system)
+              : withSystemPrompt(system ?? decoded.system, systemPrompt),
           messages: messages ?? decoded.messages,
         };
     }
@@ -399,9 +423,12 @@ class CallView implements Call {
   with(edits: CallEdits): Call {
     const settings =
       edits.settings === undefined ? this.edits.settings : { ...this.edits.settings, ...edits.settings };
+    // Whoever gives new instructions has read those in force, the operator's among them.
+    const { systemPrompt, ...before } = this.edits;
+    const kept = systemPrompt === undefined || edits.system !== undefined ? before : this.edits;
     return new CallView(
       this.#exchange,
-      { ...this.edits, ...edits, ...(settings === undefined ? {} : { settings }) },
+      { ...kept, ...edits, ...(settings === undefined ? {} : { settings }) },
       this.#life,
     );
   }

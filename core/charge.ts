@@ -2,6 +2,7 @@ import { callKey } from './call.ts';
 import type { Amounts } from './model/usage-record.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Usage } from './model/usage.ts';
+import type { Settlement } from './state/ledger.ts';
 
 /** What a call costs: left by the plugin that charges, for those that record. */
 export interface Charge {
@@ -16,3 +17,9 @@ export interface Charge {
 
 /** Set once, synchronously, when the reply has ended (also when the client left), before the jobs of `call.onEnd` have all run. */
 export const charge = callKey<Charge>('charge');
+
+/**
+ * Takes the settlement of a call in place of the bookkeeper: for who keeps something together with it, both or neither. It is called once,
+ * in the turn of the event loop that follows the end of the call.
+ */
+export const settles = callKey<(settlement: Settlement) => void>('settles');

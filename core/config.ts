@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { isAddressRange } from './addresses.ts';
 import type { ChannelEntry, PluginEntry } from './define.ts';
 import { fetchSchema } from './http/fetch-settings.ts';
+import { realtimeSchema } from './http/realtime-settings.ts';
 import { logLevels } from './log.ts';
 import { pricesSchema } from './prices.ts';
 import { overloadSchema, workersSchema } from './processes/settings.ts';
@@ -91,6 +92,12 @@ export const settingsSchema = z.strictObject({
         .default(3_600_000)
         .describe('longest life of a WebSocket; its running calls may end first'),
       drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
+      reload: z
+        .int()
+        .min(0)
+        .max(86_400_000)
+        .default(600_000)
+        .describe('for open calls to finish in a process that was replaced by a reload'),
     })
     .prefault({}),
   routing: routingSchema,
@@ -98,6 +105,7 @@ export const settingsSchema = z.strictObject({
   workers: workersSchema,
   overload: overloadSchema,
   fetch: fetchSchema,
+  realtime: realtimeSchema,
   /** State that many gateways share and may lose: rate windows, slots. `memory:` or `redis://…`. */
   shared: z
     .strictObject({
@@ -230,6 +238,10 @@ export function inspectConfig(
   const { settings, sources } = withEnvironment(rest);
   const parsed = settingsSchema.safeParse(settings);
   if (!parsed.success) problems.push(...sentences(parsed.error, name, sources));
+  if (parsed.data?.database === 'sqlite::memory:' && parsed.data.workers !== 1)
+    problems.push(
+      `${name}: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.`,
+    );
   const config: LoadedConfig = {
     file,
     root: dirname(file),

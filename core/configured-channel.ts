@@ -1,76 +1,26 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { bodyEditor } from './body-edits.ts';
+import { commonOptions, hideSecrets, optionProblems, optionWarnings } from './channel-options.ts';
 import type { Channel, ChannelKey, SystemPrompt } from './channel.ts';
 import { sentences, type Settings } from './config.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts } from './define.ts';
 import type { Format } from './formats/format.ts';
 import { createHttpClient } from './http/upstream.ts';
+import { createUpstreamSockets } from './http/upstream-socket.ts';
 import { hideSecret, type Log } from './log.ts';
+import { modelNames } from './model-names.ts';
 import type { ModelTraits } from './model/traits.ts';
 import { matchesModel } from './state/api-keys.ts';
-
-const milliseconds = z.int().min(50);
-
-/** What every channel kind takes. */
-const commonOptions = z.object({
-  id: z.string().min(1).optional(),
-  key: z.string().optional(),
-  keys: z.array(z.string().min(1)).min(1).optional(),
-  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
-  models: z
-    .union([z.array(z.string().min(1)).min(1), z.record(z.string().min(1), z.string().min(1))])
-    .optional(),
-  priority: z.number().optional(),
-  weight: z.number().positive().optional(),
-  headers: z
-    .strictObject({
-      set: z.record(z.string().min(1), z.string()).optional(),
-      remove: z.array(z.string().min(1)).optional(),
-    })
-    .optional(),
-  body: z
-    .strictObject({
-      set: z.record(z.string().min(1), z.json()).optional(),
-      remove: z.array(z.string().min(1)).optional(),
-    })
-    .optional(),
-  systemPrompt: z
-    .union([
-      z.string().min(1),
-      z.strictObject({
-        text: z.string().min(1),
-        place: z.enum(['before', 'after', 'instead']).optional(),
-      }),
-    ])
-    .optional(),
-  proxy: z.url({ protocol: /^https?$/ }).optional(),
-  timeouts: z
-    .strictObject({
-      connect: milliseconds.optional(),
-      idle: milliseconds.optional(),
-      firstToken: milliseconds.optional(),
-      attempt: milliseconds.optional(),
-    })
-    .optional(),
-  tls: z
-    .strictObject({
-      ca: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(),
-      cert: z.string().min(1).optional(),
-      key: z.string().min(1).optional(),
-      servername: z.string().min(1).optional(),
-      verify: z.boolean().optional(),
-    })
-    .optional(),
-  traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
-});
 
 /** What a channel is made with besides its entry. */
 export interface Making {
   readonly settings: Settings;
   /** File, place and name of the entry, for sentences about it. */
   readonly where: string;
-  /** Takes the sentences. */
+  /** Take the sentences: what must not be, and what should not. */
   readonly problems: string[];
+  readonly warnings: string[];
   readonly log: Log;
   readonly format: (name: string) => Format | undefined;
   readonly onClose: (job: () => void | Promise<void>) => void;
@@ -78,7 +28,7 @@ export interface Making {
 
 /** A channel of the config, checked and set up; undefined when something is wrong with it, which `problems` then tells. */
 export function makeChannel(entry: ChannelEntry, making: Making): Channel | undefined {
-  const { settings, where, problems, log, format, onClose } = making;
+  const { settings, where, problems, warnings, log, format, onClose } = making;
   const { spec } = entry;
   const schema = z.strictObject({ ...commonOptions.shape, ...spec.options?.shape });
   const parsed = schema.safeParse(entry.options);
@@ -87,6 +37,13 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   const options = parsed.data as ChannelOptions & Record<string, unknown>;
+  hideSecrets(options);
+  warnings.push(...optionWarnings(options).map((warning) => `${where}: ${warning}`));
+  const wrong = optionProblems(options);
+  if (wrong.length > 0) {
+    problems.push(...wrong.map((problem) => `${where}: ${problem}`));
+    return undefined;
+  }
   const keys = keysOf(options);
   for (const key of keys) hideSecret(key);
   if (spec.needsKey !== false && keys.length === 0) {
@@ -101,14 +58,26 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const http = createHttpClient({
     connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
     idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
+    headers: options.headers,
+    proxy: options.proxy,
+    tls: options.tls,
   });
   onClose(() => http.close());
+  const sockets = createUpstreamSockets({
+    ...settings.realtime,
+    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
+    headers: options.headers,
+    proxy: options.proxy,
+    tls: options.tls,
+  });
+  onClose(() => sockets.close());
   let parts: ChannelParts;
   try {
     parts = spec.setup(options as Parameters<typeof spec.setup>[0], {
       log: log.child({ channel: options.id ?? spec.name }),
       keys,
       http,
+      sockets,
       format,
       onClose,
     });
@@ -133,20 +102,20 @@ interface ChannelMembers {
 }
 
 function channelOf(kind: string, { options, models, keys, parts }: ChannelMembers): Channel {
-  const names: readonly string[] = Array.isArray(models) ? models : Object.keys(models);
-  const map = Array.isArray(models) ? undefined : new Map(Object.entries(models));
+  const map = isMap(models) ? models : undefined;
   const cache = new Map<string, ModelTraits>();
-  const patterns = names.filter((name) => name.includes('*')).map((name) => [name] as const);
+  // A public name's traits are those of the provider's model behind it.
   const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
-    pattern: [name],
+    pattern: [name, map?.[name] ?? name],
     traits,
   }));
+  const edited = bodyEditor(options.body);
   const systemPrompt = systemPromptOf(options);
   const { firstToken, attempt } = options.timeouts ?? {};
   return {
     id: options.id ?? kind,
     kind,
-    models: names,
+    models: isMap(models) ? Object.keys(models) : models,
     priority: options.priority ?? 0,
     weight: options.weight ?? 1,
     keys: channelKeys(keys),
@@ -155,15 +124,7 @@ function channelOf(kind: string, { options, models, keys, parts }: ChannelMember
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
-    upstreamModel(model) {
-      const mapped = map?.get(model);
-      if (mapped !== undefined) return mapped;
-      if (names.includes(model)) return model;
-      const pattern = patterns.find((one) => matchesModel(one, model));
-      if (pattern === undefined) return undefined;
-      const target = map?.get(pattern[0]);
-      return target === undefined || target.includes('*') ? model : target;
-    },
+    upstreamModel: modelNames(models),
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
@@ -174,12 +135,18 @@ function channelOf(kind: string, { options, models, keys, parts }: ChannelMember
       }
       return traits;
     },
-    open: (call, request) => parts.open(call, request),
+    open: (call, request) => parts.open(call, edited === undefined ? request : edited(request)),
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
     close: () => Promise.resolve(),
   };
+}
+
+function isMap(
+  models: readonly string[] | Readonly<Record<string, string>>,
+): models is Readonly<Record<string, string>> {
+  return !Array.isArray(models);
 }
 
 /** Hashes tell keys apart, in the log and across restarts, and give none of them away. */

@@ -8,12 +8,18 @@ import type { JsonValue } from './model/json.ts';
 import type { ModelTraits } from './model/traits.ts';
 import type { Log } from './log.ts';
 import type { Notices } from './notices.ts';
+import type { Load } from './processes/overload.ts';
+import type { Processes } from './processes/processes.ts';
 import type { Catalog } from './routing/catalog.ts';
 import type { DirectCalls } from './routing/direct-call.ts';
+import type { TaskCalls } from './routing/task-call.ts';
+import type { GuardedStream } from './http/guarded-stream.ts';
 import type { Health } from './routing/health.ts';
 import type { ApiKeys } from './state/api-keys.ts';
 import type { Stores } from './state/stores.ts';
+import type { FetchMedia } from './http/guarded-fetch-media.ts';
 import type { HttpClient } from './http/upstream.ts';
+import type { UpstreamSockets } from './http/upstream-socket.ts';
 import type { GatewayConfig, Settings } from './config.ts';
 import type { Prices } from './prices.ts';
 import type { Bookkeeper, Ledger } from './state/ledger.ts';
@@ -51,6 +57,10 @@ export interface PluginTools {
   readonly catalog: Catalog;
   /** Calls of the gateway's own, to a channel of its choice. Works once the gateway has been built, not during `setup`. */
   readonly directCalls: DirectCalls;
+  /** Questions to providers about tasks that they work on. As `directCalls`, not during `setup`. */
+  readonly taskCalls: TaskCalls;
+  /** Streams a file from a URL that a provider gave. */
+  readonly download: GuardedStream;
   readonly prices: Prices;
   readonly ledger: Ledger;
   readonly bookkeeper: Bookkeeper;
@@ -58,6 +68,10 @@ export interface PluginTools {
   readonly rates: Rates;
   /** What is known of channels' health. */
   readonly health: Health;
+  /** How much this process has to do. */
+  readonly overload: Load;
+  /** The processes that serve together, of which this is one. */
+  readonly processes: Processes;
   /** The settings in force; secrets in them are for their owners alone. */
   readonly settings: Settings;
   readonly notices: Notices;
@@ -71,6 +85,8 @@ export interface PluginTools {
   readonly endpoint: (endpoint: Endpoint) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
+  /** Fetches images and files from URLs that clients gave: from public addresses alone, and within the limits of the settings. */
+  readonly fetchMedia: FetchMedia;
   /** The format of a name; undefined when there is none. */
   readonly format: (name: string) => Format | undefined;
   /** Runs when the gateway closes or this configuration is replaced. */
@@ -162,7 +178,10 @@ export interface ChannelOptions {
   /** Several keys of one account family. */
   readonly keys?: readonly string[];
   readonly baseUrl?: string;
-  /** Public names (with `*` patterns), or a map from public name to the provider's name. Default: the kind's own list. */
+  /**
+   * Public names (with `*` patterns), or a map from public name to the provider's name. In a map the stars of a public name carry over:
+   * `'gpt-*': 'openai/gpt-*'`. Default: the kind's own list.
+   */
   readonly models?: readonly string[] | Readonly<Record<string, string>>;
   /** Higher is tried first. Default 0. */
   readonly priority?: number;
@@ -173,14 +192,17 @@ export interface ChannelOptions {
     readonly set?: Readonly<Record<string, string>>;
     readonly remove?: readonly string[];
   };
-  /** Members of every JSON body, by path (`generationConfig.seed`, `tools.0.strict`): set, or taken off. */
+  /**
+   * Members of every JSON body, by path (`generationConfig.seed`, `tools.0.strict`), and texts of every form, by name: set, or taken off, in
+   * the words of the format that the channel speaks. What is taken off goes first.
+   */
   readonly body?: {
     readonly set?: Readonly<Record<string, JsonValue>>;
     readonly remove?: readonly string[];
   };
   /** Instructions for every chat: before the client's own, unless `place` says otherwise. */
   readonly systemPrompt?: string | { readonly text: string; readonly place?: 'before' | 'after' | 'instead' };
-  /** `http://user:password@host:port`: requests go through it. */
+  /** `http://user:password@host:port`: connections are tunnelled through it, with CONNECT. Its own certificate is one that Node trusts. */
   readonly proxy?: string;
   /** Milliseconds, where they differ from the gateway's `timeouts` and `routing`. */
   readonly timeouts?: {
@@ -208,6 +230,8 @@ export interface ChannelTools {
   readonly keys: readonly string[];
   /** Requests to this channel's provider, with the operator's headers, proxy and times. */
   readonly http: HttpClient;
+  /** WebSockets to this channel's provider, for `connect`. */
+  readonly sockets: UpstreamSockets;
   readonly format: (name: string) => Format | undefined;
   readonly onClose: (job: () => void | Promise<void>) => void;
 }

@@ -26,11 +26,20 @@ export interface Detached {
   end(): void;
 }
 
+let running = 0;
+
+/** Calls of this process that go on without their client. */
+export function detachedCalls(): number {
+  return running;
+}
+
 /** Gives a call a life of its own (see `Call.detached`), in the eyes of all who asked for that with {@link followDetached}. */
 export function detach(call: Call, stream?: boolean): Detached {
   const { call: own, end } = call.detached(stream);
   const watching = (own.get(followers) ?? []).map((follower) => once(follower(own)));
+  running += 1;
   own.onEnd(() => {
+    running -= 1;
     for (const { end: left } of watching.toReversed()) left('left');
   });
   return {

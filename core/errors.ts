@@ -23,6 +23,7 @@ export const errorTable = {
   context_length_exceeded: { status: 400, retry: false },
   content_policy_violation: { status: 400, retry: false },
   invalid_request: { status: 400, retry: false },
+  video_not_ready: { status: 400, retry: false },
   missing_api_key: { status: 401, retry: false },
   invalid_api_key: { status: 401, retry: false },
   expired_api_key: { status: 401, retry: false },
@@ -70,6 +71,11 @@ export interface ErrorDetails {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as `error.details` in the messages envelope. */
   readonly details?: JsonObject;
+  /**
+   * True when a kept-alive connection turned out to be closed before anything was heard of the request: the provider has not begun it, and
+   * is none the worse. Never shown to a client.
+   */
+  readonly staleConnection?: boolean;
   /** For the log only: never shown to a client. */
   readonly cause?: unknown;
 }
@@ -87,6 +93,7 @@ export class GatewayError extends Error {
   readonly retryAfter: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly details: JsonObject | undefined;
+  readonly staleConnection: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -100,6 +107,7 @@ export class GatewayError extends Error {
     this.retryAfter = details.retryAfter;
     this.headers = details.headers ?? {};
     this.details = details.details;
+    this.staleConnection = details.staleConnection === true;
   }
 }
 

@@ -7,6 +7,9 @@ import type { ChannelKind, Endpoint, Next, Plugin, PluginEntry, Reads, RouteHand
 import { discover, type Discovered } from './discover.ts';
 import type { Format } from './formats/format.ts';
 import { readBodyStep } from './http/body.ts';
+import { createGuardedFetch } from './http/guarded-fetch.ts';
+import { createFetchMedia } from './http/guarded-fetch-media.ts';
+import { createGuardedStream } from './http/guarded-stream.ts';
 import { makeChannel } from './configured-channel.ts';
 import type { Log } from './log.ts';
 import { Notices } from './notices.ts';
@@ -14,6 +17,7 @@ import { compose, orderPlugins, type Running } from './pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
+import { createTaskCalls } from './routing/task-call.ts';
 import { createPrices } from './prices.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -59,6 +63,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const onClose = (job: () => void | Promise<void>): void => {
     closers.push(job);
   };
+  onClose(surroundings.health.follow((change) => notices.emit('health-changed', change)));
 
   const prices = createPrices(settings.prices, (model) =>
     log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
@@ -68,19 +73,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const formats = await loadFormats(problems);
   const format = (name: string): Format | undefined => formats.find((one) => one.name === name);
 
-  const channelFolders = await discoverIn('channels', config.root, problems);
-  for (const { name, file: path, value } of channelFolders) {
-    if (!isChannelKind(value))
-      problems.push(
-        `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
-      );
-    else if (value.spec.name !== name)
-      problems.push(`${path}: is named "${value.spec.name}" inside. A channel kind carries its file's name.`);
-  }
+  await findChannelKinds(config.root, problems);
   const channels: Channel[] = [];
   for (const { at, entry } of config.channels) {
     const where = `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
-    const channel = makeChannel(entry, { settings, where, problems, log, format, onClose });
+    const channel = makeChannel(entry, { settings, where, problems, warnings, log, format, onClose });
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
@@ -109,6 +106,8 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   );
   problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
 
+  const fetchMedia = createFetchMedia(settings.fetch, createGuardedFetch(settings.fetch));
+  const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
   const endpoints: Endpoint[] = [];
@@ -126,12 +125,15 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         log: log.child({ plugin: name }),
         catalog,
         directCalls: createDirectCalls(format, (call) => translation(call)),
+        taskCalls: createTaskCalls(format, (call) => translation(call)),
+        download,
         prices,
         settings,
         notices,
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         endpoint: (endpoint) => endpoints.push(endpoint),
         reads: () => reads,
+        fetchMedia,
         format,
         onClose,
       });
@@ -176,6 +178,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     catalog,
     notices,
     health: surroundings.health,
+    load: surroundings.load,
     settings: settings.routing,
     translate: translation,
   });
@@ -215,6 +218,23 @@ async function discoverIn(
     for (const one of found) byName.set(one.name, one);
   }
   return [...byName.values()];
+}
+
+/** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
+export async function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
+  const kinds: ChannelKind[] = [];
+  for (const { name, file: path, value } of await discoverIn('channels', root, problems)) {
+    if (!isChannelKind(value)) {
+      problems.push(
+        `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
+      );
+      continue;
+    }
+    if (value.spec.name !== name)
+      problems.push(`${path}: is named "${value.spec.name}" inside. A channel kind carries its file's name.`);
+    kinds.push(value);
+  }
+  return kinds;
 }
 
 function isPlugin(value: unknown): value is Plugin {

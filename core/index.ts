@@ -50,6 +50,7 @@ export {
   type ErrorDetails,
 } from './errors.ts';
 export type {
+  BytesDecoder,
   Codec,
   Codecs,
   Edits,
@@ -67,11 +68,23 @@ export type {
   Route,
   RouteParams,
   StreamDecoder,
+  TunnelNames,
+  TunnelRoute,
+  TunnelWatch,
   StreamEncoder,
   UsageTap,
   WholeEncoder,
   WireFrame,
 } from './formats/format.ts';
+export { expectedOfInputs, splitInputs } from './formats/_shared/embed.ts';
+export { loseForeign } from './formats/_shared/foreign.ts';
+export { oneShot, throwIfError, type OneShot } from './formats/_shared/one-shot.ts';
+export { decodeScores, expectedOfDocuments, textOfDocument } from './formats/_shared/rerank.ts';
+export { readPlainUsage } from './formats/_shared/usage.ts';
+export { asWave } from './formats/_shared/speech.ts';
+export { readVector } from './formats/_shared/vectors.ts';
+export { embedCodec } from './formats/embeddings/codec.ts';
+export { onlyText } from './formats/embeddings/request.ts';
 export { inClientWords } from './formats/_shared/client-words.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
@@ -79,9 +92,12 @@ export { Gate, type Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkJsonType, parseJsonBody, readBytes } from './http/body.ts';
 export { createClientAddress } from './http/client-address.ts';
+export { forgetMedia, type FetchMedia, type Media, type MediaWish } from './http/guarded-fetch-media.ts';
+export { mediaKind } from './model/media-kind.ts';
 export { JsonCutter, writeNdjson } from './http/json-frames.ts';
 export { parseSse, sseComment, SseCutter, writeSse } from './http/sse.ts';
 export type { HttpClient, HttpRequest } from './http/upstream.ts';
+export type { UpstreamSocketRequest, UpstreamSockets } from './http/upstream-socket.ts';
 export { hideSecret, maskSecrets, type Log } from './log.ts';
 export * from './model/audio.ts';
 export * from './model/chat.ts';
@@ -109,13 +125,26 @@ export {
   startWithEvents,
   type Observing,
 } from './operators.ts';
+export type { Load } from './processes/overload.ts';
+export type { Processes, ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes/processes.ts';
 export { addReplyHeaders } from './reply-headers.ts';
-export { askedAt, failedAttempts } from './routing/attempts.ts';
-export type { Catalog } from './routing/catalog.ts';
+export { askedAt, failedAttempts, taskTarget } from './routing/attempts.ts';
+export type { Candidate, Catalog } from './routing/catalog.ts';
 export type { DirectCall, DirectCalls } from './routing/direct-call.ts';
-export type { Health, PlaceHealth, Standing, Visit } from './routing/health.ts';
+export {
+  channelStanding,
+  type Health,
+  type HealthChange,
+  type PlaceHealth,
+  type PlaceName,
+  type Standing,
+  type Visit,
+} from './routing/health.ts';
+export { mostHedges } from './routing/hedge.ts';
 export type { Target } from './routing/target.ts';
-export { charge, type Charge } from './charge.ts';
+export type { TaskCalls } from './routing/task-call.ts';
+export type { GuardedStream } from './http/guarded-stream.ts';
+export { charge, settles, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';
 export type { Cost, Prices } from './prices.ts';
 export { openAdminPassword, type AdminPassword } from './state/admin-password.ts';
@@ -127,6 +156,7 @@ export {
   type Budget,
   type NewApiKey,
 } from './state/api-keys.ts';
+export { reservedAt } from './state/ledger-periods.ts';
 export type { Bookkeeper, BudgetState, Ledger, Reservation, Settlement } from './state/ledger.ts';
 export type { RateGrant, RateRule, Rates, RateState, RateVerdict, SlotRule } from './state/rates.ts';
 export type { UsageFilter, UsageGrouping, UsageLog, UsagePage, UsageSums } from './state/usage-log.ts';
@@ -139,5 +169,14 @@ export {
   type StoredResponse,
 } from './state/responses.ts';
 export { openSealer, type Sealer } from './state/sealer.ts';
+export {
+  openTaskStore,
+  type TaskLease,
+  type TaskPage,
+  type TaskQuery,
+  type TaskStore,
+} from './state/tasks.ts';
+export { abandon, advance, isFinished, reportOf, type Task } from './tasks.ts';
 export { entriesOf, type Stores } from './state/stores.ts';
 export { estimateTokens, countTokens } from './tokens.ts';
+export { tunnelWatch } from './tunnel-watch.ts';

@@ -1,6 +1,7 @@
 import { TypedEmitter } from 'tiny-typed-emitter';
 import type { GatewayError } from './errors.ts';
 import type { Log } from './log.ts';
+import type { HealthChange } from './routing/health.ts';
 
 /** What parts of the gateway tell each other: once per call or rarer, never per event of a stream. */
 export interface NoticeEvents {
@@ -10,6 +11,8 @@ export interface NoticeEvents {
     readonly model: string;
     readonly error: GatewayError;
   }) => void;
+  /** A key of a channel, or one of its models, stands differently than before. */
+  'health-changed': (change: HealthChange) => void;
   /** A new configuration is in force. */
   reloaded: () => void;
   /** The gateway takes no more calls; those that run may finish. Whatever would hold a connection open for long ends now. */

@@ -3,9 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import type { LoadedConfig } from './config.ts';
+import { detachedCalls } from './detached.ts';
 import { createGateway, type Gateway } from './gateway.ts';
 import { createApp } from './http/app.ts';
 import { createLog, type Log } from './log.ts';
+import { Connections } from './processes/connections.ts';
+import { Ending } from './processes/ending.ts';
+import { alone, type Processes } from './processes/processes.ts';
 import { createApiKeys, type ApiKeys } from './state/api-keys.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import { closeSurroundings, openSurroundings } from './surroundings.ts';
@@ -21,6 +25,11 @@ export interface RunningServer {
   readonly firstKey: string | undefined;
   /** Takes no more calls, lets open ones finish until the drain time has passed, then closes everything. */
   close(): Promise<void>;
+  /**
+   * For a process that another one has replaced: takes no more connections, and serves those there are until they end or the reload time
+   * has passed. Then it closes everything.
+   */
+  retire(): Promise<void>;
 }
 
 /** The database's URL: the config's, or `sluice.db` in the data folder. Relative paths begin at the config's folder. */
@@ -36,6 +45,7 @@ export function databaseUrl(config: LoadedConfig): string {
 export async function startServer(
   config: LoadedConfig,
   log: Log = createLog(config.settings.log.level),
+  processes: Processes = alone,
 ): Promise<RunningServer> {
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });
@@ -49,74 +59,64 @@ export async function startServer(
     await stores.close();
     throw error;
   }
-  const surroundings = openSurroundings(log, stores, apiKeys, settings);
-  let gateway: Gateway;
+  const surroundings = openSurroundings(log, stores, apiKeys, settings, processes);
+  let gateway: Gateway | undefined;
+  const close = async (): Promise<void> => {
+    await gateway?.close();
+    await closeSurroundings(surroundings);
+    await stores.close();
+  };
   try {
     gateway = await createGateway(config, surroundings);
+    const firstKey = await makeFirstKey(apiKeys, settings.bootstrapKey);
+    apiKeys.startRefreshing();
+    const app = createApp(gateway, surroundings);
+    const server = createServer(
+      {
+        maxHeaderSize: settings.limits.header,
+        headersTimeout: settings.timeouts.headers,
+        requestTimeout: settings.timeouts.body,
+        connectionsCheckingInterval: Math.min(1000, settings.timeouts.headers),
+        keepAliveTimeout: 75_000,
+        noDelay: true,
+        shouldUpgradeCallback: app.wantsSocket,
+      },
+      app.listener,
+    );
+    server.on('upgrade', app.upgrade);
+    server.on('clientError', app.clientError);
+    const connections = new Connections(server);
+    await listen(server, settings.listen.port, settings.listen.host);
+    const { address, port, family } = server.address() as AddressInfo;
+    const host = family === 'IPv6' ? `[${address}]` : address;
+    const { drain, reload } = settings.timeouts;
+    const ending = new Ending({ app, connections, drain, reload, detached: detachedCalls, close });
+    return {
+      url: `http://${host}:${port}`,
+      gateway,
+      apiKeys,
+      stores,
+      firstKey,
+      close: () => ending.stop(),
+      retire: () => ending.retire(),
+    };
   } catch (error) {
-    await closeSurroundings(surroundings);
-    await stores.close();
+    await close();
     throw error;
   }
-  let firstKey: string | undefined;
-  const { bootstrapKey } = settings;
-  if (bootstrapKey !== undefined) {
-    if (apiKeys.find(bootstrapKey) === undefined)
-      await apiKeys.create({ name: 'bootstrap', value: bootstrapKey }).catch(async (error: unknown) => {
-        // Another gateway that starts at the same time may have made it.
-        await apiKeys.load();
-        if (apiKeys.find(bootstrapKey) === undefined) throw error;
-      });
-  } else if ((await apiKeys.list()).length === 0) {
-    firstKey = (await apiKeys.create({ name: 'first' })).value;
-  }
-  apiKeys.startRefreshing();
+}
 
-  const app = createApp(gateway, stores, surroundings.rates);
-  const server = createServer(
-    {
-      maxHeaderSize: settings.limits.header,
-      headersTimeout: settings.timeouts.headers,
-      requestTimeout: settings.timeouts.body,
-      connectionsCheckingInterval: Math.min(5000, settings.timeouts.headers),
-      keepAliveTimeout: 75_000,
-      noDelay: true,
-      shouldUpgradeCallback: app.wantsSocket,
-    },
-    app.listener,
-  );
-  server.on('upgrade', app.upgrade);
-  server.on('clientError', app.clientError);
-  await listen(server, settings.listen.port, settings.listen.host);
-  const { address, port, family } = server.address() as AddressInfo;
-  const host = family === 'IPv6' ? `[${address}]` : address;
-
-  let closing: Promise<void> | undefined;
-  const close = async (): Promise<void> => {
-    app.drain();
-    const closed = new Promise<void>((done) => server.close(() => done()));
-    server.closeIdleConnections();
-    // Connections that were busy then become idle one by one.
-    const sweeping = setInterval(() => server.closeIdleConnections(), 50);
-    const timer = setTimeout(() => {
-      app.endAll();
-      setTimeout(() => server.closeAllConnections(), 250).unref();
-    }, settings.timeouts.drain);
-    await closed;
-    clearTimeout(timer);
-    clearInterval(sweeping);
-    await gateway.close();
-    await closeSurroundings(surroundings);
-    await stores.close();
-  };
-  return {
-    url: `http://${host}:${port}`,
-    gateway,
-    apiKeys,
-    stores,
-    firstKey,
-    close: () => (closing ??= close()),
-  };
+/** The value of the key that was made because there was none; undefined when there are some, or the operator chose one. */
+async function makeFirstKey(apiKeys: ApiKeys, chosen: string | undefined): Promise<string | undefined> {
+  if (chosen === undefined)
+    return (await apiKeys.list()).length === 0 ? (await apiKeys.create({ name: 'first' })).value : undefined;
+  if (apiKeys.find(chosen) === undefined)
+    await apiKeys.create({ name: 'bootstrap', value: chosen }).catch(async (error: unknown) => {
+      // Another gateway that starts at the same time may have made it.
+      await apiKeys.load();
+      if (apiKeys.find(chosen) === undefined) throw error;
+    });
+  return undefined;
 }
 
 function listen(server: Server, port: number, host: string): Promise<void> {

@@ -84,6 +84,9 @@ export class CallRecord implements Observing {
       case 'loss':
         (this.#losses ??= []).push(event.loss);
         break;
+      case 'answer':
+        // Status and headers of the provider: nobody sees them before the bytes behind them.
+        break;
       default:
         this.#firstAt ??= performance.now();
     }

@@ -9,7 +9,7 @@ export default definePlugin({
   name: 'model-access',
   stage: 'shape',
   after: ['model-alias'],
-  before: ['stored-responses', 'quota'],
+  before: ['stored-responses', 'quota', 'realtime-sessions'],
   setup() {
     return function modelAccess(call, next) {
       const allowed = call.get(caller)?.models;

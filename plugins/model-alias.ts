@@ -60,7 +60,7 @@ interface Resolved {
 export default definePlugin({
   name: 'model-alias',
   stage: 'shape',
-  before: ['stored-responses', 'quota'],
+  before: ['stored-responses', 'quota', 'realtime-sessions'],
   options,
   setup(chosen, { catalog, log }) {
     const aliases = new Map(Object.entries(chosen.aliases));

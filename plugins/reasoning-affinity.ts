@@ -1,8 +1,17 @@
 import { z } from 'zod';
-import { chatOf, caller, definePlugin, type Block, type Call, type JsonValue, type Message } from '#sluice';
+import {
+  chatOf,
+  caller,
+  definePlugin,
+  type Block,
+  type Call,
+  type CallEdits,
+  type JsonValue,
+  type Message,
+} from '#sluice';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
-import { proofsOf } from './reasoning-vault/turn.ts';
+import { proofsOf, type Maker } from './reasoning-vault/turn.ts';
 
 const options = z.strictObject({
   /** Bytes of what is known of encrypted reasoning of which each process holds a copy in memory. */
@@ -13,12 +22,13 @@ const options = z.strictObject({
 });
 
 /**
- * Where several channels serve a model, a conversation goes back to the one that encrypted its reasoning: no other can read it. When that
- * one fails another answers without it. What `reasoning-vault` has seen is what this one knows.
+ * Where several channels, or several keys of one, serve a model, a conversation goes back to the one that encrypted its reasoning: no other
+ * account can read it. When that one fails another answers without it. What `reasoning-vault` has seen is what this one knows.
  */
 export default definePlugin({
   name: 'reasoning-affinity',
   stage: 'shape',
+  before: ['session-affinity'],
   options,
   setup({ copies }, { stores, catalog, log }) {
     const failed = (error: unknown): void =>
@@ -26,46 +36,52 @@ export default definePlugin({
     // Nothing is written here.
     const memory = new Memory(stores, { ttl: 0, copies, failed });
 
-    /** The channel that this conversation should go back to; undefined when any will do. */
-    const home = async (call: Call): Promise<string | undefined> => {
+    /** Whom this conversation should go back to; undefined when any will do. */
+    const home = async (call: Call): Promise<Maker | undefined> => {
       const { messages } = chatOf(call);
       return (
-        (await channelOfProofs(messages, memory)) ??
-        (await channelOfTurns(messages, memory, call.get(caller)?.id ?? ''))
+        (await makerOfProofs(messages, memory)) ??
+        (await makerOfTurns(messages, memory, call.get(caller)?.id ?? ''))
       );
+    };
+    const areSeveral = (model: string): boolean => {
+      const [first, second] = catalog.candidates(model);
+      return second !== undefined || (first?.targets.length ?? 0) > 1;
     };
 
     return function reasoningAffinity(call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
-      if (call.edits.affinity !== undefined || catalog.targets(call.model).length < 2) return next(call);
-      return home(call).then((channel) =>
-        next(channel === undefined ? call : call.with({ affinity: { channel } })),
-      );
+      if (call.edits.affinity !== undefined || !areSeveral(call.model)) return next(call);
+      return home(call).then((maker) => next(maker === undefined ? call : call.with(backTo(maker))));
     };
   },
 });
 
-/** The channel that made the latest of the encrypted pieces which the client sent. */
-async function channelOfProofs(messages: readonly Message[], memory: Memory): Promise<string | undefined> {
+function backTo({ channel, key }: Maker): CallEdits {
+  return { affinity: { channel, ...(key === undefined ? {} : { key }) } };
+}
+
+/** Who made the latest of the encrypted pieces which the client sent. */
+async function makerOfProofs(messages: readonly Message[], memory: Memory): Promise<Maker | undefined> {
   const keys = messages.flatMap(({ content }) => content.flatMap(encryptedIn)).map(proofKey);
   if (keys.length === 0) return undefined;
   const known = await memory.read(keys);
   for (const key of keys.toReversed()) {
     const kept = known.get(key);
-    if (kept !== undefined && 'maker' in kept) return kept.maker.channel;
+    if (kept !== undefined && 'maker' in kept) return kept.maker;
   }
   return undefined;
 }
 
-/** The channel that made the latest encrypted reasoning which the client forgot. */
-async function channelOfTurns(
+/** Who made the latest encrypted reasoning which the client forgot. */
+async function makerOfTurns(
   messages: readonly Message[],
   memory: Memory,
   owner: string,
-): Promise<string | undefined> {
+): Promise<Maker | undefined> {
   const turns = await forgottenTurns(messages, memory, owner);
   const last = turns.findLast(({ turn }) => proofsOf(turn).some(({ kind }) => kind === 'encrypted'));
-  return last?.turn.maker.channel;
+  return last?.turn.maker;
 }
 
 function encryptedIn(block: Block): readonly string[] {

@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import {
   defineChannel,
-  errorTable,
   GatewayError,
   isChat,
   isObject,
@@ -10,7 +8,6 @@ import {
   toGatewayError,
   type Call,
   type ChannelTools,
-  type ErrorCode,
   type Format,
   type GatewayEvent,
   type JsonObject,
@@ -19,10 +16,14 @@ import {
   type Upstream,
   type UpstreamRequest,
 } from '#sluice';
+import { answerId, failure, page, pause, refusal, requestId } from './answers.ts';
 import { replyEvents } from './events.ts';
+import { answerOther, otherOperations } from './operations.ts';
 import { understand, type Question } from './question.ts';
-import { body, Clock, overloaded, reply, streamSteps, wholeReply, wholeSteps } from './reply.ts';
+import { overloaded, reply, streamSteps, wholeReply, wholeSteps } from './reply.ts';
+import { openSession } from './realtime.ts';
 import { Seals } from './seals.ts';
+import { answerVideo, videoOperations } from './video.ts';
 
 const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
 
@@ -69,9 +70,13 @@ export default defineChannel({
       speaks: {
         chat: chosen.speaks,
         ...(chosen.countsTokens && counts.length > 0 ? { 'count-tokens': counts } : {}),
+        ...otherOperations,
+        ...videoOperations,
+        realtime: ['realtime'],
       },
       traits: () => ({ inputLimit: 200_000, outputLimit: 32_000, replaysReasoning: true }),
       open: (call, request) => open(call, request, { chosen, tools, seals }),
+      connect: (call, request) => openSession(call, request),
     };
   },
 });
@@ -86,6 +91,8 @@ async function open(call: Call, wire: UpstreamRequest, demo: Demo): Promise<Upst
   const format = demo.tools.format(wire.format);
   if (format === undefined)
     throw new Error(`The demo was asked in the format "${wire.format}", which does not exist.`);
+  if (Object.hasOwn(videoOperations, wire.operation)) return answerVideo(call, format, wire, demo.chosen);
+  if (Object.hasOwn(otherOperations, wire.operation)) return answerOther(call, format, wire, demo.chosen);
   let question: Question;
   let document: JsonObject;
   try {
@@ -146,15 +153,6 @@ function ask(format: Format, wire: UpstreamRequest, document: JsonObject): Quest
   return understand(request, wire);
 }
 
-async function pause(call: Call, milliseconds: number): Promise<void> {
-  if (milliseconds <= 0) return;
-  const clock = new Clock(call);
-  await clock.wait(milliseconds);
-  if (clock.stopped)
-    throw new GatewayError('client_closed_request', 'The client left before the upstream answered.');
-  clock.stop();
-}
-
 function streamed(
   call: Call,
   format: Format,
@@ -193,39 +191,6 @@ function whole(
   return reply(call, 200, headers, wholeSteps(wholeReply(events, encoder), switches));
 }
 
-function refusal(call: Call, format: Format, error: GatewayError): Upstream {
-  const { status, headers, body: envelope } = format.errorReply(error, requestId(call));
-  return reply(
-    call,
-    status,
-    { 'content-type': 'application/json', ...headers },
-    body(JSON.stringify(envelope)),
-  );
-}
-
-/** What a proxy in between says when it breaks. */
-function page(call: Call, status: number): Upstream {
-  const text = `<html><head><title>${status}</title></head><body><h1>This is not an API</h1></body></html>`;
-  return reply(call, status, { 'content-type': 'text/html' }, body(text));
-}
-
-const errorCodes = Object.keys(errorTable).filter((name): name is ErrorCode => name in errorTable);
-
-/** `!status=N`: the failure a provider would report with this status. */
-function failure(status: number, retryAfter: number | undefined): GatewayError {
-  if (status < 400 || status > 599)
-    return new GatewayError('invalid_value', "The demo's !status takes 400 to 599.");
-  const code = errorCodes.find((name) => errorTable[name].status === status);
-  return new GatewayError(
-    code ?? (status < 500 ? 'invalid_request' : 'internal_error'),
-    `The demo answers ${status}, as you asked.`,
-    {
-      status,
-      ...(retryAfter === undefined ? {} : { retryAfter }),
-    },
-  );
-}
-
 function context(call: Call, { wire, input }: Question, document: JsonObject): ReplyContext {
   return {
     model: wire.model,
@@ -235,12 +200,4 @@ function context(call: Call, { wire, input }: Question, document: JsonObject): R
     inputEstimate: input.input,
     lose: () => {},
   };
-}
-
-function answerId(call: Call): string {
-  return `demo${createHash('sha256').update(call.id).digest('hex').slice(0, 20)}`;
-}
-
-function requestId(call: Call): string {
-  return `req_demo${createHash('sha256').update(`${call.id} request`).digest('hex').slice(0, 16)}`;
 }

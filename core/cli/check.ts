@@ -8,17 +8,24 @@ import { openStores } from '../state/stores.ts';
 import { closeSurroundings, openSurroundings } from '../surroundings.ts';
 import { readArguments, type Command } from './command.ts';
 import { describeGateway } from './describe.ts';
+import { channelMatrix } from './matrix.ts';
 
 /** `sluice check`: says everything that is wrong with a config, or what it would run. */
 export const check: Command = {
   summary: 'Checks the config: shows every problem at once, or the pipeline and the channels.',
-  help: `Usage: sluice check [--config FILE]
+  help: `Usage: sluice check [--config FILE] [--matrix]
 
 Reads the config, its plugins and its channels as "start" would, without listening or writing anything.
 Prints every problem at once and ends with code 1, or prints the plugins in their order, the channels,
-the formats they speak and the models they serve.`,
+the formats they speak and the models they serve.
+
+--matrix prints which kind of channel speaks which endpoint in which form instead, as a table in Markdown.`,
   async run(args) {
-    const { values } = readArguments(args, {});
+    const { values } = readArguments(args, { matrix: { type: 'boolean' } });
+    if (values.matrix === true) {
+      console.log(await channelMatrix());
+      return 0;
+    }
     const { problems, description } = await examine(values.config);
     if (problems.length > 0) {
       console.error(problems.join('\n'));

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.ts';
-import type { ChatRequest, ChatSettings } from '../model/chat.ts';
+import type { ChatRequest, ChatSettings, MediaBlock } from '../model/chat.ts';
 import type { GatewayEvent, ListedModel, OperationResult } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
 import type { Form } from '../model/form.ts';
@@ -193,6 +193,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly marks: Marks;
   /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
   readonly toleratesComments: boolean;
+  /** True where a sound reply may have an `error` in it, which tells what became of something. */
+  readonly tellsErrors?: boolean;
   /** True where a provider's stream may also come as a JSON array or as lines of JSON. */
   readonly streamsAsJson?: boolean;
 
@@ -223,8 +225,16 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
 
   decodeRequest(body: JsonObject, params: RouteParams): R;
   encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
+  /** True for a medium by URL that channels of this format take as bytes alone, so that it is fetched first. Absent: as `traits.fetchesUrls` says. */
+  wantsBytes?(block: MediaBlock, traits: ModelTraits): boolean;
+  /** Throws 400 for a client's request that a model with these traits cannot do although the format allows it. Runs for a pass-through too. */
+  check?(request: R, traits: ModelTraits): void;
+  /** True where the images of a request stand in its JSON: files and addresses are read before it is encoded, and given as `data`. */
+  readonly inlinesImages?: boolean;
   /** What a request may use, for budgets and limits. Absent for chats: their words are counted. */
   estimate?(request: R): Expected;
+  /** Reads a provider's whole reply that is no JSON, as it comes. */
+  decodeBytes?(traits: ModelTraits): BytesDecoder;
   /** What the client wants a whole reply to be, where it is no JSON: it then passes with the provider's content type. */
   replyKind?(body: JsonObject): 'text' | 'bytes' | undefined;
   /** A request that a provider takes only in pieces, as these pieces; one of them when it fits. Asked of the codec that speaks to the provider. */
@@ -241,7 +251,11 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   /** Reads usage from a pass-through's frames and whole bodies; remembers what earlier frames said. */
   usageTap(): UsageTap;
   /** Where the bytes of a finished video are, for a provider that gives them only to whoever shows its key. `url` is what it told. */
-  contentRequest?(request: R, part: 'video' | 'thumbnail' | 'spritesheet', url: string | undefined): EncodedRequest | undefined;
+  contentRequest?(
+    request: R,
+    part: 'video' | 'thumbnail' | 'spritesheet',
+    url: string | undefined,
+  ): EncodedRequest | undefined;
   /** The client's path of a `ChatSettings` member: `temperature` → `generationConfig.temperature`. */
   settingPath(name: keyof ChatSettings): string;
   /**
@@ -249,6 +263,12 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
    * (`cache`, `failed`). Names that are the same in both need no row.
    */
   readonly words?: Readonly<Record<string, string>>;
+}
+
+/** Turns the bytes of a reply that is no JSON into events. Holds the state of one reply. */
+export interface BytesDecoder {
+  chunk(bytes: Buffer): readonly GatewayEvent[];
+  end(): readonly GatewayEvent[];
 }
 
 /** A whole reply that is not JSON. */

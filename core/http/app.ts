@@ -5,12 +5,14 @@ import Koa, { type Context } from 'koa';
 import { Router } from '@koa/router';
 import { config as rxjs } from 'rxjs';
 import { Exchange, firstView, type Wire } from '../call.ts';
+import type { Channel } from '../channel.ts';
 import type { Endpoint, Next } from '../define.ts';
 import { GatewayError } from '../errors.ts';
 import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Rates } from '../state/rates.ts';
+import { channelStanding, type Health } from '../routing/health.ts';
 import type { Stores } from '../state/stores.ts';
+import type { Surroundings } from '../surroundings.ts';
 import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
 import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
@@ -28,20 +30,33 @@ export interface App {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Answers what is not even HTTP. */
   readonly clientError: (error: NodeJS.ErrnoException, socket: Duplex) => void;
-  /** Says `not ready` from now on and closes connections after their call. */
-  drain(): void;
+  /**
+   * Closes connections after their call from now on. `stop`: nobody follows, and it says `not ready`. `replaced`: another process takes
+   * the new connections, and whatever comes over the old ones is served.
+   */
+  drain(why: 'stop' | 'replaced'): void;
   /** Ends every open call with an error in its format. */
   endAll(): void;
 }
 
 /** Builds the Koa application: the formats' routes, the model lists, health, and the plugins' own routes. */
-export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
+export function createApp(
+  gateway: Gateway,
+  { stores, rates, health, overload }: Pick<Surroundings, 'stores' | 'rates' | 'health' | 'overload'>,
+): App {
   const { settings, log } = gateway;
-  const { timeouts } = settings;
+  const { timeouts, realtime } = settings;
   const replies = new Set<Reply>();
   const clientAddress = createClientAddress(settings.trustedProxies);
-  const sockets = createSockets(gateway, requestId, clientAddress);
+  /** Calls that come over sockets. */
+  const handleSocketCall: Next = async (call) => {
+    if (!overload.enter()) await overload.wait(call, () => {});
+    call.onEnd(() => overload.leave());
+    return gateway.handle(call);
+  };
+  const sockets = createSockets({ ...gateway, handle: handleSocketCall }, requestId, clientAddress);
   let draining = false;
+  let stopping = false;
 
   rxjs.onUnhandledError = (error) => log.error({ error }, 'an error came after its stream had ended');
 
@@ -53,7 +68,11 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
     },
     Math.max(
       10,
-      Math.min(1000, ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3)),
+      Math.min(
+        1000,
+        ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3),
+        ...[realtime.ping, realtime.stalled, realtime.idle, realtime.lifetime].map((time) => time / 3),
+      ),
     ),
   );
   ticker.unref();
@@ -70,14 +89,20 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
   const run = async (ctx: Context, exchange: Exchange, pipeline: Next): Promise<void> => {
     ctx.respond = false;
     const { res } = ctx;
-    if (draining) res.setHeader('connection', 'close');
+    let entered = overload.enter();
     const reply = new Reply(exchange, res, replyOptions, () => {
       replies.delete(reply);
+      if (entered) overload.leave();
       if (!ctx.req.complete) linger(ctx.req);
     });
     replies.add(reply);
+    const call = firstView(exchange);
     try {
-      reply.send(await pipeline(firstView(exchange)));
+      if (!entered)
+        await overload.wait(call, () => {
+          entered = true;
+        });
+      reply.send(await pipeline(call));
     } catch (error) {
       reply.fail(error);
     }
@@ -97,7 +122,7 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
           return understandForm(ctx.req, exchange, { ...settings.limits, file });
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body).then((read) => {
+        return readBytes(ctx.req, settings.limits.body, overload.bodyBudget).then((read) => {
           const bytes = withoutMark(read);
           exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
@@ -128,7 +153,7 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
         exchange.framing = 'sse';
       }
       exchange.values.set(bodyReader, async () => {
-        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body));
+        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, overload.bodyBudget));
         if (bytes.length === 0) return;
         checkJsonType(ctx.req);
         wire.bytes = bytes;
@@ -154,13 +179,13 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
   });
   router.get('/readyz', async (ctx) => {
     const database = await databaseState(stores);
-    const ready = !draining && database === 'ok';
+    const ready = !stopping && database === 'ok';
     ctx.status = ready ? 200 : 503;
     ctx.body = {
-      status: ready ? 'ready' : draining ? 'draining' : 'not ready',
+      status: ready ? 'ready' : stopping ? 'draining' : 'not ready',
       database,
       shared: rates.state,
-      channels: gateway.catalog.channels.map(({ id, kind }) => ({ id, kind })),
+      channels: standings(gateway.catalog.channels, health),
     };
   });
   router.get('/v1/models', listByHeaders(false));
@@ -176,6 +201,13 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
       if (codec === undefined)
         throw new Error(`${format.name} routes ${route.path} to ${operation} but has no codec for it.`);
       const handler = operate(format, route, codec);
+      if (route.query !== undefined) {
+        const wanted = Object.entries(route.query);
+        router.register(route.path, [route.method], (ctx, next) =>
+          wanted.every(([name, value]) => queryOf(ctx).get(name) === value) ? handler(ctx) : next(),
+        );
+        continue;
+      }
       router.register(route.path, [route.method], handler);
       if (!/[*:{(\\]/.test(route.path)) fixed.set(`${route.method} ${route.path}`, handler);
     }
@@ -238,6 +270,7 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
   const listener = koa.callback();
   return {
     listener(request, response) {
+      if (draining) response.setHeader('connection', 'close');
       const handler = fixed.get(`${request.method} ${request.url}`);
       if (handler === undefined) void listener(request, response);
       else void handler(koa.createContext(request, response));
@@ -260,10 +293,18 @@ export function createApp(gateway: Gateway, stores: Stores, rates: Rates): App {
       socket.end(
         `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
       );
+      closeSoon(socket);
     },
-    drain: () => {
+    drain: (why) => {
+      const first = !draining;
       draining = true;
-      gateway.notices.emit('draining');
+      if (first) {
+        for (const reply of replies) reply.closeAfterwards();
+        gateway.notices.emit('draining');
+        sockets.settle();
+      }
+      if (why === 'replaced' || stopping) return;
+      stopping = true;
       sockets.drain();
     },
     endAll: () => {
@@ -358,10 +399,10 @@ function routeParams(ctx: Context, route: Route): RouteParams {
   return route.params?.(matchedParams(ctx), queryOf(ctx), headersOf(ctx)) ?? {};
 }
 
-/** What the router matched: wildcards joined by slashes, decoded. */
+/** What the router matched, nothing where it was passed by: wildcards joined by slashes, decoded. */
 function matchedParams(ctx: Context): Record<string, string> {
   const matched: Record<string, string> = {};
-  for (const [name, value] of Object.entries(ctx.params as Record<string, string | string[]>)) {
+  for (const [name, value] of Object.entries((ctx.params ?? {}) as Record<string, string | string[]>)) {
     matched[name] = Array.isArray(value) ? value.join('/') : value;
   }
   return matched;
@@ -369,6 +410,15 @@ function matchedParams(ctx: Context): Record<string, string> {
 
 function modelOf(ctx: Context): string {
   return (matchedParams(ctx).model ?? '').replace(/^models\//, '');
+}
+
+/** A channel stands as its best key does; `worst` tells that not all of them serve. */
+function standings(channels: readonly Channel[], health: Health): readonly object[] {
+  const report = health.report();
+  return channels.map((channel) => {
+    const { best, worst } = channelStanding(report, channel);
+    return { id: channel.id, kind: channel.kind, standing: best, ...(worst === best ? {} : { worst }) };
+  });
 }
 
 async function databaseState(stores: Stores): Promise<'ok' | 'failed'> {
@@ -380,15 +430,31 @@ async function databaseState(stores: Stores): Promise<'ok' | 'failed'> {
   }
 }
 
+/** A client that never closes its side would keep the connection for ever. */
+function closeSoon(socket: Duplex): void {
+  const timer = setTimeout(() => socket.destroy(), lingerTime).unref();
+  socket.once('close', () => clearTimeout(timer));
+}
+
+/** For what a client still sends, or does not fetch, after it was refused, in milliseconds. */
+const lingerTime = 2000;
+
 /**
  * Node reads and drops the rest of an upload that was refused; after two seconds the connection is closed instead. Closing at once would
  * reset it and take the answer with it.
  */
 function linger(request: IncomingMessage): void {
-  const timer = setTimeout(() => request.socket.destroy(), 2000);
-  timer.unref();
-  const settled = (): void => clearTimeout(timer);
+  const { socket } = request;
+  // Node forgets a request whose answer is written: who still reads it would never learn that its connection is gone.
+  const gone = (): void => void request.destroy();
+  const timer = setTimeout(() => socket.destroy(), lingerTime).unref();
+  const settled = (): void => {
+    clearTimeout(timer);
+    socket.off('close', gone);
+  };
   request.once('end', settled);
   request.once('close', settled);
-  request.resume();
+  socket.once('close', gone);
+  if (socket.destroyed) gone();
+  else request.resume();
 }

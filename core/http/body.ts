@@ -15,6 +15,13 @@ export interface BodyLimits {
   readonly values: number;
 }
 
+/** What all bodies that are being read may come to. */
+export interface ByteBudget {
+  /** Throws 503 when there is no room for so much more. */
+  take(bytes: number): void;
+  giveBack(bytes: number): void;
+}
+
 /** Reads, parses and checks the body of this call: left by the front end, run by {@link readBodyStep}. Absent on calls without a body. */
 export const bodyReader = callKey<() => Promise<void>>('body reader');
 
@@ -44,13 +51,17 @@ export function checkJsonType(request: IncomingMessage): void {
   );
 }
 
-/** All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one. */
-export function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
+/**
+ * All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one, 503
+ * when the budget has no room for it.
+ */
+export function readBytes(request: IncomingMessage, limit: number, budget?: ByteBudget): Promise<Buffer> {
   const announced = Number(request.headers['content-length']);
   if (announced > limit) return Promise.reject(tooLarge(limit));
   const encoding = request.headers['content-encoding']?.trim().toLowerCase();
-  if (encoding === undefined || encoding === '' || encoding === 'identity') return collect(request, limit);
-  return decompress(request, encoding, limit);
+  if (encoding === undefined || encoding === '' || encoding === 'identity')
+    return collect(request, limit, budget);
+  return decompress(request, encoding, limit, budget);
 }
 
 /** A request's body with its compression undone. Throws 415 for an unknown one. */
@@ -72,10 +83,15 @@ export function decompressing(request: IncomingMessage): Readable {
   return request.pipe(decoder);
 }
 
-async function decompress(request: IncomingMessage, encoding: string, limit: number): Promise<Buffer> {
+async function decompress(
+  request: IncomingMessage,
+  encoding: string,
+  limit: number,
+  budget: ByteBudget | undefined,
+): Promise<Buffer> {
   const decoder = decompressing(request) as Transform;
   try {
-    return await collect(decoder, limit);
+    return await collect(decoder, limit, budget);
   } catch (error) {
     request.unpipe(decoder);
     decoder.destroy();
@@ -84,7 +100,7 @@ async function decompress(request: IncomingMessage, encoding: string, limit: num
   }
 }
 
-function collect(source: Readable, limit: number): Promise<Buffer> {
+function collect(source: Readable, limit: number, budget: ByteBudget | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
@@ -93,19 +109,28 @@ function collect(source: Readable, limit: number): Promise<Buffer> {
       if (settled) return;
       settled = true;
       chunks.length = 0;
+      budget?.giveBack(length);
       reject(error);
+    };
+    const keep = (chunk: Buffer): void => {
+      if (length + chunk.length > limit) throw tooLarge(limit);
+      budget?.take(chunk.length);
+      length += chunk.length;
+      chunks.push(chunk);
     };
     source.on('data', (chunk: Buffer) => {
       if (settled) return;
-      length += chunk.length;
-      if (length > limit) {
+      try {
+        keep(chunk);
+      } catch (error) {
         source.pause();
-        fail(tooLarge(limit));
-      } else chunks.push(chunk);
+        fail(error instanceof Error ? error : new Error(String(error)));
+      }
     });
     source.on('end', () => {
       if (settled) return;
       settled = true;
+      budget?.giveBack(length);
       const [only] = chunks;
       resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
     });

@@ -119,6 +119,11 @@ export class Reply {
     return this.#response.socket === socket;
   }
 
+  /** The connection is closed behind this reply, where its head is not sent yet. */
+  closeAfterwards(): void {
+    if (!this.#response.headersSent) this.#response.setHeader('connection', 'close');
+  }
+
   /** What the client sends is no longer HTTP: it is told so where nothing was sent yet. In the middle of a reply the connection breaks. */
   breakOff(error: GatewayError): void {
     if (this.#committed) {
@@ -174,6 +179,8 @@ export class Reply {
         return;
       case 'answer':
         this.#answer = event;
+        // An endpoint that answers with somebody's bytes: also when there are none of them.
+        if (this.#exchange.operation === 'state') this.#passing = true;
         return;
       case 'frames':
         this.#passing = true;
@@ -200,6 +207,7 @@ export class Reply {
   #complete(): void {
     if (this.#over) return;
     if (this.#passing) {
+      if (!this.#exchange.stream) this.#commitBytes();
       this.#finish(this.#exchange.stream ? this.#arrayEnd() : '');
     } else if (this.#exchange.stream) {
       const rest = this.#frames(this.#streamEncoder().end());
@@ -271,6 +279,11 @@ export class Reply {
     if (this.#committed) return;
     this.#committed = true;
     const headers = this.#headers('none');
+    if (this.#exchange.operation === 'state' && this.#answer !== undefined) {
+      const { status } = this.#answer;
+      this.#response.writeHead(status, { ...headers, ...passedHeaders(this.#answer) });
+      return;
+    }
     if (this.#exchange.codec.replyKind?.(this.#exchange.wire.body ?? {}) !== undefined)
       headers['content-type'] = mediaType(this.#answer?.headers['content-type']);
     const length = this.#answer?.headers['content-length'];
@@ -364,6 +377,26 @@ function mediaType(type: string | string[] | undefined): string {
     /^(audio|video|image)\/[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
     ? type
     : 'application/octet-stream';
+}
+
+/** Headers of somebody's bytes that their reader needs; none of the others is the client's business. */
+const passed = [
+  'content-type',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'location',
+];
+
+function passedHeaders({ headers }: Extract<GatewayEvent, { type: 'answer' }>): Record<string, string> {
+  return Object.fromEntries(
+    passed.flatMap((name) => {
+      const value = headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    }),
+  );
 }
 
 /** What the framing itself has to say in a silence: a comment, an empty line, or nothing where clients break on both. */

@@ -17,6 +17,8 @@ const mostWaiting = 64;
 const waitingMark = 16 * 1024 * 1024;
 /** How long a client may take to answer the close of a connection, in milliseconds. */
 const closeTime = 5000;
+/** Silence after which a client is taken to send nothing in this very moment, in milliseconds. */
+const quietTime = 3000;
 
 /** What every connection of a gateway shares. */
 export interface SocketOptions {
@@ -134,6 +136,11 @@ export class SocketConnection {
     this.retire(error, 1001, false);
     for (const { running } of this.#lanes.values()) running?.fail(error);
     setTimeout(() => this.#socket.terminate(), 200).unref();
+  }
+
+  /** True when no call runs and nothing has come from the client for a while. Right after a tick. */
+  isQuiet(now: number): boolean {
+    return this.#lanes.size === 0 && now - this.#heardAt > quietTime;
   }
 
   readonly #onHeard = (): void => {

@@ -1,9 +1,8 @@
-import { ServerResponse, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import { WebSocketServer } from 'ws';
-import { Exchange, firstView, type CallKey, type Wire } from '../call.ts';
+import { Exchange, firstView, type CallKey } from '../call.ts';
 import { connection, type Connection } from '../connection.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Codec, Format, SocketRoute } from '../formats/format.ts';
@@ -12,6 +11,8 @@ import type { JsonObject } from '../model/json.ts';
 import { bodyReader } from './body.ts';
 import { endpointCodec } from './endpoints.ts';
 import { SocketConnection } from './socket-connection.ts';
+import { createTunnels } from './tunnels.ts';
+import { callerOf, pathOf, refuse, wireOf, type Caller } from './upgrade.ts';
 
 /** The WebSockets of a gateway: what the formats' socket routes are served with. */
 export interface Sockets {
@@ -22,6 +23,8 @@ export interface Sockets {
   /** Opens a WebSocket, or answers with the status that plain HTTP would have given. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   tick(now: number): void;
+  /** Another process takes new connections: each of ours is closed when nothing has come over it for a while. */
+  settle(): void;
   /** Refuses new connections and calls; those without a call are closed, the others after their last. */
   drain(): void;
   /** Ends every open call with the error, and every connection. */
@@ -54,9 +57,11 @@ export function createSockets(
       doors.set(route.path, { format, route, codec });
     }
   }
+  const tunnels = createTunnels(gateway, requestId, clientAddress);
   const open = new Set<SocketConnection>();
   const admitted = gateway.identified(() => Promise.resolve(EMPTY));
   let draining = false;
+  let settling = false;
 
   const server = new WebSocketServer({
     noServer: true,
@@ -73,11 +78,10 @@ export function createSockets(
       refuse(request, socket, format, new GatewayError('invalid_request', `${error.message}.`), requestId());
   });
 
-  /** The exchange of one call: the headers are copied for each, so that the key is looked at anew and plugins can take it off. */
   const exchangeOf =
-    ({ format, codec }: Door, { headers, query, path, ip }: Caller, own: Connection) =>
+    ({ format, codec }: Door, caller: Caller, own: Connection) =>
     (body: JsonObject): Exchange => {
-      const wire = wireOf('WS', path, query, { ...headers }, ip);
+      const wire = wireOf('WS', caller);
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(connection, own);
       exchange.values.set(bodyReader, async () => {
@@ -92,7 +96,7 @@ export function createSockets(
   const identify = async ({ format }: Door, caller: Caller, own: Connection, id: string, socket: Duplex) => {
     if (draining)
       throw new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 });
-    const wire = wireOf('GET', caller.path, caller.query, { ...caller.headers }, caller.ip);
+    const wire = wireOf('GET', caller);
     wire.body = {};
     const exchange = new Exchange(id, 'state', format, endpointCodec(format), wire);
     exchange.values.set(connection, own);
@@ -156,67 +160,37 @@ export function createSockets(
     );
 
   return {
-    paths: new Map([...doors].map(([path, { format }]) => [path, format])),
+    paths: new Map([...[...doors].map(([path, { format }]) => [path, format] as const), ...tunnels.paths]),
     wants: (request) =>
       request.method === 'GET' &&
       request.headers.upgrade?.toLowerCase() === 'websocket' &&
-      doors.has(pathOf(request)),
+      (doors.has(pathOf(request)) || tunnels.paths.has(pathOf(request))),
     upgrade(request, socket, head) {
       socket.on('error', () => {});
       const door = doors.get(pathOf(request));
-      if (door !== undefined) void connect(door, request, socket, head);
+      if (tunnels.paths.has(pathOf(request))) tunnels.upgrade(request, socket, head);
+      else if (door !== undefined) void connect(door, request, socket, head);
       else refuseOther(request, socket);
     },
     tick(now) {
-      for (const one of open) one.tick(now);
+      for (const one of open) {
+        one.tick(now);
+        if (settling && one.isQuiet(now)) retire(one);
+      }
+      tunnels.tick(now);
+    },
+    settle() {
+      settling = true;
     },
     drain() {
       draining = true;
       for (const one of open) retire(one);
+      tunnels.drain();
     },
     endAll(error) {
       for (const one of open) one.endAll(error);
+      tunnels.endAll(error);
     },
-  };
-}
-
-/** Who opened a connection: what the calls that come over it have in common. */
-interface Caller {
-  readonly headers: IncomingHttpHeaders;
-  readonly query: string;
-  readonly path: string;
-  readonly ip: string;
-}
-
-function callerOf(request: IncomingMessage, ip: string): Caller {
-  const { headers, url = '' } = request;
-  const mark = url.indexOf('?');
-  return {
-    headers,
-    query: mark < 0 ? '' : url.slice(mark + 1),
-    path: pathOf(request),
-    ip,
-  };
-}
-
-/** The path without query, and without the slash that some clients put behind it. */
-function pathOf({ url = '' }: IncomingMessage): string {
-  const path = url.split('?', 1)[0] ?? '';
-  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
-}
-
-const noBytes = Buffer.alloc(0);
-
-function wireOf(method: string, path: string, query: string, headers: IncomingHttpHeaders, ip: string): Wire {
-  return {
-    method,
-    path,
-    query: new URLSearchParams(query),
-    headers,
-    params: {},
-    ip,
-    bytes: noBytes,
-    body: undefined,
   };
 }
 
@@ -231,33 +205,4 @@ class Values implements Connection {
   set<T>(key: CallKey<T>, value: T): void {
     this.#values.set(key, value);
   }
-}
-
-/** An ordinary HTTP answer in place of the WebSocket. */
-function refuse(
-  request: IncomingMessage,
-  socket: Duplex,
-  format: Format,
-  error: GatewayError,
-  id: string,
-): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const { status, headers, body } = format.errorReply(error, id);
-  const text = JSON.stringify(body);
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
-  response.assignSocket(socket as Socket);
-  response.once('finish', () => {
-    response.detachSocket(socket as Socket);
-    (socket as Socket).destroySoon();
-  });
-  response.writeHead(status, {
-    'content-type': 'application/json',
-    ...headers,
-    'content-length': Buffer.byteLength(text),
-  });
-  response.end(text);
 }

@@ -2,10 +2,11 @@ import type { Extra } from './extra.ts';
 import type { JsonObject } from './json.ts';
 
 /** One thing to be embedded: text, the tokens of one provider's tokenizer, or what only one format knows. */
-export type EmbedInput =
+export type EmbedInput = (
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tokens'; readonly tokens: readonly number[] }
-  | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject };
+  | { readonly type: 'opaque'; readonly format: string; readonly value: JsonObject }
+) & { readonly extra?: Extra };
 
 /** What the vectors are for, where a model makes different ones. */
 export type EmbedPurpose =

@@ -54,13 +54,15 @@ export interface RequestEvent {
 export interface AttemptEvent {
   readonly type: 'attempt';
   readonly channel: string;
+  /** The id of the channel's key, on attempts that failed; absent where there is none. For operators alone. */
+  readonly key?: string;
   /** The model's name at the provider. */
   readonly model: string;
   /** The format spoken to it; absent when the attempt failed before that was settled. */
   readonly format?: string;
   /** True when the client's own bytes go through. */
   readonly passThrough?: boolean;
-  /** Why this attempt failed; absent on the one that answers. */
+  /** Why this attempt failed: an error's code, or `hedged` when another one that was asked beside it answered first. Absent on the one that answers. */
   readonly failure?: string;
 }
 
@@ -132,8 +134,8 @@ export type GatewayEvent =
       readonly stopSequence?: string;
       readonly extra?: Extra;
     }
-  /** Cumulative: the last one counts. */
-  | { readonly type: 'usage'; readonly usage: Usage }
+  /** Cumulative: the last one counts. `part`, in a session of several answers: what the one that has just ended used, as the provider told it. */
+  | { readonly type: 'usage'; readonly usage: Usage; readonly part?: Usage }
   /** The whole answer of an operation other than chat, in the shape that the operation has: `{tokens: 12}` of count-tokens. */
   | { readonly type: 'result'; readonly value: OperationResult }
   /** A sketch of an image that is being made. `data` is base64. */

@@ -43,9 +43,21 @@ export interface MadeImage {
   readonly mimeType?: string;
   /** The prompt that the model made of the client's. */
   readonly revisedPrompt?: string;
+  readonly extra?: Extra;
 }
 
-/** The value of the `result` event. A stream of images tells its sketches before it, as `partial-image` events. */
+/** Where the tokens of images come from. */
+export interface ImageTokens {
+  readonly inputText: number;
+  readonly inputImage: number;
+  readonly outputText: number;
+  readonly outputImage: number;
+}
+
+/**
+ * The value of the `result` event. A stream of images tells its sketches before it, as `partial-image` events, and has a `result` for each
+ * image: they add up.
+ */
 export interface ImageResult {
   readonly images: readonly MadeImage[];
   /** Unix seconds. */
@@ -54,5 +66,7 @@ export interface ImageResult {
   readonly quality?: string;
   readonly background?: string;
   readonly fileFormat?: string;
+  /** The parts of the usage's tokens, where the provider tells them and `usage.raw` is not in the client's format. */
+  readonly tokens?: ImageTokens;
   readonly extra?: Extra;
 }

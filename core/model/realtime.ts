@@ -10,4 +10,6 @@ export interface RealtimeRequest {
 export interface SocketMessage {
   readonly data: Buffer;
   readonly binary: boolean;
+  /** On the last one alone: the socket was closed with this code, and `data` is the reason. */
+  readonly close?: number;
 }

@@ -20,7 +20,7 @@ export interface ModelTraits {
   readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens';
   /** The role of instructions in chat completions. Default `system`. */
   readonly systemRole?: 'system' | 'developer';
-  /** False when the provider does not fetch image URLs by itself, so that bytes must be sent. */
+  /** False when the provider fetches no URLs of images and files by itself: the gateway fetches them and sends their bytes. */
   readonly fetchesUrls?: boolean;
   /** False when the model has no native JSON-schema output: a forced tool stands in. */
   readonly jsonSchema?: boolean;
@@ -30,8 +30,41 @@ export interface ModelTraits {
   readonly replaysReasoning?: boolean;
   /** True when `<think>` at the head of an answer is reasoning. */
   readonly inlineThinking?: boolean;
+  /**
+   * True when the history may end with a turn of the assistant, which the model then goes on with. In chat completions that turn says
+   * `prefix: true`, as the providers that document it want.
+   */
+  readonly prefill?: boolean;
   /** Longest tool name. */
   readonly toolNameLimit?: number;
+  /** Formats in which the model gives transcripts, where they are not all that there are. */
+  readonly transcripts?: readonly string[];
+  /** False when the model gives speech as the bytes of a file alone, and not as events. */
+  readonly streamsSpeech?: boolean;
+  /** How the model makes images. */
+  readonly images?: ImageTraits;
   /** Longest context in tokens, for model lists. */
   readonly inputLimit?: number;
+}
+
+/** Where a model that makes images takes less than its format has room for, or answers otherwise. */
+export interface ImageTraits {
+  /** How images come, where that cannot be chosen. */
+  readonly delivers?: 'url' | 'base64';
+  /** False when the model has no streams. */
+  readonly streams?: boolean;
+  /** Longest prompt, in characters. */
+  readonly promptLength?: number;
+  /** Most images of one request. */
+  readonly most?: number;
+  readonly sizes?: readonly string[];
+  /** Empty where the model has no such setting; so with styles. */
+  readonly qualities?: readonly string[];
+  readonly styles?: readonly string[];
+  /** What an image to be edited must be: one file of this type, smaller than `below` bytes, as wide as it is high. Its mask has the same size. */
+  readonly source?: { readonly mimeType: string; readonly below: number };
+  /** generateContent: the largest images (`2K`, `4K`) that can be asked for. Default `1K`. */
+  readonly largest?: '1K' | '2K' | '4K';
+  /** generateContent: true for models that are asked by `:predict`. */
+  readonly predicts?: boolean;
 }

@@ -51,7 +51,10 @@ export interface UsageRecord {
   readonly firstMs?: number;
   readonly gatewayMs?: number;
   readonly losses?: readonly string[];
-  /** Attempts that failed: `channel`, `model`, `failure`. */
+  /**
+   * Attempts that did not answer: `channel`, `key` (its id), `model`, `failure`. Where `failure` is `hedged` another one that was asked
+   * at the same time was faster; `input` then has the input of both, estimated.
+   */
   readonly attempts?: readonly JsonObject[];
   /** Bodies, when the operator has them captured; redacted. */
   readonly request?: string;

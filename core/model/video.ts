@@ -24,7 +24,7 @@ export interface VideoRequest {
   readonly negativePrompt?: string;
   /** How many; absent means one. */
   readonly count?: number;
-  /** The public id of a video that is made anew. */
+  /** The video that is made anew: the client's id for it, and towards the provider the provider's. */
   readonly remixOf?: string;
   /** What the client says in the words of the provider's own API: merged into what is sent. */
   readonly metadata?: JsonObject;
@@ -57,6 +57,21 @@ export interface VideoReport {
   /** What must be sent again to ask for the task: kept with it, never shown. */
   readonly handle?: JsonObject;
   readonly extra?: Extra;
+  /** What the gateway adds of its own when a client asks for its task. */
+  readonly task?: VideoTaskFacts;
+}
+
+/** What is known of a task besides what its provider says. Times are Unix milliseconds. */
+export interface VideoTaskFacts {
+  /** As the client asked for it. */
+  readonly model: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** When it came to its end, whichever that was. */
+  readonly finishedAt?: number;
+  readonly prompt: string;
+  /** The public id of the video that was made anew. */
+  readonly remixOf?: string;
 }
 
 /** A question for a task at its provider: `get-video`, `delete-video`. */
@@ -68,4 +83,6 @@ export interface VideoTaskRequest {
   /** The provider's id, and what {@link VideoReport.handle} said. */
   readonly id: string;
   readonly handle?: JsonObject;
+  /** How many images the request had: some providers keep their tasks apart by that. */
+  readonly images: number;
 }

@@ -10,7 +10,12 @@ export const overloadSchema = z
     waiting: z.int().min(0).default(1_000).describe('most calls that wait for one of these to end'),
     patience: z.int().min(10).default(5_000).describe('longest wait, in milliseconds'),
     lag: z.int().min(50).default(2_000).describe('milliseconds by which the event loop may be late'),
-    memory: z.number().min(0.1).max(1).default(0.9).describe('share of the heap that may be full'),
+    memory: z.number().min(0.1).max(1).default(0.9).describe('share of the memory that may be full'),
+    bodies: z
+      .int()
+      .min(1024)
+      .default(512 * 1024 * 1024)
+      .describe('most bytes of bodies that are being read at once; never less than limits.body'),
   })
   .prefault({});
 

@@ -2,12 +2,16 @@ import { Observable } from 'rxjs';
 import { callKey, type Call } from '../call.ts';
 import type { Next } from '../define.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
-import type { Operation } from '../formats/format.ts';
 import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
 import type { Notices } from '../notices.ts';
 import { startWithEvents } from '../operators.ts';
-import type { Catalog } from './catalog.ts';
-import type { Health } from './health.ts';
+import { Attempt, type Patience } from './attempt.ts';
+import type { Candidate, Catalog } from './catalog.ts';
+import { Choice } from './choice.ts';
+import { isRepeatable, spoils, tellingError } from './failures.ts';
+import type { Health, Visit } from './health.ts';
+import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
+import type { Load } from './load.ts';
 import type { RoutingSettings } from './settings.ts';
 import type { Target } from './target.ts';
 
@@ -16,6 +20,7 @@ export interface AttemptsOptions {
   readonly catalog: Catalog;
   readonly notices: Notices;
   readonly health: Health;
+  readonly load: Load;
   readonly settings: RoutingSettings;
   /** The translate stage around {@link sendToChannel}. */
   readonly translate: Next;
@@ -27,74 +32,284 @@ export const failedAttempts = callKey<readonly AttemptEvent[]>('failed attempts'
 /** `performance.now()` when a provider was first asked for this call: what came before is the gateway's own time. */
 export const askedAt = callKey<number>('asked at');
 
+/** Where a task was made: its provider is asked for it with the same key. Set for `create-video`, which is never hedged. */
+export const taskTarget = callKey<Target>('task target');
+
+/** The targets whose providers were asked, where several may be at the same time. */
+const askedTargets = callKey<Set<Target>>('asked targets');
+
+/** The longest that a call waits for a target to be ready, in milliseconds. */
+const longestWait = 1_000;
+
 /**
- * Chooses the channel: tries the model's targets in order until one answers. A failure that another channel may not share moves on; the
+ * Chooses the channel: tries the model's targets in order until one answers. A failure that another target may not share moves on; the
  * caller's own mistake does not. Nothing has reached the client before the first event, so trying again is free of harm.
  */
-export function createAttempts({ catalog, notices, translate }: AttemptsOptions): Next {
+export function createAttempts(options: AttemptsOptions): Next {
   return async function attempts(call) {
-    const targets = akin(call, able(call, catalog.targets(call.model)));
-    const before: GatewayEvent[] = [{ type: 'request', model: call.model, stream: call.stream }];
-    let failure: GatewayError | undefined;
-    for (const target of targets) {
-      try {
-        return startWithEvents(before, await translate(call.with({ target })));
-      } catch (error) {
-        failure = toGatewayError(error);
-        if (failure.origin === 'client' || !failure.retryable) throw failure;
-        const { channel, model } = target;
-        notices.emit('attempt-failed', { channel: channel.id, model, error: failure });
-        const attempt: AttemptEvent = { type: 'attempt', channel: channel.id, model, failure: failure.code };
-        before.push(attempt);
-        call.set(failedAttempts, [...(call.get(failedAttempts) ?? []), attempt]);
-      }
-    }
-    throw failure ?? new GatewayError('no_available_channel', `No channel serves the model ${call.model}.`);
+    return new Attempts(call, options).run();
   };
 }
 
-/** The targets that can do the operation; 503 when there is none. Tokens can be counted here for any channel that chats. */
-function able(call: Call, targets: readonly Target[]): readonly Target[] {
-  if (targets.length === 0) {
-    throw new GatewayError(
-      'no_available_channel',
-      `No channel serves the model "${call.model}". GET /v1/models lists what there is.`,
-      { param: 'model' },
-    );
-  }
-  const doing = targets.filter(
-    ({ channel }) =>
-      channel.speaks[call.operation] !== undefined ||
-      (overChat.has(call.operation) && channel.speaks.chat !== undefined),
-  );
-  if (doing.length === 0) {
-    throw new GatewayError(
-      'endpoint_not_supported',
-      `The channel for the model "${call.model}" does not support ${call.wire.path}.`,
-      { param: 'model' },
-    );
-  }
-  return doing;
+/** A target that health lets the call go to. */
+interface Entered {
+  readonly target: Target;
+  readonly visit: Visit;
 }
 
-/** What the gateway does by itself for any channel that chats. */
-const overChat: ReadonlySet<Operation> = new Set(['count-tokens', 'compact']);
+/** The attempt that runs: the second where the first was replaced. */
+interface Current {
+  attempt: Attempt | undefined;
+}
 
-/** The targets in the order that the call's affinity wants; 503 when it allows none of them. */
-function akin(call: Call, targets: readonly Target[]): readonly Target[] {
+/** All attempts of one call. */
+class Attempts {
+  readonly #call: Call;
+  readonly #options: AttemptsOptions;
+  readonly #choice: Choice;
+  readonly #startedAt = performance.now();
+  /** What the reply begins with: what was tried before it. */
+  readonly #before: GatewayEvent[];
+  #failures: GatewayError[] | undefined;
+  #tries = 0;
+  #waited = 0;
+  /** How many further targets may be asked at the same time. */
+  #hedges: number;
+  /** The targets that were asked again after they had asked for it. */
+  #repeated: Target[] | undefined;
+  /** The target that is asked again next. */
+  #repeat: Target | undefined;
+
+  constructor(call: Call, options: AttemptsOptions) {
+    const { health, load, settings } = options;
+    this.#call = call;
+    this.#options = options;
+    this.#before = [{ type: 'request', model: call.model, stream: call.stream }];
+    this.#choice = new Choice(able(call, options.catalog), call.edits.affinity, {
+      health,
+      load,
+      how: settings.choice,
+    });
+    this.#hedges = settings.hedge === false ? 0 : mostHedges(call, settings);
+  }
+
+  async run(): Promise<Observable<GatewayEvent>> {
+    for (;;) {
+      const entered = this.#enter() ?? (await this.#whenReady());
+      if (entered === undefined) continue;
+      this.#tries += 1;
+      try {
+        const reply = await (this.#hedges > 0 ? this.#race(entered) : this.#ask(entered));
+        return startWithEvents(this.#before, reply);
+      } catch (error) {
+        if (!movesOn(error)) throw error;
+        if (this.#tries >= this.#options.settings.attempts || this.#timeLeft() <= 0) throw this.#failure();
+      }
+    }
+  }
+
+  /** The best target that may be asked now, `beside` those that are being asked. */
+  #enter(beside?: readonly Target[]): Entered | undefined {
+    const { health } = this.#options;
+    const repeat = this.#repeat;
+    this.#repeat = undefined;
+    if (repeat !== undefined) {
+      const visit = health.enter(repeat);
+      if (visit !== undefined) return { target: repeat, visit };
+    }
+    let refused: Target[] | undefined;
+    let entered: Entered | undefined;
+    for (let target = this.#choice.next(beside); target !== undefined; target = this.#choice.next(beside)) {
+      const visit = health.enter(target);
+      if (visit !== undefined) {
+        entered = { target, visit };
+        break;
+      }
+      (refused ??= []).push(target);
+    }
+    if (refused !== undefined) for (const target of refused) this.#choice.putBack(target);
+    return entered;
+  }
+
+  /**
+   * Every target that is left is held back. One that rests may let a call in to find out how it is, or else a short wait may do: undefined
+   * when it has passed. Throws when neither helps: an outage of all is no better for asking them more.
+   */
+  async #whenReady(): Promise<Entered | undefined> {
+    const { health } = this.#options;
+    const left = this.#choice
+      .left()
+      .map((target) => ({
+        target,
+        wait: Math.max(health.waitFor(target), 20),
+        standing: health.standing(target),
+      }))
+      .toSorted((a, b) => a.wait - b.wait);
+    for (const { target, standing } of left) {
+      if (standing === 'cooling') continue;
+      const visit = health.enter(target);
+      if (visit === undefined) continue;
+      this.#choice.take(target);
+      return { target, visit };
+    }
+    const soonest = left[0]?.wait;
+    if (soonest === undefined) throw this.#failure();
+    if (this.#waited + soonest > longestWait || soonest >= this.#timeLeft())
+      throw this.#failure(
+        soonest,
+        left.every(({ standing }) => standing === 'cooling'),
+      );
+    this.#waited += soonest;
+    await pause(this.#call, soonest);
+    return undefined;
+  }
+
+  /** Sends the call to one target, and notes when that fails. `current` shows which attempt runs. */
+  async #ask(entered: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
+    try {
+      return await this.#attempt(entered, current);
+    } catch (thrown) {
+      let error = toGatewayError(thrown);
+      // A connection that had been closed unseen is replaced at once, and nobody is blamed.
+      const visit = error.staleConnection ? this.#options.health.enter(entered.target) : undefined;
+      if (visit !== undefined) {
+        try {
+          return await this.#attempt({ ...entered, visit }, current);
+        } catch (second) {
+          error = toGatewayError(second);
+        }
+      }
+      if (movesOn(error)) this.#failed(entered.target, error);
+      throw error;
+    }
+  }
+
+  #attempt({ target, visit }: Entered, current: Current | undefined): Promise<Observable<GatewayEvent>> {
+    const { load, translate } = this.#options;
+    const attempt = new Attempt(this.#call, target, visit, load);
+    if (current !== undefined) current.attempt = attempt;
+    return attempt.begin(translate, this.#patience(target));
+  }
+
+  /** Sends the call to one target, and to others while it is silent. */
+  #race(first: Entered): Promise<Observable<GatewayEvent>> {
+    const { hedge, attempts } = this.#options.settings;
+    const asked = new Set<Target>();
+    this.#call.set(askedTargets, asked);
+    const started: Target[] = [];
+    const start = (entered: Entered): Runner & { readonly target: Target } => {
+      const { target } = entered;
+      const current: Current = { attempt: undefined };
+      started.push(target);
+      return { target, reply: this.#ask(entered, current), giveUp: () => current.attempt?.giveUp() };
+    };
+    return firstToAnswer(start(first), {
+      after: hedge === false ? longestWait : hedge.after,
+      another: () => {
+        if (this.#hedges <= 0 || this.#tries >= attempts) return undefined;
+        const next = this.#enter(started);
+        if (next === undefined) return undefined;
+        this.#hedges -= 1;
+        this.#tries += 1;
+        return start(next);
+      },
+      endsAll: (error) => !movesOn(error),
+      beaten: ({ target }) => {
+        if (asked.has(target)) this.#before.push(attemptEvent(target, 'hedged'));
+      },
+    });
+  }
+
+  #failed(target: Target, error: GatewayError): void {
+    const { channel, model } = target;
+    this.#options.notices.emit('attempt-failed', { channel: channel.id, model, error });
+    const event = attemptEvent(target, error.code);
+    this.#before.push(event);
+    this.#call.set(failedAttempts, [...(this.#call.get(failedAttempts) ?? []), event]);
+    (this.#failures ??= []).push(error);
+    if (isRepeatable(error) && this.#repeated?.includes(target) !== true) {
+      (this.#repeated ??= []).push(target);
+      this.#repeat = target;
+    } else this.#choice.failed(target, ...spoils(error));
+  }
+
+  #timeLeft(): number {
+    return this.#options.settings.total - (performance.now() - this.#startedAt);
+  }
+
+  #patience({ channel }: Target): Patience {
+    const { attempt, firstToken } = this.#options.settings;
+    const whole = channel.attemptTimeout ?? attempt;
+    // A reply that is no stream has no first token before it is complete.
+    const own = this.#call.stream ? Math.min(whole, channel.firstTokenTimeout ?? firstToken) : whole;
+    const left = Math.max(0, this.#timeLeft());
+    return { milliseconds: Math.min(own, left), callsOwn: left < own };
+  }
+
+  /** What the client is told. `wait`: milliseconds until one of the targets that were held back may be asked; `cooling`: all of them cool down. */
+  #failure(wait?: number, cooling = false): GatewayError {
+    const retryAfter = wait === undefined ? undefined : Math.max(1, Math.ceil(wait / 1000));
+    if (this.#failures !== undefined) return tellingError(this.#failures, cooling ? retryAfter : undefined);
+    const details = { origin: 'upstream', ...(retryAfter === undefined ? {} : { retryAfter }) } as const;
+    return cooling
+      ? new GatewayError('rate_limit_exceeded', 'The upstream is limiting requests for this model.', details)
+      : new GatewayError(
+          'no_available_channel',
+          `No channel can serve the model "${this.#call.model}" at the moment.`,
+          details,
+        );
+  }
+}
+
+/** True for a failure that another target may not share. The caller's own mistake stays one everywhere. */
+function movesOn(error: unknown): boolean {
+  const { origin, retryable } = toGatewayError(error);
+  return origin !== 'client' && retryable;
+}
+
+function attemptEvent({ channel, key, model }: Target, failure: string): AttemptEvent {
+  return { type: 'attempt', channel: channel.id, ...(key.id === '' ? {} : { key: key.id }), model, failure };
+}
+
+/** The channels that can do what the call wants and that it may go to; 503 when there is none. */
+function able(call: Call, catalog: Catalog): readonly Candidate[] {
+  const candidates = catalog.candidates(call.model, call.operation);
   const { affinity } = call.edits;
-  if (affinity === undefined) return targets;
-  const isAkin = ({ channel }: Target): boolean => channel.id === affinity.channel;
-  const first = targets.filter(isAkin);
-  if (affinity.only !== true) return [...first, ...targets.filter((target) => !isAkin(target))];
-  if (first.length === 0) {
+  if (candidates.length === 0) {
+    throw catalog.candidates(call.model).length === 0
+      ? new GatewayError(
+          'no_available_channel',
+          `No channel serves the model "${call.model}". GET /v1/models lists what there is.`,
+          { param: 'model' },
+        )
+      : new GatewayError(
+          'endpoint_not_supported',
+          `The channel for the model "${call.model}" does not support ${call.wire.path}.`,
+          { param: 'model' },
+        );
+  }
+  if (affinity?.only === true && !candidates.some(({ channel }) => channel.id === affinity.channel)) {
     throw new GatewayError(
       'no_available_channel',
       `The model "${call.model}" is no longer served where this conversation began.`,
       { param: 'model' },
     );
   }
-  return first;
+  return candidates;
+}
+
+/** Resolves after so many milliseconds; rejects when the call ends before. */
+function pause(call: Call, milliseconds: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      forget();
+      resolve();
+    }, milliseconds);
+    const forget = call.onEnd(() => {
+      clearTimeout(timer);
+      reject(new GatewayError('client_closed_request', 'The call ended while it waited for a channel.'));
+    });
+  });
 }
 
 /** The innermost step: opens the channel with the request that the translate stage made. */
@@ -105,6 +320,8 @@ export const sendToChannel: Next = async (call) => {
     throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
   }
   if (call.get(askedAt) === undefined) call.set(askedAt, performance.now());
+  call.get(askedTargets)?.add(target);
+  if (call.operation === 'create-video') call.set(taskTarget, target);
   if (call.operation === 'realtime') {
     const { connect } = target.channel;
     if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);

@@ -1,6 +1,16 @@
 import type { Channel } from '../channel.ts';
+import type { Operation } from '../formats/format.ts';
 import type { ListedModel } from '../model/event.ts';
 import type { Target } from './target.ts';
+
+/** A channel that serves a model, and how it ranks among others. */
+export interface Candidate {
+  readonly channel: Channel;
+  /** Those of equal rank share the calls; a lower one is asked when all higher ones have failed. */
+  readonly rank: number;
+  /** One for each key of the channel, at least one. The same objects each time, as long as the model is remembered. */
+  readonly targets: readonly Target[];
+}
 
 /** Which channel serves which model. */
 export interface Catalog {
@@ -11,6 +21,8 @@ export interface Catalog {
   names(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
+  /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
+  candidates(model: string, operation?: Operation): readonly Candidate[];
   /** Every model with an exact name that can be called now, sorted. */
   list(): readonly ListedModel[];
   /** False for a channel that was switched off while the gateway runs. */
@@ -26,28 +38,36 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
 
   let off: ReadonlySet<string> = new Set();
   const known = new Map<string, readonly Candidate[]>();
-  const candidates = (model: string): readonly Candidate[] => {
+  const all = (model: string): readonly Candidate[] => {
     let found = known.get(model);
     if (found === undefined) {
-      found = channels.flatMap((channel) => candidate(channel, model) ?? []);
+      found = channels
+        .flatMap((channel) => candidate(channel, model) ?? [])
+        .toSorted((a, b) => b.rank - a.rank);
       // Names repeat; a stranger's flood of new ones is looked up each time and fills no memory.
       if (known.size < 1000 && model.length < 200) known.set(model, found);
     }
     return found;
   };
 
+  const candidates = (model: string, operation?: Operation): readonly Candidate[] => {
+    const found = all(model);
+    const isFit = ({ channel }: Candidate): boolean =>
+      !off.has(channel.id) && (operation === undefined || canDo(channel, operation));
+    return found.every(isFit) ? found : found.filter(isFit);
+  };
+
   const targets = (model: string): readonly Target[] => {
-    const all = candidates(model);
-    const found = off.size === 0 ? all : all.filter(({ target }) => !off.has(target.channel.id));
-    if (found.length <= 1) return found.map(({ target }) => target);
+    const found = candidates(model);
+    if (found.length <= 1) return found.flatMap(({ targets: [target] }) => target ?? []);
     return found
-      .map(({ target, rank }) => ({
+      .map(({ channel, targets: [target], rank }) => ({
         target,
         rank,
-        draw: Math.random() ** (1 / Math.max(target.channel.weight, 1e-9)),
+        draw: Math.random() ** (1 / Math.max(channel.weight, 1e-9)),
       }))
       .toSorted((a, b) => b.rank - a.rank || b.draw - a.draw)
-      .map(({ target }) => target);
+      .flatMap(({ target }) => target ?? []);
   };
 
   return {
@@ -56,6 +76,7 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
       exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
     names: (model) => exact.has(model),
     targets,
+    candidates,
     list: () =>
       [...exact].toSorted().flatMap((id) => {
         const [target] = targets(id);
@@ -68,19 +89,23 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
   };
 }
 
-/** A way to serve a model, and how it ranks among others. */
-interface Candidate {
-  readonly target: Target;
-  readonly rank: number;
-}
-
 function candidate(channel: Channel, model: string): Candidate | undefined {
   const upstreamModel = channel.upstreamModel(model);
   if (upstreamModel === undefined) return undefined;
   const rank = (channel.models.includes(model) ? 1e9 : 0) + channel.priority;
-  const [key] = channel.keys;
-  if (key === undefined) return undefined;
-  return { target: { channel, key, model: upstreamModel, traits: channel.traits(upstreamModel) }, rank };
+  const traits = channel.traits(upstreamModel);
+  return {
+    channel,
+    rank,
+    targets: channel.keys.map((key) => ({ channel, key, model: upstreamModel, traits })),
+  };
+}
+
+/** What the gateway does by itself for any channel that chats: tokens can be counted, and histories summarised, here. */
+const overChat: ReadonlySet<Operation> = new Set(['count-tokens', 'compact']);
+
+function canDo({ speaks }: Channel, operation: Operation): boolean {
+  return speaks[operation] !== undefined || (overChat.has(operation) && speaks.chat !== undefined);
 }
 
 function listed(id: string, { channel, traits }: Target, created: number): ListedModel {

@@ -5,7 +5,7 @@ import type { Next } from '../define.ts';
 import type { Format } from '../formats/format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Target } from './target.ts';
+import { addressed, type Target } from './target.ts';
 
 /** A call that nobody outside has made. Whoever asked for it ends it. */
 export interface DirectCall {
@@ -46,7 +46,7 @@ export function createDirectCalls(
     const call = firstView(exchange).with({ decoded: true });
     return {
       call,
-      send: () => translate(call.with({ target })),
+      send: () => translate(addressed(call, target)),
       end: () => exchange.end(),
     };
   };

@@ -34,10 +34,18 @@ export const routingSchema = z
 /** When a target is left alone for a while. Times are in milliseconds. */
 export const healthSchema = z
   .strictObject({
-    failures: z.int().min(1).default(5).describe('failures within the window after which a target rests'),
+    enabled: z.boolean().default(true).describe('false: every target may always be asked'),
+    failures: z
+      .int()
+      .min(1)
+      .default(5)
+      .describe('failures within the window after which a key rests, when at least half of its calls failed'),
     window: time.default(60_000),
     rest: time.default(10_000).describe('the first rest; each that follows at once is twice as long'),
     mostRest: time.default(300_000),
+    refusedRest: time
+      .default(60_000)
+      .describe('the first rest of a key that the provider refuses, or of a model that it does not know'),
     coolDown: time.default(5_000).describe('after a 429 that names no time'),
     mostCoolDown: time.default(120_000).describe('the longest time that a 429 is believed to name'),
   })

@@ -1,4 +1,5 @@
 import type { ModelTraits } from '../model/traits.ts';
+import type { Call } from '../call.ts';
 import type { Channel, ChannelKey } from '../channel.ts';
 
 /** One way to serve a call: a channel, one of its keys, and the model's name there. */
@@ -7,4 +8,12 @@ export interface Target {
   readonly key: ChannelKey;
   readonly model: string;
   readonly traits: ModelTraits;
+}
+
+/** The call on its way to a target: with what the operator wants every chat of its channel to be told. */
+export function addressed(call: Call, target: Target): Call {
+  const { systemPrompt } = target.channel;
+  return call.with(
+    systemPrompt === undefined || call.operation !== 'chat' ? { target } : { target, systemPrompt },
+  );
 }

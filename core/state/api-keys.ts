@@ -64,6 +64,8 @@ export interface ApiKeys {
   load(): Promise<void>;
   /** The key with this secret, from memory; undefined when there is none. A valid key counts as used now. */
   find(secret: string): FoundApiKey | undefined;
+  /** What has become of a key that was found before, from memory; undefined when it was revoked or has another secret now. */
+  current(key: ApiKey): FoundApiKey | undefined;
   /** All keys as the database has them now, oldest first. */
   list(): Promise<ApiKey[]>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */
@@ -186,12 +188,14 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     const row = hash('sha256', secret);
     const entry = loaded.get(row);
     if (entry === undefined || !timingSafeEqual(entry.digest, Buffer.from(row, 'hex'))) return undefined;
-    const { key } = entry;
-    if (!key.enabled) return { key, state: 'disabled' };
-    const now = Date.now();
-    if (key.expiresAt !== undefined && key.expiresAt <= now) return { key, state: 'expired' };
-    unsavedUses.set(row, now);
-    return { key, state: 'valid' };
+    const found = stateOf(entry.key);
+    if (found.state === 'valid') unsavedUses.set(row, Date.now());
+    return found;
+  }
+
+  function standing(key: ApiKey): FoundApiKey | undefined {
+    const entry = loaded.get(key.hash);
+    return entry === undefined ? undefined : stateOf(entry.key);
   }
 
   function inOrder(): ApiKey[] {
@@ -343,7 +347,13 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     );
   }
 
-  return { load, find, list, create, update, rotate, revoke, startRefreshing, stop };
+  return { load, find, current: standing, list, create, update, rotate, revoke, startRefreshing, stop };
+}
+
+function stateOf(key: ApiKey): FoundApiKey {
+  if (!key.enabled) return { key, state: 'disabled' };
+  const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();
+  return { key, state: isOver ? 'expired' : 'valid' };
 }
 
 type Matcher = (model: string) => boolean;

@@ -2,8 +2,9 @@ import type { Amounts } from '../model/usage-record.ts';
 import type { Budget } from './api-keys.ts';
 import { counted, exceeded, exhausted, newReservationId, periodStart } from './ledger-periods.ts';
 import { chargesOf, checked, forPostgres, statements, statesOf, type ChargeRow } from './ledger-sql.ts';
-import type { Ledger, Reservation } from './ledger.ts';
+import type { Ledger, Reservation, Settlement } from './ledger.ts';
 import type { PostgresDatabase, PostgresSession } from './postgres.ts';
+import { workInPostgres } from './sql.ts';
 import { insertRecordsInPostgres } from './usage-log-rows.ts';
 
 /** The longest that a call waits for its claim, in milliseconds. */
@@ -131,13 +132,12 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         clearTimeout(timer);
       }
     },
-    settle: (settlements) =>
+    settle: (settlements) => database.transaction((session) => settleIn(session, settlements)),
+    settleAfter: (settlements, first) =>
       database.transaction(async (session) => {
-        const records = settlements.map(({ record }) => record);
-        const rows = chargesOf(settlements, await insertRecordsInPostgres(session, records), Date.now());
-        if (rows.length > 0) await session.query(charge, columns(rows));
-        const ids = settlements.flatMap(({ reservation }) => reservation ?? []);
-        if (ids.length > 0) await session.query(giveBack, [ids]);
+        const goesOn = await workInPostgres(session, first);
+        if (goesOn) await settleIn(session, settlements);
+        return goesOn;
       }),
     async release(reservations) {
       await database.query(giveBack, [reservations]);
@@ -159,6 +159,14 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       return statesOf(budgets, await standingOf(database, keyId, now), now);
     },
   };
+}
+
+async function settleIn(session: PostgresSession, settlements: readonly Settlement[]): Promise<void> {
+  const records = settlements.map(({ record }) => record);
+  const rows = chargesOf(settlements, await insertRecordsInPostgres(session, records), Date.now());
+  if (rows.length > 0) await session.query(charge, columns(rows));
+  const ids = settlements.flatMap(({ reservation }) => reservation ?? []);
+  if (ids.length > 0) await session.query(giveBack, [ids]);
 }
 
 /** Rows as one array for each column. */

@@ -76,16 +76,17 @@ export function chargesOf(
 ): readonly ChargeRow[] {
   const sums = new Map<string, ChargeRow>();
   const uncharged = new Set(fresh);
-  for (const { keyId, reservation, charged, record } of settlements) {
+  for (const { keyId, reservation, charged, record, refundOf } of settlements) {
     if (!uncharged.delete(record.id) || keyId === undefined) continue;
     const { microDollars, tokens } = checked(charged);
     if (microDollars === 0 && tokens === 0) continue;
-    const at = (reservation === undefined ? undefined : reservedAt(reservation)) ?? now;
+    const at = refundOf ?? (reservation === undefined ? undefined : reservedAt(reservation)) ?? now;
+    const sign = refundOf === undefined ? 1 : -1;
     for (const period of periods) {
       const since = periodStart(period, at);
       const name = `${keyId} ${period} ${since}`;
       const [, , , dollars = 0, before = 0] = sums.get(name) ?? [];
-      sums.set(name, [keyId, period, since, dollars + microDollars, before + tokens]);
+      sums.set(name, [keyId, period, since, dollars + sign * microDollars, before + sign * tokens]);
     }
   }
   return [...sums.keys()].toSorted().flatMap((name) => {

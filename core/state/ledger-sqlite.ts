@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { exceeded, exhausted, newReservationId, periodStart } from './ledger-periods.ts';
 import { chargesOf, checked, statements, statesOf } from './ledger-sql.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger, Settlement } from './ledger.ts';
+import { workInSqlite } from './sql.ts';
 import { insertRecordsInSqlite } from './usage-log-rows.ts';
 
 /** How long another process's write is waited for before the operation fails, in milliseconds. */
@@ -44,6 +45,15 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   const standingOf = (keyId: string, now: number) =>
     standing.all(keyId, periodStart('day', now), periodStart('month', now), now);
 
+  const settleNow = (settlements: readonly Settlement[]): void => {
+    const fresh = insertRecordsInSqlite(
+      connection,
+      settlements.map(({ record }) => record),
+    );
+    for (const row of chargesOf(settlements, fresh, Date.now())) charge.run(...row);
+    for (const { reservation } of settlements) if (reservation !== undefined) giveBack.run(reservation);
+  };
+
   return {
     reserve: (keyId, budgets, most, lease = 60_000) =>
       inTransaction(() => {
@@ -56,14 +66,12 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
         claim.run(id, keyId, microDollars, tokens, day, month, lease, now + lease);
         return { id, expiresAt: now + lease, lease };
       }),
-    settle: (settlements) =>
+    settle: (settlements) => inTransaction(() => settleNow(settlements)),
+    settleAfter: (settlements, first) =>
       inTransaction(() => {
-        const fresh = insertRecordsInSqlite(
-          connection,
-          settlements.map(({ record }) => record),
-        );
-        for (const row of chargesOf(settlements, fresh, Date.now())) charge.run(...row);
-        for (const { reservation } of settlements) if (reservation !== undefined) giveBack.run(reservation);
+        const goesOn = workInSqlite(connection, first);
+        if (goesOn) settleNow(settlements);
+        return goesOn;
       }),
     release: (reservations) =>
       inTransaction(() => {

@@ -2,6 +2,7 @@ import type { Amounts, UsageRecord } from '../model/usage-record.ts';
 import type { Budget } from './api-keys.ts';
 import { openPostgresLedger } from './ledger-postgres.ts';
 import { openSqliteLedger } from './ledger-sqlite.ts';
+import type { Work } from './sql.ts';
 import type { Stores } from './stores.ts';
 
 export { startBookkeeper, type Bookkeeper } from './ledger-bookkeeper.ts';
@@ -21,6 +22,8 @@ export interface Settlement {
   readonly reservation?: string;
   readonly charged: Amounts;
   readonly record: UsageRecord;
+  /** `charged` is given back: to the periods that hold this time (milliseconds since 1970), which is when it was charged. */
+  readonly refundOf?: number;
 }
 
 /** One budget of a key as it stands. */
@@ -47,6 +50,8 @@ export interface Ledger {
    * made, also when it was swept meanwhile; without one to that of now.
    */
   settle(settlements: readonly Settlement[]): Promise<void>;
+  /** As `settle`, with `first` before it in the same transaction: when that gives false nothing is settled. Returns what it gave. */
+  settleAfter(settlements: readonly Settlement[], first: () => Work<boolean>): Promise<boolean>;
   /** Gives back claims of calls that came to nothing and are recorded by nobody. */
   release(reservations: readonly string[]): Promise<void>;
   /** Moves the expiry of claims whose calls still run. */

@@ -37,10 +37,13 @@ export class MemoryRates implements Rates {
     return Promise.resolve(this.takeNow(rules, slots));
   }
 
-  /** {@link take} without a promise. */
-  takeNow(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict {
-    const now = performance.now();
-    const slice = Math.floor(now / this.#slice);
+  /** {@link take} without a promise. `slice` is the piece of the minute in which it is counted. */
+  takeNow(
+    rules: readonly RateRule[],
+    slots: readonly SlotRule[],
+    now = performance.now(),
+    slice = this.sliceAt(now),
+  ): RateVerdict {
     const minutes = rules.map(({ subject }) => this.#minute(subject, slice));
     let exceeded: string | undefined;
     let retryMs = 0;
@@ -69,6 +72,26 @@ export class MemoryRates implements Rates {
     return { allowed, states, retryMs: 0, grant: this.#grant(slice, slots) };
   }
 
+  /** The piece of the minute at this time of `performance.now()`. */
+  sliceAt(now: number): number {
+    return Math.floor(now / this.#slice);
+  }
+
+  /** {@link RateGrant.correct} for a call that was counted in this slice. */
+  correct(subject: string, difference: number, slice: number): void {
+    const now = this.sliceAt(performance.now());
+    const minute = this.#minute(subject, now);
+    if (difference > 0) count(minute, now, difference);
+    else giveBack(minute, slice, -difference);
+  }
+
+  /** Gives one slot of the subject back. */
+  release(subject: string): void {
+    const left = (this.#running.get(subject) ?? 1) - 1;
+    if (left > 0) this.#running.set(subject, left);
+    else this.#running.delete(subject);
+  }
+
   close(): Promise<void> {
     return Promise.resolve();
   }
@@ -76,18 +99,9 @@ export class MemoryRates implements Rates {
   #grant(slice: number, slots: readonly SlotRule[]): RateGrant {
     let held = slots;
     return {
-      correct: (subject, difference) => {
-        const now = Math.floor(performance.now() / this.#slice);
-        const minute = this.#minute(subject, now);
-        if (difference > 0) count(minute, now, difference);
-        else giveBack(minute, slice, -difference);
-      },
+      correct: (subject, difference) => this.correct(subject, difference, slice),
       release: () => {
-        for (const { subject } of held) {
-          const left = (this.#running.get(subject) ?? 1) - 1;
-          if (left > 0) this.#running.set(subject, left);
-          else this.#running.delete(subject);
-        }
+        for (const { subject } of held) this.release(subject);
         held = [];
       },
     };

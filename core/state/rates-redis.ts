@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { RatesLink } from './rates-link.ts';
 import { MemoryRates, slices } from './rates-memory.ts';
-import { correctScript, renewScript, takeScript } from './rates-scripts.ts';
+import { correctScript, renewScript, scripts, takeScript } from './rates-scripts.ts';
 import type {
   RateGrant,
   RateRule,
@@ -12,6 +11,7 @@ import type {
   SharedSettings,
   SlotRule,
 } from './rates.ts';
+import { SharedLink } from './shared-link.ts';
 
 /** Before every name in the store. What stands in braces keeps all on one node of a cluster, where one script may touch them. */
 const prefix = 'sluice:{rates}:';
@@ -28,7 +28,7 @@ const downRetry = 1_000;
  * passed. While the store is gone each process counts for itself, or calls with limits are refused.
  */
 export class RedisRates implements Rates {
-  readonly #link: RatesLink;
+  readonly #link: SharedLink;
   readonly #whenDown: SharedSettings['whenDown'];
   readonly #local: MemoryRates;
   readonly #slice: string;
@@ -45,7 +45,7 @@ export class RedisRates implements Rates {
     this.#local = new MemoryRates(times);
     this.#slice = String(minute / slices);
     this.#lease = String(lease);
-    this.#link = new RatesLink(url, report, () => void this.#renew());
+    this.#link = new SharedLink({ url, prefix, scripts, report, onUp: () => void this.#renew() });
     this.#renewing = setInterval(() => void this.#renew(), lease / 3);
     this.#renewing.unref();
   }

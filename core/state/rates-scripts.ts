@@ -1,15 +1,5 @@
-import { createHash } from 'node:crypto';
 import { slices, slotRetry } from './rates-memory.ts';
-
-/** A script that runs in the shared store as one step, and the name under which the store keeps it. */
-export interface Script {
-  readonly text: string;
-  readonly sha: string;
-}
-
-function script(text: string): Script {
-  return { text, sha: createHash('sha1').update(text).digest('hex') };
-}
+import { script, type Script } from './shared-link.ts';
 
 /** The store's own clock is the only one that all gateways share. */
 const clock = `

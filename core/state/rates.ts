@@ -1,4 +1,5 @@
 import { MemoryRates } from './rates-memory.ts';
+import { PrimaryRates, type RatesLine } from './rates-primary.ts';
 import { RedisRates } from './rates-redis.ts';
 
 /** A limit on how much may be counted for one subject within a minute. */
@@ -58,9 +59,11 @@ export interface Rates {
   close(): Promise<void>;
 }
 
+export type { RatesLine } from './rates-primary.ts';
+
 /** How the shared store is found, and what happens while it is gone. */
 export interface SharedSettings {
-  /** `memory:` (this process alone) or `redis://…`. */
+  /** `memory:` (the processes of this gateway alone) or `redis://…`. */
   readonly url: string;
   /** `refuse`: calls with limits get 503. `local`: each process counts for itself. */
   readonly whenDown: 'refuse' | 'local';
@@ -75,7 +78,13 @@ export interface RateTimes {
 /** Told when the shared store goes, with the reason, and without one when it is back. */
 export type ReportShared = (error?: Error) => void;
 
-/** Opens the rates: at once, also when the shared store cannot be reached. */
-export function openRates(shared: SharedSettings, report: ReportShared, times: RateTimes = {}): Rates {
-  return shared.url.startsWith('memory:') ? new MemoryRates(times) : new RedisRates(shared, report, times);
+/** Opens the rates: at once, also when the shared store cannot be reached. `line` leads to whoever counts for several processes. */
+export function openRates(
+  shared: SharedSettings,
+  report: ReportShared,
+  times: RateTimes = {},
+  line?: RatesLine,
+): Rates {
+  if (!shared.url.startsWith('memory:')) return new RedisRates(shared, report, times);
+  return line === undefined ? new MemoryRates(times) : new PrimaryRates(line, shared.whenDown, report, times);
 }

@@ -2,6 +2,7 @@ import { keyvSteps } from './keyv-schema.ts';
 import { ledgerSteps } from './ledger-schema.ts';
 import type { Step } from './migrations.ts';
 import { responseSteps } from './responses-schema.ts';
+import { taskSteps } from './tasks-schema.ts';
 import { usageLogSteps } from './usage-log-schema.ts';
 
 const secrets = 'CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
@@ -13,4 +14,5 @@ export const schema: readonly Step[] = [
   { name: 'secrets-1', sqlite: secrets, postgres: secrets },
   ...ledgerSteps,
   ...usageLogSteps,
+  ...taskSteps,
 ];

@@ -54,28 +54,33 @@ export function sqlOf(database: Database): Sql {
   return sql;
 }
 
-function sqlite(database: Database, connection: DatabaseSync): Sql {
-  const statements = new Map<string, StatementSync>();
-  const ask = ({ sql, values }: Statement): readonly Row[] => {
+const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+
+/** Runs work on a connection, whatever transaction it is in. */
+export function workInSqlite<Result>(connection: DatabaseSync, work: () => Work<Result>): Result {
+  let statements = prepared.get(connection);
+  if (statements === undefined) prepared.set(connection, (statements = new Map()));
+  const steps = work();
+  let step = steps.next();
+  while (step.done !== true) {
+    const { sql, values } = step.value;
     let statement = statements.get(sql);
     if (statement === undefined) statements.set(sql, (statement = connection.prepare(sql)));
-    return statement.all(...values);
-  };
-  const complete = <Result>(work: () => Work<Result>): Result => {
-    const steps = work();
-    let step = steps.next();
-    while (step.done !== true) step = steps.next(ask(step.value));
-    return step.value;
-  };
+    step = steps.next(statement.all(...values));
+  }
+  return step.value;
+}
+
+function sqlite(database: Database, connection: DatabaseSync): Sql {
   return {
     database,
     forUpdate: '',
     forUpdateOfFree: '',
-    run: async (work) => complete(work),
+    run: async (work) => workInSqlite(connection, work),
     async atomically(work) {
       connection.exec('BEGIN IMMEDIATE');
       try {
-        const result = complete(work);
+        const result = workInSqlite(connection, work);
         connection.exec('COMMIT');
         return result;
       } catch (error) {
@@ -87,30 +92,34 @@ function sqlite(database: Database, connection: DatabaseSync): Sql {
   };
 }
 
-function postgres(database: PostgresDatabase): Sql {
-  const numbered = new Map<string, string>();
-  const ask = (session: PostgresSession, { sql, values }: Statement): Promise<readonly Row[]> => {
+const numbered = new Map<string, string>();
+
+/** Runs work in a session, whatever transaction it is in. */
+export async function workInPostgres<Result>(
+  session: PostgresSession,
+  work: () => Work<Result>,
+): Promise<Result> {
+  const steps = work();
+  let step = steps.next();
+  while (step.done !== true) {
+    const { sql, values } = step.value;
     let text = numbered.get(sql);
     if (text === undefined) {
       let count = 0;
       numbered.set(sql, (text = sql.replaceAll('?', () => `$${(count += 1)}`)));
     }
-    return session.query(text, values);
-  };
-  const complete = async <Result>(session: PostgresSession, work: () => Work<Result>): Promise<Result> => {
-    const steps = work();
-    let step = steps.next();
-    while (step.done !== true) {
-      // oxlint-disable-next-line no-await-in-loop -- each statement may depend on the one before
-      step = steps.next(await ask(session, step.value));
-    }
-    return step.value;
-  };
+    // oxlint-disable-next-line no-await-in-loop -- each statement may depend on the one before
+    step = steps.next(await session.query(text, values));
+  }
+  return step.value;
+}
+
+function postgres(database: PostgresDatabase): Sql {
   return {
     database,
     forUpdate: ' FOR UPDATE',
     forUpdateOfFree: ' FOR UPDATE SKIP LOCKED',
-    run: (work) => complete(database, work),
-    atomically: (work) => database.transaction((session) => complete(session, work)),
+    run: (work) => workInPostgres(database, work),
+    atomically: (work) => database.transaction((session) => workInPostgres(session, work)),
   };
 }

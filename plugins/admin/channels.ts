@@ -1,4 +1,11 @@
-import { GatewayError, maskSecrets, type Channel, type PluginTools } from '#sluice';
+import {
+  channelStanding,
+  GatewayError,
+  maskSecrets,
+  type Channel,
+  type PlaceHealth,
+  type PluginTools,
+} from '#sluice';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import type { ChannelView, ModelView } from './schemas.ts';
@@ -7,15 +14,17 @@ import type { ChannelSwitches } from './switches.ts';
 
 type ChannelTools = Pick<
   PluginTools,
-  'catalog' | 'usageLog' | 'directCalls' | 'notices' | 'prices' | 'onClose'
+  'catalog' | 'health' | 'usageLog' | 'directCalls' | 'notices' | 'prices' | 'onClose'
 >;
 
 /** The routes about channels, and the models that they serve. */
 export function channelHandlers(
-  { catalog, usageLog, directCalls, notices, prices, onClose }: ChannelTools,
+  { catalog, health, usageLog, directCalls, notices, prices, onClose }: ChannelTools,
   switches: ChannelSwitches,
   audit: Audit,
-): Handlers<'listChannels' | 'testChannel' | 'enableChannel' | 'disableChannel' | 'listModels'> {
+): Handlers<
+  'listChannels' | 'testChannel' | 'enableChannel' | 'disableChannel' | 'resetChannel' | 'listModels'
+> {
   const failures = new Map<string, { count: number; last: NonNullable<ChannelView['lastFailure']> }>();
   onClose(
     notices.on('attempt-failed', ({ channel, model, error }) => {
@@ -34,7 +43,9 @@ export function channelHandlers(
   const views = async (channels: readonly Channel[]): Promise<ChannelView[]> => {
     const sums = await usageLog.sums({ since: Date.now() - 3_600_000 }, 'channel');
     const bySums = new Map(sums.map((one) => [one.group, one]));
-    return channels.map(({ id, kind, priority, weight, models, speaks }) => {
+    const report = health.report();
+    return channels.map((channel) => {
+      const { id, kind, priority, weight, models, speaks } = channel;
       const hour = bySums.get(id);
       const failed = failures.get(id);
       return {
@@ -53,8 +64,15 @@ export function channelHandlers(
           hour === undefined
             ? undefined
             : { calls: hour.calls, failed: hour.failed, ms: [...hour.ms], firstMs: [...hour.firstMs] },
+        ...healthOf(channel, report),
       };
     });
+  };
+
+  const viewOf = async (channel: Channel): Promise<{ readonly channel: ChannelView }> => {
+    const [view] = await views([channel]);
+    if (view === undefined) throw new Error('A channel has no view.');
+    return { channel: view };
   };
 
   const turn = async (
@@ -76,9 +94,7 @@ export function channelHandlers(
       before,
       after: { enabled: on },
     });
-    const [channel] = await views([found]);
-    if (channel === undefined) throw new Error('A channel has no view.');
-    return { channel };
+    return viewOf(found);
   };
 
   return {
@@ -93,6 +109,19 @@ export function channelHandlers(
     },
     enableChannel: (asked) => turn(asked, true),
     disableChannel: (asked) => turn(asked, false),
+    async resetChannel({ id, session, ip }) {
+      const found = channelOf(id);
+      const { best } = channelStanding(health.report(), found);
+      health.reset(id);
+      await audit.note({
+        session: session.id,
+        ip,
+        action: 'channel-reset',
+        target: id,
+        before: { standing: best },
+      });
+      return viewOf(found);
+    },
     listModels() {
       const names = [...new Set(catalog.channels.flatMap(({ models }) => models))].toSorted();
       return { models: names.map((name) => modelOf(name)) };
@@ -119,4 +148,33 @@ export function channelHandlers(
       reasoning: reasoning === undefined ? undefined : reasoning !== 'none',
     };
   }
+}
+
+/** Models that are shown for one channel. */
+const mostSpared = 50;
+
+/** How a channel, each of its keys and the models behind them stand. */
+function healthOf(
+  channel: Channel,
+  report: readonly PlaceHealth[],
+): Pick<ChannelView, 'standing' | 'keys' | 'spared'> {
+  const own = report.filter((place) => place.channel === channel.id);
+  return {
+    standing: channelStanding(own, channel).best,
+    keys: channel.keys.map(({ id }) => {
+      const place = own.find(({ key, model }) => key === id && model === undefined);
+      return { id, ...stateOf(place), failures: place?.failures ?? 0 };
+    }),
+    spared: own
+      .flatMap((place) =>
+        place.model === undefined ? [] : { key: place.key, model: place.model, ...stateOf(place) },
+      )
+      .slice(0, mostSpared),
+  };
+}
+
+function stateOf(
+  place: PlaceHealth | undefined,
+): Pick<ChannelView['keys'][number], 'standing' | 'until' | 'last'> {
+  return { standing: place?.standing ?? 'up', until: place?.until, last: place?.last };
 }

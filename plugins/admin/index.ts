@@ -13,6 +13,7 @@ import { answer, refuse, secure, sessionToken, setSessionCookie } from './http.t
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
 import { openapiDocument } from './openapi.ts';
+import { processHandlers } from './processes.ts';
 import { routes, type RouteName } from './routes.ts';
 import { createServe, type Handlers } from './serve.ts';
 import { Sessions, type Session } from './sessions.ts';
@@ -48,6 +49,7 @@ export default definePlugin({
       ...keyHandlers(tools, audit),
       ...usageHandlers(tools, audit, () => live.running),
       ...channelHandlers(tools, switches, audit),
+      ...processHandlers(tools, audit),
       live({ request, response }) {
         const token = sessionToken(request) ?? '';
         live.watch(response, async () => (await sessions.find(token, true)) !== undefined);

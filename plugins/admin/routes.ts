@@ -167,11 +167,34 @@ export const routes = {
     body: schemas.noBody,
     answer: schemas.changedChannel,
   },
+  resetChannel: {
+    method: 'POST',
+    path: '/api/admin/channels/:id/reset',
+    summary: 'Forgets the health of a channel, on all gateways: it is asked again at once',
+    body: schemas.noBody,
+    answer: schemas.changedChannel,
+  },
   listModels: {
     method: 'GET',
     path: '/api/admin/models',
     summary: 'All models with who serves them and what they cost',
     answer: schemas.modelList,
+  },
+  status: {
+    method: 'GET',
+    path: '/api/admin/status',
+    summary: 'How the processes stand: the configuration in force, the last reload, the workers',
+    description: 'Of the load of the process that answers, everything is told as it is now.',
+    answer: schemas.status,
+  },
+  reload: {
+    method: 'POST',
+    path: '/api/admin/reload',
+    summary: 'Puts the configuration and the code as they are now in force',
+    description:
+      'Answers when it is done. 200 also when there are problems: then `ok` is false, and what ran before goes on.',
+    body: schemas.noBody,
+    answer: schemas.reloadOutcome,
   },
   listAudit: {
     method: 'GET',

@@ -278,6 +278,21 @@ export const usageSumsList = z.object({ sums: z.array(usageSums) });
 
 /* ---- Channels and models ------------------------------------------------------------------------------------------ */
 
+const standing = z
+  .enum(['up', 'cooling', 'resting', 'probing'])
+  .describe(
+    'cooling: it asked for patience; resting: after failures; probing: one call finds out whether it answers again',
+  );
+
+const health = {
+  standing,
+  until: time.optional().describe('when calls may go there again; absent when they may now'),
+  last: z
+    .object({ at: time, code: z.string(), message: z.string() })
+    .optional()
+    .describe('what went wrong last, in the words of the provider where it gave any'),
+} as const;
+
 /** A channel with its state. Failures are those that this process has seen since it started. */
 export const channel = z.object({
   id: z.string(),
@@ -290,6 +305,19 @@ export const channel = z.object({
   failures: count,
   lastFailure: z.object({ at: time, model: z.string(), code: z.string(), message: z.string() }).optional(),
   lastHour: z.object({ calls: count, failed: count, ms: percentiles, firstMs: percentiles }).optional(),
+  standing: standing.describe('how the best of its keys stands'),
+  keys: z
+    .array(
+      z.object({
+        id: z.string().describe('tells keys apart, and gives none away'),
+        ...health,
+        failures: count,
+      }),
+    )
+    .describe('how each of its keys stands, with the failures of the last while'),
+  spared: z
+    .array(z.object({ key: z.string(), model: z.string(), ...health }))
+    .describe('models of the provider that are not asked for now with a key; at most 50'),
 });
 
 /** All channels, in the order of the config. */
@@ -357,6 +385,41 @@ export const overview = z.object({
     unsettled: count,
     /** Channels that are switched off. */
     disabledChannels: z.array(z.string()),
+  }),
+});
+
+/* ---- Processes ---------------------------------------------------------------------------------------------------- */
+
+/** What came of a reload: without `ok` the configuration before stays in force, for these reasons. */
+export const reloadOutcome = z.object({ ok: z.boolean(), problems: z.array(z.string()) });
+
+/** The processes of this gateway. */
+export const status = z.object({
+  version: z.string().describe('of the configuration in force; empty where it is not known'),
+  since: time.describe('when it came into force'),
+  reloads: z.boolean().describe('false: this gateway is part of another program'),
+  watching: z.boolean().describe('changes of files are followed'),
+  lastReload: reloadOutcome.extend({ at: time, ms: z.number() }).optional(),
+  crashes: count.describe('workers that ended by themselves'),
+  worker: count.describe('the one that answers'),
+  workers: z.array(
+    z.object({
+      worker: count,
+      pid: count,
+      state: z.enum(['starting', 'serving', 'leaving']),
+      version: z.string(),
+      since: time,
+    }),
+  ),
+  /** Of the worker that answers. */
+  load: z.object({
+    running: count,
+    waiting: count,
+    refused: count.describe('since its start'),
+    bodies: count.describe('bytes that are being read'),
+    lag: z.number().describe('milliseconds'),
+    memory: z.number().describe('share that is full, 0 to 1'),
+    strain: z.enum(['lag', 'memory']).optional().describe('why new calls are refused now'),
   }),
 });
 
@@ -428,7 +491,9 @@ export const auditEntry = z.object({
     'channel-test',
     'channel-enable',
     'channel-disable',
+    'channel-reset',
     'usage-export',
+    'reload',
   ]),
   /** The id of what was changed. */
   target: z.string().optional(),
@@ -465,6 +530,8 @@ export type ModelView = z.output<typeof model>;
 export type ModelList = z.output<typeof modelList>;
 export type OverviewRange = z.output<typeof overviewQuery>['range'];
 export type Overview = z.output<typeof overview>;
+export type ReloadOutcome = z.output<typeof reloadOutcome>;
+export type Status = z.output<typeof status>;
 export type LiveCall = z.output<typeof liveCall>;
 export type LiveFrame = z.output<typeof liveFrame>;
 export type AuditEntry = z.output<typeof auditEntry>;

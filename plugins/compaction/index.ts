@@ -21,7 +21,7 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'compaction',
   stage: 'translate',
-  before: ['translation', 'reasoning-vault'],
+  before: ['continuation', 'translation', 'reasoning-vault'],
   options,
   async setup({ threshold, share }, { stores, format: formatNamed }) {
     const sealer = await openSealer(stores);

@@ -5,6 +5,7 @@ import {
   charge,
   definePlugin,
   GatewayError,
+  mostHedges,
   observe,
   sumUsage,
   type ApiKey,
@@ -33,6 +34,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
   'count-tokens',
   'get-video',
   'delete-video',
+  'realtime',
   'list-models',
   'state',
 ]);
@@ -49,11 +51,13 @@ export default definePlugin({
   reads: 'usage',
   options,
   setup({ assumedOutput, lease }, tools) {
-    const { bookkeeper, catalog, ledger, prices } = tools;
+    const { bookkeeper, catalog, ledger, prices, settings } = tools;
 
     const reserve = async (call: Call, { id }: ApiKey, budgets: readonly Budget[]): Promise<Reservation> => {
       const targets = catalog.targets(call.model);
-      const input = estimateInput(call) + unseenInput(call, targets);
+      // Each provider that is asked beside the first reads the input too.
+      const readers = 1 + mostHedges(call, settings.routing);
+      const input = readers * (estimateInput(call) + unseenInput(call, targets));
       const output = mostOutput(call, targets, assumedOutput);
       const microDollars = prices.most(call.model, input, output, expectedUnits(call));
       if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))

@@ -2,6 +2,7 @@ import {
   estimateTokens,
   isChat,
   parseSse,
+  sumUsage,
   type Call,
   type GatewayEvent,
   type Observing,
@@ -27,6 +28,8 @@ export class Meter implements Observing {
   readonly #ended: (how: Ending) => void;
   #model: string;
   #answered = false;
+  /** Providers that were asked beside the one that answers, and were too slow. */
+  #hedged = 0;
   #content = false;
   #usage: Usage | undefined;
   /** Bytes of words, and of frames and whole replies that pass, since usage was told last. */
@@ -55,6 +58,7 @@ export class Meter implements Observing {
         break;
       case 'attempt':
         if (event.failure === undefined) this.#answered = true;
+        else if (event.failure === 'hedged') this.#hedged += 1;
         break;
       case 'usage':
         this.#usage = sound(event.usage);
@@ -100,10 +104,21 @@ export class Meter implements Observing {
   }
 
   /**
-   * What is to be paid for. Undefined when no provider answered, or failed before it gave anything. What was seen since the provider told
-   * its usage last is added to that: a stream that is left in its middle never tells the rest.
+   * What is to be paid for: what the provider that answered tells, or what was seen of it; and for each that was asked at the same time and
+   * given up, the input as it is estimated, because they had it to read and tell nothing any more.
    */
   used(how: Ending): Usage | undefined {
+    const used = this.#answer(how);
+    if (used === undefined || this.#hedged === 0) return used;
+    const input = Math.min(mostTokens, this.#hedged * estimateInput(this.#call));
+    return sumUsage(used, { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true });
+  }
+
+  /**
+   * What the answer used. Undefined when no provider answered, or failed before it gave anything. What was seen since the provider told
+   * its usage last is added to that: a stream that is left in its middle never tells the rest.
+   */
+  #answer(how: Ending): Usage | undefined {
     if (!this.#answered) return undefined;
     const usage = this.#usage;
     if (how === 'complete' && usage !== undefined) return usage;

@@ -105,11 +105,11 @@ export default definePlugin({
 });
 
 /**
- * Formats in which one channel's proofs could be handed to another: who made them is remembered. In chat completions a proof is another
+ * Formats in which the proofs of one key, of whatever channel, could be handed to another: who made them is remembered. In chat completions a proof is another
  * format's, and travels with the name of its maker.
  */
 function contestedFormats({ channels }: Catalog): ReadonlySet<string> {
-  const spoken = channels.flatMap(({ speaks }) => speaks.chat ?? []);
+  const spoken = channels.flatMap(({ keys, speaks }) => keys.flatMap(() => speaks.chat ?? []));
   const several = spoken.filter((format, index) => spoken.indexOf(format) < index);
   return new Set(several.filter((format) => format !== 'chat-completions'));
 }

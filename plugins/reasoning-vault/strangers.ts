@@ -1,6 +1,6 @@
 import type { Block, Extra, JsonObject, Message, Proof, Target } from '#sluice';
 import { proofKey, type Memory } from './memory.ts';
-import type { Maker } from './turn.ts';
+import { isAccountOf, type Maker } from './turn.ts';
 
 /** No format's name: every encoder then treats the proof as another provider's, which it drops and reports. */
 const elsewhere = 'another provider';
@@ -39,8 +39,9 @@ export async function withoutStrangers(
 }
 
 /** One account takes back what any of its models made, and one model its signatures wherever it is served. */
-function refuses({ channel, model }: Target, maker: Maker, proof: Proof): boolean {
-  if (maker.channel === channel.id) return false;
+function refuses(target: Target, maker: Maker, proof: Proof): boolean {
+  if (isAccountOf(maker, target)) return false;
+  const { channel, model } = target;
   return proof.kind === 'encrypted' || maker.kind !== channel.kind || maker.model !== model;
 }
 

@@ -5,6 +5,8 @@ export interface Maker {
   /** The channel kind: stands for the provider. */
   readonly kind: string;
   readonly channel: string;
+  /** The id of the channel's key: an account. Absent in what was kept before keys were. */
+  readonly key?: string;
   /** The model's name there. */
   readonly model: string;
 }
@@ -40,8 +42,13 @@ export interface Turn {
 }
 
 /** The maker of what a target answers. */
-export function makerOf({ channel, model }: Target): Maker {
-  return { kind: channel.kind, channel: channel.id, model };
+export function makerOf({ channel, key, model }: Target): Maker {
+  return { kind: channel.kind, channel: channel.id, key: key.id, model };
+}
+
+/** True when the target uses the account that made it, as far as that is known. */
+export function isAccountOf(maker: Maker, { channel, key }: Target): boolean {
+  return maker.channel === channel.id && (maker.key === undefined || maker.key === key.id);
 }
 
 /** The format that will be spoken to a target: the client's own where it can be, else the channel's best. Undefined where there is none. */
@@ -52,9 +59,9 @@ export function formatSpoken(call: Call, { channel, traits }: Target): string | 
 
 /** True when a turn's reasoning may go to this target: what is encrypted is readable by the account that made it, and by no other. */
 export function fits(turn: Turn, target: Target, format: string): boolean {
-  const { kind, channel, model } = turn.maker;
+  const { kind, model } = turn.maker;
   if (turn.format !== format || kind !== target.channel.kind || model !== target.model) return false;
-  return channel === target.channel.id || !proofsOf(turn).some((proof) => proof.kind === 'encrypted');
+  return isAccountOf(turn.maker, target) || !proofsOf(turn).some((proof) => proof.kind === 'encrypted');
 }
 
 /** Every proof of a turn. */

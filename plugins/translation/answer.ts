@@ -1,5 +1,12 @@
 import { Observable } from 'rxjs';
-import { GatewayError, upstreamError, type AnswerEvent, type GatewayEvent } from '#sluice';
+import {
+  GatewayError,
+  isObject,
+  upstreamError,
+  type AnswerEvent,
+  type GatewayEvent,
+  type JsonObject,
+} from '#sluice';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;
@@ -64,6 +71,38 @@ export class ErrorAnswer {
       this.#answer.headers,
     );
   }
+}
+
+/** Members that a chat reply has, or the first frame of one, in whatever format. */
+const replyMembers = ['choices', 'content', 'candidates', 'output', 'promptFeedback', 'usageMetadata'];
+
+/** Members by which providers, and proxies before them, tell of a failure under a status of success. */
+const failureMembers = ['code', 'message', 'msg', 'detail', 'errors', 'base_resp', 'error_code', 'error_msg'];
+
+/** The failure that a body or a frame tells of, where it should be a chat reply or the beginning of one; undefined where it is none. */
+export function failureIn(body: JsonObject): GatewayError | undefined {
+  const { error, type, object } = body;
+  const told = isObject(error) || (typeof error === 'string' && error !== '');
+  const plain =
+    typeof type !== 'string' &&
+    failureMembers.some((name) => name in body) &&
+    !replyMembers.some((name) => typeof body[name] === 'object' && body[name] !== null);
+  return told || type === 'error' || object === 'error' || plain
+    ? upstreamError(200, JSON.stringify(body))
+    : undefined;
+}
+
+/** Throws what the first frame of a chat stream tells of, where that is a failure. What is no JSON is for others to judge. */
+export function checkFirstFrame(data: string): void {
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch {
+    return;
+  }
+  const first: unknown = Array.isArray(value) ? value[0] : value;
+  const failure = isObject(first) ? failureIn(first) : undefined;
+  if (failure !== undefined) throw failure;
 }
 
 /** The provider sent something that is no answer: an HTML page, plain text, nothing at all. */

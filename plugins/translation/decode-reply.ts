@@ -7,6 +7,7 @@ import {
   SseCutter,
   upstreamError,
   type AnswerEvent,
+  type BytesDecoder,
   type Codec,
   type EncodedRequest,
   type GatewayEvent,
@@ -14,7 +15,16 @@ import {
   type ModelTraits,
   type StreamDecoder,
 } from '#sluice';
-import { cut, errorOf, garbage, shapeOf, type ErrorAnswer, readAnswer } from './answer.ts';
+import {
+  checkFirstFrame,
+  cut,
+  errorOf,
+  failureIn,
+  garbage,
+  shapeOf,
+  type ErrorAnswer,
+  readAnswer,
+} from './answer.ts';
 import { undoSpelling } from './undo-spelling.ts';
 
 /** Largest whole reply that is held where nothing else is said, in bytes. */
@@ -58,6 +68,11 @@ export class DecodedAnswer {
 
   answer(event: AnswerEvent): void {
     this.#error = errorOf(event);
+    const type = String(event.headers['content-type'] ?? '');
+    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
+    // What an answer is shows in its first bytes, unless it is sound: that may begin with any.
+    if (decoder !== undefined && !/json|event-stream|html/i.test(type))
+      this.#sink = new BytesAnswer(decoder, this.#emit);
   }
 
   push(chunk: Buffer): void {
@@ -90,7 +105,7 @@ export class DecodedAnswer {
     const decoder = codec.decodeStream?.(traits);
     if (shape === 'sse') {
       if (decoder === undefined) throw garbage('a stream');
-      return new SseAnswer(decoder, this.#emit);
+      return new SseAnswer(decoder, codec.operation === 'chat', this.#emit);
     }
     // generateContent streams may come as an array or as lines; for the other formats JSON is a whole reply.
     if (stream && decoder !== undefined && codec.streamsAsJson === true)
@@ -99,13 +114,34 @@ export class DecodedAnswer {
   }
 }
 
+class BytesAnswer {
+  readonly #decoder: BytesDecoder;
+  readonly #emit: (event: GatewayEvent) => void;
+
+  constructor(decoder: BytesDecoder, emit: (event: GatewayEvent) => void) {
+    this.#decoder = decoder;
+    this.#emit = emit;
+  }
+
+  push(chunk: Buffer): void {
+    for (const event of this.#decoder.chunk(chunk)) this.#emit(event);
+  }
+
+  end(): void {
+    for (const event of this.#decoder.end()) this.#emit(event);
+  }
+}
+
 class SseAnswer {
   readonly #cutter = new SseCutter();
   readonly #decoder: StreamDecoder;
+  readonly #isChat: boolean;
   readonly #emit: (event: GatewayEvent) => void;
+  #begun = false;
 
-  constructor(decoder: StreamDecoder, emit: (event: GatewayEvent) => void) {
+  constructor(decoder: StreamDecoder, isChat: boolean, emit: (event: GatewayEvent) => void) {
     this.#decoder = decoder;
+    this.#isChat = isChat;
     this.#emit = emit;
   }
 
@@ -124,11 +160,20 @@ class SseAnswer {
         throw error instanceof GatewayError && error.code === 'upstream_error' ? cut() : error;
       }
     }
-    for (const event of this.#decoder.end()) this.#emit(event);
+    this.#pass(this.#decoder.end());
+    if (!this.#begun && this.#isChat) throw garbage('an empty stream');
   }
 
   #run(run: Buffer): void {
-    for (const frame of parseSse(run)) for (const event of this.#decoder.frame(frame)) this.#emit(event);
+    for (const frame of parseSse(run)) {
+      if (!this.#begun && this.#isChat) checkFirstFrame(frame.data);
+      this.#pass(this.#decoder.frame(frame));
+    }
+  }
+
+  #pass(events: readonly GatewayEvent[]): void {
+    if (events.length > 0) this.#begun = true;
+    for (const event of events) this.#emit(event);
   }
 }
 
@@ -190,7 +235,10 @@ class WholeAnswer {
     }
     const body: unknown = Array.isArray(value) ? value[0] : value;
     if (!isObject(body)) throw garbage('JSON that is no object');
-    if (isObject(body.error) || body.type === 'error') throw upstreamError(200, text);
+    if (this.#codec.tellsErrors !== true && (isObject(body.error) || body.type === 'error'))
+      throw upstreamError(200, text);
+    const failure = this.#codec.operation === 'chat' ? failureIn(body) : undefined;
+    if (failure !== undefined) throw failure;
     return body;
   }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   countTokens,
   definePlugin,
+  forgetMedia,
   GatewayError,
   peekFirst,
   sealMarks,
@@ -19,7 +20,10 @@ import {
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import { isOfImages, readImages, withBytes } from './images.ts';
+import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
+import { passSocket } from './socket.ts';
 
 const options = z.strictObject({
   /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
@@ -46,21 +50,32 @@ export default definePlugin({
       const { target } = call;
       if (target === undefined)
         throw new Error('translation runs in the translate stage, where a channel is chosen.');
+      if (call.operation === 'realtime') return passSocket(call, target, next);
       const spoken = spokenBy(target, call);
       if (spoken === undefined) return countHere(call, target);
+      call.codec.check?.(call.request, target.traits);
       const same = spoken.includes(call.codec.format);
       const passes = same && call.patchable && call.codec.passes?.(call.body, target.traits) !== false;
-      if (passes && tools.reads() !== 'content' && !holdsSeal(call)) {
+      if (
+        passes &&
+        tools.reads() !== 'content' &&
+        !holdsSeal(call) &&
+        !needsBytes(call, call.codec, target)
+      ) {
         const { request, edited } = passRequest(call, target, tools.reads());
         const source = await next(call.with({ upstream: request }));
         const reply = await peekFirst(
           passReply(source, { call, target, swallowUsage: edited.usage }),
           call.gate,
         );
-        return startWithEvents([attempt(target, call.codec.format, true)], reply);
+        // What came otherwise than it was asked for is decoded, and may need the same as a translated one.
+        return startWithEvents(
+          [attempt(target, call.codec.format, true)],
+          withBytes(reply, call, target, tools),
+        );
       }
       const format = same ? call.codec.format : (spoken[0] ?? '');
-      return translate(call, target, codecOf(tools, format, call, target), chosen, next);
+      return translate(call, target, codecOf(tools, format, call, target), chosen, tools, next);
     };
   },
 });
@@ -91,6 +106,7 @@ async function translate(
   target: Target,
   codec: Codec,
   chosen: TranslationOptions,
+  tools: PluginTools,
   next: (call: Call) => Promise<Observable<GatewayEvent>>,
 ): Promise<Observable<GatewayEvent>> {
   const refused = codec.format === call.codec.format ? undefined : call.codec.onlyNative?.(call.body);
@@ -102,11 +118,25 @@ async function translate(
       ...lost.map((loss): GatewayEvent => ({ type: 'loss', loss })),
     ];
   };
-  const pieces = codec.split?.(call.request, target.traits);
+  const request =
+    codec.inlinesImages === true && isOfImages(call.request)
+      ? await readImages(call, call.request, tools)
+      : call.request;
+  const pieces = codec.split?.(request, target.traits);
   if (pieces !== undefined && pieces.length > 1)
     return inPieces(call, pieces, { target, codec, options: chosen, next, told });
   const losses: Loss[] = [];
-  const encoded = encodeRequest(call, target, codec, chosen, losses);
+  const ready = needsBytes(call, codec, target)
+    ? await inlineMedia(call, { codec, target, chosen, tools, losses })
+    : call;
+  const encoded = encodeRequest(
+    ready,
+    target,
+    codec,
+    chosen,
+    losses,
+    ready === call ? request : ready.request,
+  );
   const before = told(losses);
   const source = await next(call.with({ upstream: upstreamRequest(call, target, codec, encoded) }));
   const reply = await peekFirst(
@@ -119,7 +149,9 @@ async function translate(
     }),
     call.gate,
   );
-  return startWithEvents(before, reply);
+  // A provider has taken them: nobody will ask again.
+  forgetMedia(call);
+  return startWithEvents(before, withBytes(reply, call, target, tools));
 }
 
 function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {

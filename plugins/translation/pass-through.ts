@@ -12,12 +12,14 @@ import {
   type GatewayEvent,
   type JsonObject,
   type Reads,
+  type StreamDecoder,
   type Target,
   type UpstreamRequest,
 } from '#sluice';
-import { cut, errorOf, garbage, shapeOf, type ErrorAnswer, readAnswer } from './answer.ts';
+import { checkFirstFrame, cut, errorOf, garbage, shapeOf, type ErrorAnswer, readAnswer } from './answer.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import { plainHeaders } from './encode-request.ts';
+import { withImages } from './images.ts';
 import { findModel, renamed, Renamer, usageIn } from './bytes.ts';
 
 /** The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say. */
@@ -113,7 +115,9 @@ export function passReply(source: Observable<GatewayEvent>, options: PassOptions
 class PassedAnswer {
   readonly #options: PassOptions;
   readonly #emit: (event: GatewayEvent) => void;
-  readonly #blank: Buffer[] = [];
+  /** Bytes that do not yet say what the answer is. */
+  readonly #unclear: Buffer[] = [];
+  #unclearLength = 0;
   #answer: AnswerEvent | undefined;
   #error: ErrorAnswer | undefined;
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
@@ -130,27 +134,38 @@ class PassedAnswer {
   }
 
   push(chunk: Buffer): void {
-    if (this.#sink === undefined) {
-      const plain = this.#plain(chunk);
-      if (plain !== undefined) {
-        this.#sink = plain;
-        plain.push(chunk);
-        return;
-      }
-      const shape = shapeOf(chunk);
-      if (shape === undefined) {
-        this.#blank.push(chunk);
-        return;
-      }
-      this.#sink = this.#choose(shape, chunk);
-      for (const blank of this.#blank) this.#sink.push(blank);
+    if (this.#sink !== undefined) {
+      this.#sink.push(chunk);
+      return;
     }
-    this.#sink.push(chunk);
+    const plain = this.#plain(chunk);
+    if (plain !== undefined) {
+      this.#sink = plain;
+      plain.push(chunk);
+      return;
+    }
+    this.#unclear.push(chunk);
+    this.#unclearLength += chunk.length;
+    this.#decide(false);
   }
 
   end(): void {
+    if (this.#sink === undefined) this.#decide(true);
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();
+  }
+
+  /** Finds the sink for what has come so far, unless more may say more. */
+  #decide(isAll: boolean): void {
+    const first = this.#unclear.find((chunk) => shapeOf(chunk) !== undefined);
+    const shape = first === undefined ? undefined : shapeOf(first);
+    if (shape === undefined) return;
+    const start = joined(this.#unclear);
+    const sink = this.#choose(shape, start, isAll || this.#unclearLength >= clearLength);
+    if (sink === undefined) return;
+    this.#sink = sink;
+    this.#unclear.length = 0;
+    sink.push(start);
   }
 
   /** The error that was being told when the connection broke. */
@@ -168,13 +183,22 @@ class PassedAnswer {
     return new PassedBytes(this.#emit);
   }
 
-  /** The sink for an answer that begins like this. One that comes in the other mode than was asked for is decoded. */
-  #choose(shape: 'sse' | 'json' | 'other', first: Buffer): { push(chunk: Buffer): void; end(): void } {
+  /**
+   * The sink for an answer that begins like this; undefined where more of it has to be seen. One that comes in the other mode than was
+   * asked for is decoded, and so is what does not look like a reply: it is judged as a whole.
+   */
+  #choose(
+    shape: 'sse' | 'json' | 'other',
+    start: Buffer,
+    isEnough: boolean,
+  ): { push(chunk: Buffer): void; end(): void } | undefined {
     const { call, target } = this.#options;
     if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
     if (shape === 'sse' && call.stream) return new PassedStream(this.#options, this.#emit);
     const wantsJson = !call.stream && call.codec.replyKind?.(call.body) === undefined;
-    if (shape === 'json' && wantsJson && beginsAsReply(call.codec, first)) {
+    const isReply = wantsJson && shape === 'json' ? beginsAsReply(call.codec, start, isEnough) : false;
+    if (isReply === undefined) return undefined;
+    if (isReply) {
       // Another name changes the length that the provider announced.
       if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
       return new PassedWhole(this.#options, this.#emit);
@@ -183,13 +207,30 @@ class PassedAnswer {
   }
 }
 
-/** False for an error, and for a list, which some providers wrap around a reply or an error. */
-function beginsAsReply(codec: Codec, first: Buffer): boolean {
-  const start = withoutBlanks(first.toString('latin1', 0, 64));
-  if (start.startsWith('[')) return false;
+/** Bytes in which a whole reply shows that it is one, when it does. */
+const clearLength = 4096;
+
+/** What every chat reply has, in one format or another, and what none has that is sound. JSON escapes quotes: these are no words of an answer. */
+const replyMarks =
+  /"(?:choices|content|candidates|output)"\s*:\s*\[|"object"\s*:\s*"response"|"promptFeedback"/;
+const failureMarks = /"error"\s*:\s*["{]/;
+/** What may tell of a failure where nothing tells of a reply. */
+const doubtfulMarks =
+  /"(?:code|message|msg|detail|errors|base_resp|error_code|error_msg|error|title)"\s*:|^\s*\{\s*\}\s*$/;
+
+/** False for an error, and for a list, which some providers wrap around a reply or an error; undefined while it may be either. */
+function beginsAsReply(codec: Codec, start: Buffer, isEnough: boolean): boolean | undefined {
+  const text = start.toString('latin1', 0, clearLength);
+  const head = withoutBlanks(text.slice(0, 64));
+  if (head.startsWith('[')) return false;
   let marks = errorMarks.get(codec);
   if (marks === undefined) errorMarks.set(codec, (marks = codec.marks.error.map(withoutBlanks)));
-  return !marks.some((mark) => start.startsWith(mark));
+  if (marks.some((mark) => head.startsWith(mark))) return false;
+  if (codec.operation !== 'chat') return true;
+  if (failureMarks.test(text)) return false;
+  if (replyMarks.test(text)) return true;
+  if (!isEnough) return undefined;
+  return !doubtfulMarks.test(text);
 }
 
 const errorMarks = new WeakMap<Codec, readonly string[]>();
@@ -213,6 +254,12 @@ class PassedBytes {
   end(): void {}
 }
 
+/** Most bytes that are held back before a reply begins. */
+const mostBefore = 64 * 1024;
+
+/** How the first frame of a reply looks, in one format or another. */
+const beginnings = /"(?:choices|candidates)"\s*:\s*\[\s*\{|"message_start"|"response\.created"/;
+
 /** Frames of a stream as they came; only those that may carry usage are parsed. */
 class PassedStream {
   readonly #cutter = new SseCutter();
@@ -221,7 +268,12 @@ class PassedStream {
   readonly #swallow: boolean;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #tap: ReturnType<Codec['usageTap']>;
-  #comments: Buffer[] | undefined = [];
+  /** What came before the reply began: comments, pings. They are no beginning, the provider may still fail and another channel answer instead. */
+  #before: Buffer[] | undefined = [];
+  #beforeLength = 0;
+  /** Says of frames that do not look like a reply whether they are one. */
+  #judge: StreamDecoder | undefined;
+  readonly #traits: Target['traits'];
   #complete = false;
 
   constructor({ call, target, swallowUsage }: PassOptions, emit: (event: GatewayEvent) => void) {
@@ -229,6 +281,7 @@ class PassedStream {
     this.#tap = call.codec.usageTap();
     this.#rename = target.model === call.askedModel ? undefined : call.askedModel;
     this.#swallow = swallowUsage;
+    this.#traits = target.traits;
     this.#emit = emit;
   }
 
@@ -246,6 +299,7 @@ class PassedStream {
       this.#run(Buffer.concat([rest, Buffer.from('\n\n')]));
     }
     if (!this.#complete) throw cut();
+    if (this.#before !== undefined) throw garbage('an empty stream');
   }
 
   #run(run: Buffer): void {
@@ -260,17 +314,35 @@ class PassedStream {
     if (error >= 0) throw upstreamError(200, parseSse(run.subarray(sound.length))[0]?.data ?? '');
   }
 
-  /** Comments before the first frame wait for it: they are no beginning, the provider may still fail and another channel answer instead. */
   #pass(run: Buffer): void {
     let bytes = run;
-    if (this.#comments !== undefined) {
-      this.#comments.push(run);
-      if (parseSse(run).length === 0) return;
-      if (this.#comments.length > 1) bytes = Buffer.concat(this.#comments);
-      this.#comments = undefined;
+    if (this.#before !== undefined) {
+      this.#before.push(run);
+      this.#beforeLength += run.length;
+      if (!this.#begins(run)) return;
+      if (this.#before.length > 1) bytes = Buffer.concat(this.#before);
+      this.#before = undefined;
+      this.#judge = undefined;
     }
     if (this.#rename !== undefined) bytes = renamed(bytes, this.#codec.marks.model ?? 'model', this.#rename);
     this.#emit({ type: 'frames', format: this.#codec.format, bytes });
+  }
+
+  /** True when the reply has begun. Throws what is told instead of one. */
+  #begins(run: Buffer): boolean {
+    const frames = parseSse(run);
+    if (frames.length === 0) return false;
+    if (this.#codec.operation !== 'chat' || this.#beforeLength > mostBefore) return true;
+    const text = run.toString('latin1');
+    if (beginnings.test(text) && !failureMarks.test(text)) return true;
+    const judge = (this.#judge ??= this.#codec.decodeStream?.(this.#traits));
+    let begun = false;
+    for (const frame of frames) {
+      checkFirstFrame(frame.data);
+      if (judge === undefined || judge.frame(frame).length > 0) begun = true;
+      if (begun) break;
+    }
+    return begun;
   }
 
   #readUsage(run: Buffer): void {
@@ -345,6 +417,7 @@ const rememberedLength = 16 * 1024;
 
 /** A whole reply, chunk by chunk. */
 class PassedWhole {
+  readonly #call: Call;
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #renamer: Renamer | undefined;
@@ -354,6 +427,7 @@ class PassedWhole {
   #tailLength = 0;
 
   constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void) {
+    this.#call = call;
     this.#codec = call.codec;
     this.#renamer =
       target.model === call.askedModel
@@ -370,7 +444,8 @@ class PassedWhole {
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
     if (this.#last === undefined || !endsWithBrace(this.#last)) throw cut();
-    const usage = usageIn(joined(this.#tail), this.#codec) ?? usageIn(joined(this.#head), this.#codec);
+    const told = usageIn(joined(this.#tail), this.#codec) ?? usageIn(joined(this.#head), this.#codec);
+    const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 

@@ -7,6 +7,7 @@ import {
   followDetached,
   maskSecrets,
   observe,
+  settles,
   type Amounts,
   type AttemptEvent,
   type Call,
@@ -81,7 +82,8 @@ export default definePlugin({
       const response = reply?.told(redact);
       if (request !== undefined) draft.request = request;
       if (response !== undefined) draft.response = response;
-      bookkeeper.book({
+      const settle = call.get(settles) ?? bookkeeper.book;
+      settle({
         charged: charged?.amounts ?? nothing,
         record: draft,
         ...(draft.keyId === undefined ? {} : { keyId: draft.keyId }),
@@ -205,6 +207,6 @@ function costOf(
   return price === undefined ? {} : { price, microDollars: amounts.microDollars };
 }
 
-function attemptOf({ channel, model, failure }: AttemptEvent): JsonObject {
-  return { channel, model, failure };
+function attemptOf({ channel, key, model, failure }: AttemptEvent): JsonObject {
+  return { channel, ...(key === undefined ? {} : { key }), model, failure };
 }

@@ -91,6 +91,7 @@ export function askDemo(ask: Ask, made = testCall()): Promise<Upstream> {
   const parts = demo.spec.setup(demo.spec.options?.parse(ask.options ?? {}) as never, {
     log: undefined as never,
     http: undefined as never,
+    sockets: undefined as never,
     keys: [],
     format: plainFormat,
     onClose: () => {},

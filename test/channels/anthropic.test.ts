@@ -31,7 +31,7 @@ channelSuite(anthropic, {
 });
 
 it('counts tokens as well', () => {
-  expect(anthropic.spec.setup({}, undefined as never).speaks['count-tokens']).toEqual(['messages']);
+  expect(anthropic.spec.setup({}, { keys: [] } as never).speaks['count-tokens']).toEqual(['messages']);
 });
 
 it.each([

@@ -30,6 +30,7 @@ async function ask(format: string, body: JsonObject, ways: Ways = {}): Promise<A
   const parts = demo.spec.setup(demo.spec.options?.parse({}) as never, {
     log: undefined as never,
     http: undefined as never,
+    sockets: undefined as never,
     keys: [],
     format: (name) => formats.find((one) => one.name === name),
     onClose: () => {},

@@ -20,5 +20,5 @@ channelSuite(gemini, {
 });
 
 it('counts tokens as well', () => {
-  expect(gemini.spec.setup({}, undefined as never).speaks['count-tokens']).toEqual(['generate-content']);
+  expect(gemini.spec.setup({}, { keys: [] } as never).speaks['count-tokens']).toEqual(['generate-content']);
 });

@@ -28,7 +28,8 @@ async function sent(options: ChannelOptions, change: Partial<UpstreamRequest> = 
     speaks: {},
     defaults: { 'x-version': '1' },
   };
-  await overHttp(options, { http } as never, place)
+  const keys = [options.key?.trim() ?? ''].filter((key) => key !== '');
+  await overHttp(options, { http, keys } as never, place)
     .open(testCall().call, { ...request, ...change })
     .catch(() => {});
   return seen[0] as HttpRequest;

@@ -18,7 +18,7 @@ it('uses Mistral’s words and leaves out what it refuses', async () => {
     send: (_: unknown, request: HttpRequest) => (seen.push(request), Promise.reject(new Error('enough'))),
     close: () => Promise.resolve(),
   };
-  const channel = mistral.spec.setup({ key: 'k' }, { http } as never);
+  const channel = mistral.spec.setup({ key: 'k' }, { http, keys: ['k'] } as never);
   const body =
     '{"model":"m","seed":7,"stream_options":{"include_usage":true},"max_completion_tokens":5,"messages":[{"role":"user","content":"seed"}]}';
   const request = {

@@ -34,5 +34,5 @@ channelSuite(openai, {
 });
 
 it('leaves the output limit to max_completion_tokens', () => {
-  expect(openai.spec.setup({}, undefined as never).traits?.('gpt-4o')?.outputLimitField).toBeUndefined();
+  expect(openai.spec.setup({}, { keys: [] } as never).traits?.('gpt-4o')?.outputLimitField).toBeUndefined();
 });

@@ -228,7 +228,7 @@ describe('channels', () => {
     };
     expect(target('fast')).toEqual({ model: 'fast-2026-01', reasoning: 'effort', outputLimit: 7 });
     expect(target('big-3')).toEqual({ model: 'big-latest', reasoning: 'none', outputLimit: 10 });
-    expect(target('raw-3')).toMatchObject({ model: 'raw-3' });
+    expect(target('raw-3')).toMatchObject({ model: '3' });
     expect(target('other')).toBeUndefined();
     expect(gateway.catalog.list().map(({ id }) => id)).toEqual(['fast']);
   });

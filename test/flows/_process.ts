@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { childrenOf } from '../reload/gateway.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const key = `sk-${'t'.repeat(48)}`;
@@ -12,9 +13,11 @@ const key = `sk-${'t'.repeat(48)}`;
 export interface GatewayProcess {
   readonly url: string;
   readonly key: string;
+  /** Its config file. */
+  readonly config: string;
   /** Log lines and whatever else it wrote. */
   readonly output: string[];
-  /** Resident memory in bytes. */
+  /** Resident memory of the processes that serve, in bytes. */
   memory(): number;
   signal(name: NodeJS.Signals): void;
   /** Resolves to exit code or signal. */
@@ -62,9 +65,9 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
   return {
     url: await url,
     key,
+    config,
     output,
-    memory: () =>
-      Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024,
+    memory: () => childrenOf(child.pid ?? 0).reduce((sum, pid) => sum + residentMemory(pid), 0),
     signal: (name) => void child.kill(name),
     exited,
     async end() {
@@ -72,7 +75,11 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
         child.kill('SIGKILL');
         await once(child, 'exit');
       }
-      rmSync(folder, { recursive: true, force: true });
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
     },
   };
+}
+
+function residentMemory(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
 }

@@ -39,7 +39,12 @@ beforeAll(async () => {
       }),
     ]),
   );
-  gateway = await startGateway({ channels: channels.flat(), timeouts: { idle: 400 } });
+  // What fails in one test must not rest in the next.
+  gateway = await startGateway({
+    channels: channels.flat(),
+    timeouts: { idle: 400 },
+    health: { enabled: false },
+  });
 });
 afterAll(async () => {
   await gateway.close();
@@ -152,18 +157,23 @@ describe.each(formatNames)('a %s client', (client) => {
       expect(second.requests).toHaveLength(0);
     });
 
-    test('is told of the last failure when both fail', async () => {
+    test('is told of the last failure when both fail, and of a limit only when both were limited', async () => {
+      const limits =
+        (seconds: string): Behaviour =>
+        (response) =>
+          void response
+            .writeHead(429, { ...json, 'retry-after': seconds })
+            .end('{"error":{"message":"slow down"}}');
       onFirst = (response) => void response.writeHead(500).end();
-      onSecond = (response) =>
-        void response
-          .writeHead(429, { ...json, 'retry-after': '5' })
-          .end('{"error":{"message":"slow down"}}');
-      const answer = await call(gateway, client, model, false);
-      expect(readError(client, answer).status).toBe(429);
-      expect(answer.headers['retry-after']).toBe('5');
+      onSecond = limits('5');
+      expect(readError(client, await call(gateway, client, model, false)).status).toBe(502);
       expect(await logged()).toMatchObject({
         failedAttempts: [expect.stringContaining('first-'), expect.stringContaining('second-')],
       });
+      onFirst = limits('3');
+      const answer = await call(gateway, client, model, false);
+      expect(readError(client, answer).status).toBe(429);
+      expect(answer.headers['retry-after']).toBe('3');
     });
   });
 });

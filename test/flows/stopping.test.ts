@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Agent, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { startProcess, type GatewayProcess } from './_process.ts';
 import { fetchRaw, formatNames, read, voices, type Answer, type FormatName } from './_wire.ts';
@@ -153,6 +153,30 @@ test('after the deadline open streams end with an error in their format, and the
   expect(refused.status).toBe(503);
   expect(refused.headers['retry-after']).toBe('1');
   expect(await door.exited).toBe(0);
+});
+
+test('connections on which no call is open keep nobody from stopping, used or not', async () => {
+  const door = await start(60_000);
+  const port = Number(new URL(door.url).port);
+  const open = async (said: string): Promise<void> => {
+    const socket = connect(port, '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    socket.write(said);
+  };
+  await open('');
+  await open('POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-half: ');
+  await open('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+  expect((await fetchRaw(door, '/healthz')).status).toBe(200);
+  door.signal('SIGTERM');
+  const toldAt = performance.now();
+  expect(await door.exited).toBe(0);
+  const took = performance.now() - toldAt;
+  console.log(
+    `ended ${took.toFixed(0)} ms after SIGTERM, with connections that said nothing, half a header, and all`,
+  );
+  expect(took).toBeLessThan(15_000);
 });
 
 test('a client that reads nothing cannot keep the gateway from stopping', async () => {

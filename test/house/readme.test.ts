@@ -2,6 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
+import { channelMatrix } from '../../core/cli/matrix.ts';
 import { sluice, start } from '../core/cli/_process.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { home, read } from './source.ts';
@@ -40,16 +41,34 @@ describe('the README is true', () => {
       const [, url = ''] = await gateway.wrote(/listens on (\S+)/);
       const [KEY] = await gateway.wrote(/sk-\w+/);
       const curls = commandsWith('curl ');
-      expect(curls).toHaveLength(8);
+      expect(curls).toHaveLength(10);
       for (const command of curls) {
-        const answer = await run(command.replace('http://localhost:8080', url), { KEY });
+        const answer = await run(
+          command.replace('http://localhost:8080', url).replace('-o hello.wav', '-o -'),
+          {
+            KEY,
+          },
+        );
+        const chats = /You said: Hello|"You"[\s\S]*" said"[\s\S]*" Hello"/;
+        const expected = command.includes('/embeddings')
+          ? /"embedding": ?\[/
+          : command.includes('/speech')
+            ? /^RIFF/
+            : chats;
         expect({ command, answer: answer.replaceAll(/\s+/g, ' ') }).toMatchObject({
           command,
-          answer: expect.stringMatching(/You said: Hello|"You"[\s\S]*" said"[\s\S]*" Hello"/),
+          answer: expect.stringMatching(expected),
         });
       }
     },
   );
+
+  test('its table of channels is what the channels say of themselves', async () => {
+    const [, table = ''] = /<!-- matrix -->\n+([\s\S]*?)\n+<!-- \/matrix -->/.exec(read('README.md')) ?? [];
+    // The formatter makes the columns of a table equally wide.
+    const plain = (text: string): string => text.replaceAll(/-{3,}/g, '---').replaceAll(/ +/g, ' ');
+    expect(plain(table)).toBe(plain(await channelMatrix()));
+  });
 
   test('the configuration that it shows is sound', async () => {
     const [, shown = ''] = /^```ts\n(import \{ defineConfig[\s\S]*?)^```$/m.exec(read('README.md')) ?? [];

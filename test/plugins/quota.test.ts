@@ -32,6 +32,7 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
   const watched: string[] = [];
   const state = { reserve: (id: string): Promise<Reservation> => Promise.resolve(claim(id)) };
   const { tools } = testTools({
+    settings: { routing: { hedge: false } } as unknown as PluginTools['settings'],
     prices: createPrices({ x: { input: 10, output: 20 } }),
     catalog: {
       targets: () => (given.traits ?? [{}]).map((traits) => ({ traits })),

@@ -69,7 +69,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       const keys = options.keys ?? (options.key === undefined ? [] : [options.key]);
       return kind.spec.setup(
         { ...kind.spec.options?.parse(expected.options ?? {}), ...options },
-        { log, keys, http, format: () => undefined, onClose: () => {} },
+        { log, keys, http, sockets: undefined as never, format: () => undefined, onClose: () => {} },
       );
     };
     const parts = (options: ChannelOptions = { key }): ChannelParts =>
@@ -235,7 +235,14 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       };
       const channel = kind.spec.setup(
         { ...kind.spec.options?.parse(expected.options ?? {}), key },
-        { log, keys: [key], http: fake, format: () => undefined, onClose: () => {} },
+        {
+          log,
+          keys: [key],
+          http: fake,
+          sockets: undefined as never,
+          format: () => undefined,
+          onClose: () => {},
+        },
       );
       await channel.open(newCall().call, requestOf(expected, false)).catch(() => {});
       expect(urls).toEqual([expected.baseUrl + expected.url]);

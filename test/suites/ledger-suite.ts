@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import type { Budget } from '../../core/state/api-keys.ts';
 import { openLedger, type Ledger, type Reservation, type Settlement } from '../../core/state/ledger.ts';
+import { rows } from '../../core/state/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { openUsageLog } from '../../core/state/usage-log.ts';
 
@@ -217,6 +218,58 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       const { keyId: _nobody, ...stranger } = recordOf('nobody');
       await ledger.settle([{ charged: { microDollars: 0, tokens: 0 }, record: stranger }]);
       expect(await openUsageLog(at(opened, 0)).find(stranger.id)).toMatchObject({ id: stranger.id });
+    });
+
+    test('that gives back lowers what is spent, in the periods in which it was charged, once', async () => {
+      const newYear = Date.UTC(2027, 0, 1);
+      setTime(newYear - 100);
+      const key = newKey();
+      await ledger.settle([settlementOf(key, undefined, 50), settlementOf(key, undefined, 20)]);
+      setTime(newYear + 100);
+      await ledger.settle([settlementOf(key, undefined, 7)]);
+      const back = { ...settlementOf(key, undefined, 50), refundOf: newYear - 100 };
+      await Promise.all([ledger.settle([back]), at(ledgers, -1).settle([back, back])]);
+      const spent = async (): Promise<number[]> =>
+        (
+          await ledger.states(
+            key,
+            (['day', 'month', 'total'] as const).map((period) => ({
+              unit: 'micro-dollar',
+              period,
+              amount: 1_000,
+            })),
+          )
+        ).map((state) => state.spent);
+      expect(await spent()).toEqual([7, 7, 27]);
+      setTime(newYear - 1);
+      expect(await spent()).toEqual([20, 20, 27]);
+    });
+
+    test('made together with something else is made with it, or not at all', async () => {
+      const key = newKey();
+      const refused = settlementOf(key, undefined, 10);
+      expect(
+        await ledger.settleAfter([refused], function* () {
+          yield* rows('SELECT 1 AS one');
+          return false;
+        }),
+      ).toBe(false);
+      await expect(
+        ledger.settleAfter([refused], function* () {
+          yield* rows("INSERT INTO secrets (name, value) VALUES (?, 'x')", key);
+          throw new Error('no');
+        }),
+      ).rejects.toThrow('no');
+      const bad = { ...settlementOf(key, undefined, 1), charged: { microDollars: 0.5, tokens: 0 } };
+      const insert = function* () {
+        yield* rows("INSERT INTO secrets (name, value) VALUES (?, 'x')", key);
+        return true;
+      };
+      await expect(ledger.settleAfter([bad], insert)).rejects.toThrow('whole number');
+      expect(await standing(key, daily(100))).toEqual([0, 0]);
+      // Nothing of it is left: the same can be written now.
+      expect(await ledger.settleAfter([refused], insert)).toBe(true);
+      expect(await standing(key, daily(100))).toEqual([10, 0]);
     });
 
     test('that fails in the middle leaves nothing behind, and can be made again', async () => {

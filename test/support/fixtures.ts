@@ -17,7 +17,7 @@ export interface Fixture {
 /** Every chat-like format, as the gateway finds them. */
 export async function allFormats(): Promise<readonly Format[]> {
   const { found } = await discover(formatsFolder, 'folders');
-  return found.map(({ value }) => value as Format);
+  return found.map(({ value }) => value as Format).filter(({ codecs }) => codecs.chat !== undefined);
 }
 
 /** The fixture files of a format with an ending, sorted by name. */

@@ -26,6 +26,13 @@ export interface UpstreamFailure {
   readonly message: string;
 }
 
+/** What lies behind an error that {@link upstreamError} made; undefined for every other. */
+export function upstreamFailureOf({ cause }: Error): UpstreamFailure | undefined {
+  return typeof cause === 'object' && cause !== null && 'fault' in cause && 'message' in cause
+    ? (cause as UpstreamFailure)
+    : undefined;
+}
+
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 interface Answer {
@@ -304,7 +311,10 @@ function faultOfStatus(status: number): UpstreamFault {
   }
 }
 
-/** Whole seconds, at least 1, from `retry-after-ms`, `retry-after` (seconds or an HTTP date) or the body's `RetryInfo`. */
+/**
+ * Whole seconds, at least 1, from `retry-after-ms`, `retry-after` (seconds or an HTTP date), the body's `RetryInfo`, or the headers that
+ * tell when a limit that is used up is free again.
+ */
 function retryAfterOf(headers: Headers, shape: ErrorShape): number | undefined {
   const milliseconds = Number(header(headers, 'retry-after-ms') ?? Number.NaN);
   if (Number.isFinite(milliseconds) && milliseconds >= 0) return wholeSeconds(milliseconds / 1000);
@@ -315,7 +325,34 @@ function retryAfterOf(headers: Headers, shape: ErrorShape): number | undefined {
     const date = Date.parse(after);
     if (!Number.isNaN(date)) return wholeSeconds((date - Date.now()) / 1000);
   }
-  return shape.retryDelay === undefined ? undefined : wholeSeconds(shape.retryDelay);
+  const delay = shape.retryDelay ?? resetOf(headers);
+  return delay === undefined ? undefined : wholeSeconds(delay);
+}
+
+/** Seconds until all limits are free that have nothing remaining: `…ratelimit…remaining…` with its `…reset…`. */
+function resetOf(headers: Headers): number | undefined {
+  const waits = Object.keys(headers)
+    .filter((name) => /ratelimit.*remaining/.test(name) && header(headers, name) === '0')
+    .map((name) => secondsUntil(header(headers, name.replace('remaining', 'reset')) ?? ''))
+    .filter((wait) => wait !== undefined);
+  return waits.length === 0 ? undefined : Math.max(...waits);
+}
+
+const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1, ms: 0.001 };
+
+/** A time as providers tell it: `6m0s`, `20ms`, seconds, seconds or milliseconds since 1970, or an RFC 3339 date. */
+function secondsUntil(told: string): number | undefined {
+  if (/^\d+(\.\d+)?$/.test(told)) {
+    const count = Number(told);
+    if (count < 1e9) return count;
+    return (count < 1e11 ? count * 1000 : count) / 1000 - Date.now() / 1000;
+  }
+  if (/^(\d+(\.\d+)?(d|h|ms|m|s))+$/.test(told)) {
+    const parts = told.matchAll(/([\d.]+)(d|h|ms|m|s)/g);
+    return [...parts].reduce((sum, [, count, unit = '']) => sum + Number(count) * (units[unit] ?? 0), 0);
+  }
+  const date = Date.parse(told);
+  return Number.isNaN(date) ? undefined : (date - Date.now()) / 1000;
 }
 
 function wholeSeconds(count: number): number {

@@ -3,6 +3,7 @@ import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, peek } from './decode-request.ts';
 import { ChatStreamDecoder } from './decode-stream.ts';
+import { wantsBytes } from './encode-parts.ts';
 import { chatPath, encodeRequest, headersFor } from './encode-request.ts';
 import { ChatStreamEncoder } from './encode-stream.ts';
 import { patch } from './patch.ts';
@@ -33,6 +34,7 @@ export const chatCodec: Codec<ChatRequest> = {
   passThrough: (_model, _stream, headers) => ({ path: chatPath, ...headersFor(headers) }),
   askUsage,
   isUsageOnly,
+  wantsBytes,
   decodeRequest,
   encodeRequest,
   decodeStream: (traits) => new ChatStreamDecoder(traits),

@@ -1,6 +1,7 @@
 import { cannotCarry } from '../../errors.ts';
 import type { Block, MediaBlock } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
@@ -176,6 +177,11 @@ function urlOf(block: MediaBlock): string {
   if (typeof spelled === 'string') return spelled;
   if (source.kind === 'url') return source.url;
   return source.kind === 'data' ? toDataUrl(source.mimeType, source.data) : '';
+}
+
+/** Sounds and documents have no place for an address here. */
+export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
+  return traits.fetchesUrls === false || type === 'audio' || type === 'file';
 }
 
 const audioFormats: Readonly<Record<string, string>> = {

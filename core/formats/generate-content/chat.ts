@@ -6,6 +6,7 @@ import { decodeRequest, modelOf } from './decode-request.ts';
 import { ReplyDecoder } from './decode-stream.ts';
 import { encodeRequest, methodPath } from './encode-request.ts';
 import { ReplyEncoder } from './encode-stream.ts';
+import { wantsBytes } from './media.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './setting-paths.ts';
 import { usageTap } from './usage.ts';
@@ -35,6 +36,7 @@ export const chat: Codec<ChatRequest> = {
   patch,
   passThrough: (model, stream) => methodPath(model, stream ? 'streamGenerateContent' : 'generateContent'),
   onlyNative,
+  wantsBytes,
   decodeRequest,
   encodeRequest,
   decodeStream: () => new ReplyDecoder(),

@@ -16,6 +16,7 @@ import { decodeChat } from './decode-request.ts';
 import { encodeBody, methodPath } from './encode-request.ts';
 import { Encoding } from './encoding.ts';
 import { Extras, own, restore } from './extras.ts';
+import { wantsBytes } from './media.ts';
 import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { countFields, name, official } from './wire.ts';
@@ -33,6 +34,7 @@ export const countTokens: Codec<ChatRequest> = {
   clientFraming: () => 'none',
   patch: patchCount,
   passThrough: (model) => methodPath(model, 'countTokens'),
+  wantsBytes,
   decodeRequest: decodeCount,
   encodeRequest: encodeCount,
   decodeWhole: decodeReply,

@@ -10,7 +10,7 @@ import { readFinish } from './finish.ts';
 import { garbage, replyText } from './garbage.ts';
 import { readGrounding } from './grounding.ts';
 import { readLogprobs } from './logprobs.ts';
-import { candidateFields, chunkFields, levels } from './reply-fields.ts';
+import { candidateFields, chunkFields, levels, replySigns } from './reply-fields.ts';
 import { Candidate, PartReader, type HeldFinish } from './reply-parts.ts';
 import { readUsage } from './usage.ts';
 import { name as format } from './wire.ts';
@@ -41,6 +41,8 @@ export class ReplyDecoder implements StreamDecoder {
   /** One chunk: the structure of a whole reply with some of its parts. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
     if (chunk.error !== undefined && chunk.error !== null) throw failure(chunk);
+    // What comes before the reply and has nothing of one is no beginning.
+    if (this.#chunk === 0 && !replySigns.some((key) => chunk[key] !== undefined)) return [];
     this.#chunk += 1;
     const candidates = Array.isArray(chunk.candidates) ? chunk.candidates.filter(isObject) : [];
     this.#settleHeld(candidates);

@@ -14,7 +14,7 @@ import { readArguments } from './call-arguments.ts';
 import type { Encoding } from './encoding.ts';
 import { own, restore } from './extras.ts';
 import { writeResponse } from './function-results.ts';
-import { typeOfAddress, writeDetail } from './media.ts';
+import { typeOfAddress, wantsBytes, writeDetail } from './media.ts';
 import { name as format } from './wire.ts';
 
 /** A part, and whether a proof of another vendor was taken off it. */
@@ -117,7 +117,7 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
     case 'data':
       return { inlineData: { mimeType: source.mimeType, data: source.data, ...shown } };
     case 'url': {
-      if (target.traits.fetchesUrls === false && !native) {
+      if (!native && wantsBytes(block, target.traits)) {
         refuse(block, `${block.type === 'image' ? 'an image' : 'a file'} by URL`, encoding);
         return undefined;
       }

@@ -1,15 +1,19 @@
 import type { Format } from '../format.ts';
 import { chat } from './chat.ts';
 import { countTokens } from './count-tokens.ts';
+import { embed } from './embed.ts';
 import { errorReply } from './errors.ts';
+import { images } from './images.ts';
 import { models } from './models.ts';
 import { routes } from './routes.ts';
+import { speak } from './speak.ts';
+import { videos } from './videos.ts';
 import { name } from './wire.ts';
 
 const generateContent: Format = {
   name,
   routes,
-  codecs: { chat, 'count-tokens': countTokens },
+  codecs: { chat, 'count-tokens': countTokens, embed, speak, ...images, ...videos },
   errorReply,
   replyHeaders: (requestId) => ({ 'x-request-id': requestId }),
   models,

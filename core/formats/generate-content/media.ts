@@ -1,5 +1,6 @@
 import type { MediaBlock, Source } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { Extras } from './extras.ts';
 import { fileFields, inlineFields, name as format, official } from './wire.ts';
@@ -36,7 +37,17 @@ export function typeOfAddress(address: string): string | undefined {
   const path = /^[^?#]*/.exec(address)?.[0] ?? '';
   const ending = path.slice(path.lastIndexOf('.') + 1).toLowerCase();
   if (Object.hasOwn(endings, ending)) return endings[ending];
-  return /^https?:\/\/(?:www\.)?(?:youtube\.com\/watch|youtu\.be\/)/i.test(address) ? 'video/mp4' : undefined;
+  return isVideoPage(address) ? 'video/mp4' : undefined;
+}
+
+/** Pages whose videos every provider of this format plays by itself. */
+function isVideoPage(address: string): boolean {
+  return /^https?:\/\/(?:www\.)?(?:youtube\.com\/watch|youtu\.be\/)/i.test(address);
+}
+
+/** Older models take addresses of files kept by the vendor alone. */
+export function wantsBytes({ source }: MediaBlock, traits: ModelTraits): boolean {
+  return traits.fetchesUrls === false && source.kind === 'url' && !isVideoPage(source.url);
 }
 
 /** Files of the vendor's own store: ids that mean nothing elsewhere. */

@@ -6,6 +6,9 @@ export const chunkFields: ReadonlySet<string> = new Set([
   'responseId',
 ]);
 
+/** Keys of which every reply has one, and so has the first chunk of each. */
+export const replySigns: readonly string[] = [...chunkFields, 'promptFeedback', 'error'];
+
 /** Keys of a candidate that have an event. */
 export const candidateFields: ReadonlySet<string> = new Set(['content', 'finishReason', 'index']);
 

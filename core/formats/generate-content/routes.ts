@@ -34,6 +34,9 @@ export const routes: readonly Route[] = [
   ...method('generateContent', 'chat', false),
   ...method('streamGenerateContent', 'chat', true),
   ...method('countTokens', 'count-tokens', false),
+  ...method('predictLongRunning', 'create-video', false),
+  ...method('embedContent', 'embed', false),
+  ...method('batchEmbedContents', 'embed', false),
   { method: 'GET', path: '/v1beta/models', operation: 'list-models' },
   {
     method: 'GET',

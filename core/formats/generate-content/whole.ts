@@ -4,12 +4,11 @@ import type { JsonObject } from '../../model/json.ts';
 import type { ReplyContext, WholeEncoder } from '../format.ts';
 import { ReplyDecoder } from './decode-stream.ts';
 import { ReplyEncoder } from './encode-stream.ts';
-
-const signs = ['candidates', 'promptFeedback', 'usageMetadata', 'responseId', 'modelVersion', 'error'];
+import { replySigns } from './reply-fields.ts';
 
 /** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
-  if (!signs.some((key) => body[key] !== undefined)) {
+  if (!replySigns.some((key) => body[key] !== undefined)) {
     throw new GatewayError('upstream_error', 'The upstream sent something that is no answer.', {
       origin: 'upstream',
     });

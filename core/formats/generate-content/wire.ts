@@ -66,6 +66,15 @@ export const configFields = fields(
 );
 /** Fields of `thinkingConfig`. */
 export const thinkingFields = fields('includeThoughts', 'thinkingBudget', 'thinkingLevel');
+/** Fields of a request for an embedding. */
+export const embedFields = fields(
+  'model',
+  'content',
+  'taskType',
+  'title',
+  'outputDimensionality',
+  'embedContentConfig',
+);
 /** Fields of a content. */
 export const contentFields = fields('role', 'parts');
 

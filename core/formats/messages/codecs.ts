@@ -9,6 +9,7 @@ import type { Codec, ReplyContext, WholeEncoder } from '../format.ts';
 import { decodeRequest } from './decode-request.ts';
 import { MessagesStreamDecoder } from './decode-stream.ts';
 import { encodeRequest } from './encode-request.ts';
+import { wantsBytes } from './encode-source.ts';
 import { MessagesStreamEncoder } from './encode-stream.ts';
 import { travelling } from './headers.ts';
 import { patch } from './patch.ts';
@@ -47,6 +48,7 @@ function base(
       headers: travelling(headers),
     }),
     onlyNative,
+    wantsBytes,
     decodeRequest: (body) => decodeRequest(body, operation),
     encodeRequest,
     settingPath,

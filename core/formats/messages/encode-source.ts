@@ -1,4 +1,5 @@
 import type { MediaBlock, Source } from '../../model/chat.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { imageTypes, name, own } from './wire.ts';
@@ -23,6 +24,13 @@ export function encodeSource(block: MediaBlock, writing: Writing): EncodedSource
     case 'data':
       return encodeData(type, source, block, writing);
   }
+}
+
+/** Documents by address are PDF files: others go as their text. Sounds and videos have no place here at all. */
+export function wantsBytes({ type, source }: MediaBlock, traits: ModelTraits): boolean {
+  if (type === 'audio' || type === 'video' || source.kind !== 'url') return false;
+  const hasText = type === 'file' && source.mimeType !== undefined && source.mimeType !== 'application/pdf';
+  return hasText || traits.fetchesUrls === false;
 }
 
 function encodeUrl(

@@ -6,6 +6,7 @@ import type { Codec } from '../format.ts';
 import { decodeCount, encodeCount } from './count-tokens.ts';
 import { decodeRequest, peek } from './decode-request.ts';
 import { ResponsesStreamDecoder } from './decode-stream.ts';
+import { wantsBytes } from './encode-parts.ts';
 import { encodeRequest, passThrough } from './encode-request.ts';
 import { ResponsesStreamEncoder } from './encode-stream.ts';
 import { patch } from './patch.ts';
@@ -52,6 +53,7 @@ function base(
     patch: (body, edits, traits) => patch(body, edits, traits, counting),
     passThrough: (_model, _stream, headers) => passThrough(operation, headers),
     onlyNative,
+    wantsBytes,
     decodeRequest: (body) => decodeRequest(body, operation),
     encodeRequest,
     settingPath,

@@ -37,11 +37,16 @@ export function writeInput(request: ChatRequest, asides: readonly JsonObject[], 
     : { ...standing, input: items };
 }
 
-/** Takes the message that `instructions` can say out of the list: the one that the client wrote there, else a first one that is plain text. */
+/**
+ * Takes the message that `instructions` can say out of the list: the one that the client wrote there, else one that the gateway has added;
+ * of a client of another format a first one that is plain text.
+ */
 function instructionsOf(system: Message[], scope: Scope): { readonly instructions?: string } {
-  const index = scope.foreign
-    ? 0
-    : system.findIndex((message) => own(message).$instructions === true && isText(message));
+  const written = system.findIndex((message) => own(message).$instructions === true && isText(message));
+  const added = system.findIndex(
+    (message) => message.at === undefined && message.plain === true && isText(message),
+  );
+  const index = scope.foreign ? 0 : written >= 0 ? written : added;
   const message = system[index];
   if (message === undefined || (scope.foreign && !(isText(message) && message.content.length === 1)))
     return {};

@@ -1,6 +1,7 @@
 import { cannotCarry } from '../../errors.ts';
 import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
@@ -189,6 +190,11 @@ function imagePart(block: MediaBlock, scope: Scope): MutableObject {
   const shown = detail ?? (scope.foreign || $detail !== undefined ? 'auto' : undefined);
   if (shown !== undefined) part.detail = shown;
   return part;
+}
+
+/** Sounds have no place for an address here; videos have none at all. */
+export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
+  return type === 'audio' || (type !== 'video' && traits.fetchesUrls === false);
 }
 
 const audioFormats: Readonly<Record<string, string>> = {

@@ -32,6 +32,8 @@ export const chatCodec: Codec<ChatRequest> = {
   askUsage,
   isUsageOnly,
   onlyNative,
+  // It has no place for media at all.
+  wantsBytes: () => false,
   decodeRequest,
   encodeRequest,
   decodeStream: () => new TextStreamDecoder(),

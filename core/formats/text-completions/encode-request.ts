@@ -47,7 +47,11 @@ function meant(settings: ChatSettings): ChatSettings {
 
 function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[string] {
   const turn = request.messages.at(-1);
-  for (const message of request.system) refuse(message, 'a system message', target);
+  for (const message of request.system) {
+    // What the client did not write is the operator's: a prompt has no place for it.
+    if (message.at === undefined) target.lose('systemPrompt');
+    else refuse(message, 'a system message', target);
+  }
   for (const message of request.messages.slice(0, -1))
     refuse(message, 'a conversation of several turns', target);
   if (turn === undefined || turn.role !== 'user')

@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, type FunctionComponent } from 'react';
 import { api, whenSignedOut } from './parts/api.ts';
+import { GatewayNotices } from './parts/gateway-state.tsx';
 import { Icon, Mark, type IconName } from './parts/icons.tsx';
 import { usePlace } from './parts/router.ts';
 import { Failed, Loading } from './parts/states.tsx';
@@ -13,6 +14,7 @@ import { Login } from './views/login.tsx';
 import { Models } from './views/models.tsx';
 import { Overview } from './views/overview.tsx';
 import { Playground } from './views/playground.tsx';
+import { Processes } from './views/processes.tsx';
 import { UsageLog } from './views/usage-log.tsx';
 
 const views: readonly {
@@ -27,6 +29,7 @@ const views: readonly {
   { name: 'channels', title: 'Channels', View: Channels },
   { name: 'models', title: 'Models and prices', View: Models },
   { name: 'playground', title: 'Playground', View: Playground },
+  { name: 'processes', title: 'Processes', View: Processes },
   { name: 'audit', title: 'Audit log', View: Audit },
 ];
 
@@ -75,6 +78,7 @@ function Frame() {
       </a>
       <Rail current={name} />
       <main id="view" className="view" tabIndex={-1}>
+        <GatewayNotices />
         <View key={name} />
       </main>
     </div>

@@ -11,32 +11,38 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
   const folder = operatorFolder({
     'gateway.config.ts': `
       import { defineConfig, env } from '#sluice';
-      import demo from '../../../channels/demo/index.ts';
-      import openai from '../../../channels/openai.ts';
+      import small from './channels/small.ts';
       export default defineConfig({
-        channels: [demo({ id: 'first', models: ['one', 'two'] }), env('OPENAI_API_KEY') && openai({ key: env('OPENAI_API_KEY') })],
+        channels: [small({ id: 'first', key: 'k', models: ['one', 'two'] }), env('SMALL_KEY') && small({ key: env('SMALL_KEY') })],
+      });`,
+    'channels/small.ts': `
+      import { defineChannel } from '#sluice';
+      export default defineChannel({
+        name: 'small',
+        models: ['a*', 'b*', 'c*', 'd*', 'e*', 'f*', 'g*', 'h*', 'i*'],
+        setup: () => ({ speaks: { chat: ['responses', 'messages'], embed: ['embeddings'] }, open: () => Promise.reject(new Error('none')) }),
       });`,
     'plugins/mine.ts': `
       import { definePlugin } from '#sluice';
       export default definePlugin({ name: 'mine', stage: 'admit', setup: () => (call, next) => next(call) });`,
-    '.env': 'OPENAI_API_KEY=sk-from-the-file',
+    '.env': 'SMALL_KEY=sk-from-the-file',
   });
   const { code, stdout, stderr } = await check(folder);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(`Plugins, in the order in which a call meets them
-  observe    admin, dashboard, logging, request-id, usage-log
+  observe    admin, dashboard, logging, metrics, request-id, usage-log
   identify   auth
   admit      rate-limit, mine
-  shape      model-alias, model-access, stored-responses, quota, reasoning-affinity
+  shape      video-tasks, model-alias, model-access, realtime-sessions, stored-responses, quota, reasoning-affinity, session-affinity
   translate  compaction, prompt-list, reasoning-vault, translation
 
 Channels
-  first (demo)  serves one, two
-                chat: speaks chat-completions, messages, generate-content, responses
-                count-tokens: speaks messages, generate-content, responses
-  openai        serves gpt-*, chatgpt-*, o1*, o3*, o4*, codex-*, computer-use-*, davinci-* and 1 more
-                chat: speaks chat-completions, responses, text-completions
-                compact: speaks responses
+  first (small)  serves one, two
+                 chat: speaks responses, messages
+                 embed: speaks embeddings
+  small          serves a*, b*, c*, d*, e*, f*, g*, h* and 1 more
+                 chat: speaks responses, messages
+                 embed: speaks embeddings
 
 Models in the lists
   one

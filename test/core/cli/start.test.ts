@@ -152,10 +152,13 @@ describe('sluice start', () => {
     });
   });
 
-  test('writes down a failure that nobody caught, and ends with code 1', async () => {
-    const folder = operatorFolder({
-      'gateway.config.ts': config,
-      'plugins/careless.ts': `
+  test(
+    'writes down a failure that nobody caught, starts anew, and gives up when that helps nothing',
+    { timeout: 60_000 },
+    async () => {
+      const folder = operatorFolder({
+        'gateway.config.ts': config,
+        'plugins/careless.ts': `
         import { definePlugin } from '#sluice';
         export default definePlugin({
           name: 'careless',
@@ -165,11 +168,16 @@ describe('sluice start', () => {
             return (call, next) => next(call);
           },
         });`,
-    });
-    const { code, stdout } = await (await startGatewayIn(folder)).ended;
-    expect(code).toBe(1);
-    expect(logLines(stdout)).toMatchObject([
-      { level: 'fatal', msg: 'a rejection was not handled', error: { message: 'nobody listens to sk-…' } },
-    ]);
-  });
+      });
+      const { code, stdout, stderr } = await sluice(startArguments(folder), { SLUICE_PORT: '0' });
+      expect(code).toBe(1);
+      const failures = logLines(stdout).filter(({ level }) => level === 'fatal');
+      expect(failures.length).toBeGreaterThanOrEqual(3);
+      expect(failures[0]).toMatchObject({
+        msg: 'a rejection was not handled',
+        error: { message: 'nobody listens to sk-…' },
+      });
+      expect(stderr).toMatch(/^A worker process ended .*3 times.*\n$/);
+    },
+  );
 });

@@ -20,6 +20,9 @@ class ScriptedLedger implements Ledger {
       throw new Error('disk full');
     this.batches.push(settlements);
   }
+  settleAfter(): Promise<never> {
+    return Promise.reject(new Error('Nothing is settled here together with something else.'));
+  }
   async release(reservations: readonly string[]): Promise<void> {
     if (this.failing) throw new Error('disk full');
     this.released.push(...reservations);

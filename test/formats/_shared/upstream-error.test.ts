@@ -259,6 +259,20 @@ describe('how long to wait', () => {
     [{ 'retry-after': ['4', '5'] }, 4],
     [{ 'retry-after': 'soon' }, undefined],
     [{}, undefined],
+    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m2.5s' }, 63],
+    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '20ms' }, 1],
+    [{ 'x-ratelimit-remaining-requests': '3', 'x-ratelimit-reset-requests': '6m0s' }, undefined],
+    [
+      {
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '5',
+        'x-ratelimit-remaining-tokens': '0',
+        'x-ratelimit-reset-tokens': '9s',
+      },
+      9,
+    ],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': 'never' }, undefined],
+    [{ 'retry-after': '2', 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '60' }, 2],
   ])('from the headers %j', (headers, seconds) => {
     expect(upstreamError(429, '', headers).retryAfter).toBe(seconds);
   });
@@ -267,6 +281,18 @@ describe('how long to wait', () => {
     const date = new Date(Date.now() + 30_000).toUTCString();
     expect(upstreamError(503, '', { 'retry-after': date }).retryAfter).toBeGreaterThanOrEqual(28);
     expect(upstreamError(503, '', { 'retry-after': new Date(0).toUTCString() }).retryAfter).toBe(1);
+  });
+
+  it('from when a limit that is used up is free again', () => {
+    const soon = Date.now() + 30_000;
+    for (const reset of [new Date(soon).toISOString(), String(soon), String(Math.round(soon / 1000))]) {
+      const { retryAfter } = upstreamError(429, '', {
+        'anthropic-ratelimit-tokens-remaining': '0',
+        'anthropic-ratelimit-tokens-reset': reset,
+      });
+      expect(retryAfter).toBeGreaterThanOrEqual(28);
+      expect(retryAfter).toBeLessThanOrEqual(31);
+    }
   });
 
   it('from RetryInfo', () => {

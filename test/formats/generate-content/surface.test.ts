@@ -71,7 +71,7 @@ describe('paths', () => {
       operation: 'get-model',
       params: { model: 'org/m' },
     });
-    expect(route('POST', '/v1beta/models/m:embedContent')).toBeUndefined();
+    expect(route('POST', '/v1beta/models/m:asyncBatchEmbedContent')).toBeUndefined();
   });
 
   test('an event stream can be asked for by Accept, and other alt values are refused', () => {

@@ -11,7 +11,9 @@ import type {
   NewKey,
   Overview,
   OverviewRange,
+  ReloadOutcome,
   Session,
+  Status,
   UsagePageView,
   UsageRecordView,
 } from '../../../admin/schemas.ts';
@@ -116,6 +118,9 @@ export const api = {
   testChannel: (id: string) => ask<ChannelTestResult>('POST', `channels/${at(id)}/test`, {}),
   switchChannel: (id: string, on: boolean) =>
     ask<unknown>('POST', `channels/${at(id)}/${on ? 'enable' : 'disable'}`, {}),
+  resetChannel: (id: string) => ask<unknown>('POST', `channels/${at(id)}/reset`, {}),
   models: () => ask<ModelList>('GET', 'models'),
+  status: () => ask<Status>('GET', 'status'),
+  reload: () => ask<ReloadOutcome>('POST', 'reload', {}),
   audit: (after: string | undefined) => ask<AuditPage>('GET', `audit${queryOf({ after })}`),
 };

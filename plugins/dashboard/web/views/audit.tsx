@@ -18,7 +18,9 @@ const actions: Readonly<Record<AuditEntry['action'], string>> = {
   'channel-test': 'Channel tested',
   'channel-enable': 'Channel enabled',
   'channel-disable': 'Channel disabled',
+  'channel-reset': 'Channel health reset',
   'usage-export': 'Usage exported',
+  reload: 'Reloaded',
 };
 
 const columns: readonly Column<AuditEntry>[] = [

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import type { ChannelTestResult, ChannelView } from '../../../admin/schemas.ts';
 import { api } from '../parts/api.ts';
 import { Badge, Tags } from '../parts/badges.tsx';
+import { ChannelHealth, isTroubled, StandingBadge } from '../parts/channel-health.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { addressOf } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
@@ -54,6 +55,11 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
       return queries.invalidateQueries({ queryKey: ['channels'] });
     },
   });
+  const reset = useMutation({
+    mutationFn: () => api.resetChannel(id),
+    onSuccess: () => say(`The health of ${id} is forgotten: it is asked again.`),
+    onSettled: () => queries.invalidateQueries({ queryKey: ['channels'] }),
+  });
   const failing = isFailing(channel);
   return (
     <article className="card channel">
@@ -64,6 +70,7 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
         <Badge kind={enabled ? (failing ? 'warn' : 'good') : ''}>
           {enabled ? (failing ? 'failing' : 'enabled') : 'disabled'}
         </Badge>
+        {enabled && channel.standing !== 'up' && <StandingBadge standing={channel.standing} />}
         <div className="row aside">
           <button
             type="button"
@@ -126,6 +133,22 @@ function ChannelCard({ channel }: { readonly channel: ChannelView }) {
           <dd>
             priority {priority}, weight {weight}
           </dd>
+          {isTroubled(channel) && (
+            <>
+              <dt>Keys</dt>
+              <dd>
+                <ChannelHealth channel={channel} />
+                <button
+                  type="button"
+                  className="button small"
+                  disabled={reset.isPending}
+                  onClick={() => reset.mutate()}
+                >
+                  Reset health
+                </button>
+              </dd>
+            </>
+          )}
           <dt>Failed attempts</dt>
           <dd>
             {count(failures)}

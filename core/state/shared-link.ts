@@ -1,6 +1,6 @@
+import { createHash } from 'node:crypto';
 import { createClient } from '@redis/client';
 import { hideSecret } from '../log.ts';
-import { scripts, type Script } from './rates-scripts.ts';
 import type { ReportShared } from './rates.ts';
 
 /** Longest time for one command, in milliseconds. What takes longer is taken for gone, so that no call waits for it. */
@@ -15,14 +15,35 @@ const standstill = 100;
 
 type Client = ReturnType<typeof connecting>;
 
+/** A script that runs in the shared store as one step, and the name under which the store keeps it. */
+export interface Script {
+  readonly text: string;
+  readonly sha: string;
+}
+
+/** A script of this text. */
+export function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/** What one user of the shared store needs of its connection. */
+export interface SharedLinkOptions {
+  readonly url: string;
+  /** Before every name that this user has in the store: it may write there. */
+  readonly prefix: string;
+  /** A new connection brings them along, so that each is known from its first use. */
+  readonly scripts: readonly Script[];
+  readonly report: ReportShared;
+  /** Runs whenever the store can be reached again, and the first time. */
+  readonly onUp: () => void;
+}
+
 /**
  * The connection to the shared store: either it answers within {@link commandTime}, or it counts as gone and is made anew in the background.
  * While it is gone every command is refused at once; none is kept for later.
  */
-export class RatesLink {
-  readonly #url: string;
-  readonly #report: ReportShared;
-  readonly #onUp: () => void;
+export class SharedLink {
+  readonly #options: SharedLinkOptions;
   #client: Client | undefined;
   #down: boolean | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -30,12 +51,9 @@ export class RatesLink {
   /** Settles with the first try: the calls of a gateway that has just started wait for it. */
   #opening: Promise<void> | undefined;
 
-  /** `onUp` runs whenever the store can be reached again, and the first time. */
-  constructor(url: string, report: ReportShared, onUp: () => void) {
-    this.#url = url;
-    this.#report = report;
-    this.#onUp = onUp;
-    hidePassword(url);
+  constructor(options: SharedLinkOptions) {
+    this.#options = options;
+    hidePassword(options.url);
     this.#opening = Promise.race([this.#connect(), after(commandTime)]).finally(() => {
       this.#opening = undefined;
     });
@@ -78,13 +96,13 @@ export class RatesLink {
   async #connect(): Promise<void> {
     let made: Client | undefined;
     try {
-      const client = (made = connecting(this.#url));
+      const client = (made = connecting(this.#options.url));
       // Without a listener what befalls an idle connection would end the process.
       client.on('error', (error: Error) => this.#lost(client, error));
       await within(connectTime, client.connect());
       // A store that can be read but not written (a replica, a full disk) is of no use.
-      const probe = client.sendCommand(['SET', 'sluice:{rates}:probe', '1', 'PX', '1000']);
-      const known = scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
+      const probe = client.sendCommand(['SET', `${this.#options.prefix}probe`, '1', 'PX', '1000']);
+      const known = this.#options.scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
       await within(commandTime, Promise.all([probe, ...known]));
       if (this.#closed) throw new Error('The gateway closes.');
     } catch (error) {
@@ -93,9 +111,9 @@ export class RatesLink {
       return;
     }
     this.#client = made;
-    if (this.#down === true) this.#report();
+    if (this.#down === true) this.#options.report();
     this.#down = false;
-    this.#onUp();
+    this.#options.onUp();
   }
 
   #lost(client: Client, error: unknown): void {
@@ -109,7 +127,9 @@ export class RatesLink {
     if (this.#closed) return;
     if (this.#down !== true) {
       this.#down = true;
-      this.#report(error instanceof Error ? error : new Error('The shared store failed.', { cause: error }));
+      this.#options.report(
+        error instanceof Error ? error : new Error('The shared store failed.', { cause: error }),
+      );
     }
     clearTimeout(this.#retry);
     this.#retry = setTimeout(() => void this.#connect(), pause);

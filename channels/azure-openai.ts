@@ -1,0 +1,81 @@
+import { z } from 'zod';
+import { defineChannel, type ChannelParts, type ModelTraits } from '#sluice';
+import { overHttp } from './_http.ts';
+import { overSockets } from './_realtime.ts';
+
+/** Deployments have names of their own, which say nothing of the model: the config's `traits` tell more. */
+const traits: ModelTraits = { refuses: ['topK', 'customTools'] };
+
+const headers = (key: string | undefined): Readonly<Record<string, string>> =>
+  key === undefined ? {} : { 'api-key': key };
+
+/**
+ * Azure OpenAI: the models of a resource are its deployments, and `models` must name them. `baseUrl` is the resource's endpoint,
+ * `https://NAME.openai.azure.com`; `resource` is the name alone. With `apiVersion` a date, the deployment stands in the path or the query,
+ * as it did before the v1 API.
+ */
+export default defineChannel({
+  name: 'azure-openai',
+  options: z.object({
+    resource: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
+      .optional()
+      .describe('name of the resource, where baseUrl is not given'),
+    apiVersion: z
+      .string()
+      .regex(
+        /^(v1|preview|\d{4}-\d{2}-\d{2}(-preview)?)$/,
+        'must be v1, preview or a date such as 2024-10-21',
+      )
+      .default('v1'),
+  }),
+  setup({ resource, apiVersion, ...options }, tools): ChannelParts {
+    const endpoint = endpointOf(options.baseUrl, resource);
+    if (/^\d/.test(apiVersion)) return dated(endpoint, apiVersion, options, tools);
+    const base = new URL(`${endpoint}/openai/v1`);
+    if (apiVersion === 'preview') base.searchParams.set('api-version', apiVersion);
+    const { open, connect } = {
+      ...overHttp({ ...options, baseUrl: base.href }, tools, { baseUrl: base.href, headers, speaks: {} }),
+      connect: overSockets({ base, headers }, tools),
+    };
+    return {
+      speaks: { chat: ['chat-completions', 'responses'], compact: ['responses'], realtime: ['realtime'] },
+      traits: () => traits,
+      open,
+      connect,
+    };
+  },
+});
+
+type Setup = Parameters<typeof overHttp>;
+
+/** The API of before v1: each model has a path of its own, and sessions name it in the query. */
+function dated(endpoint: string, version: string, options: Setup[0], tools: Setup[1]): ChannelParts {
+  const base = new URL(`${endpoint}/openai`);
+  const baseUrl = base.href;
+  const { open } = overHttp({ ...options, baseUrl }, tools, { baseUrl, headers, speaks: {} });
+  const connect = overSockets({ base, headers }, tools);
+  const query = { 'api-version': version };
+  return {
+    speaks: { chat: ['chat-completions'], realtime: ['realtime'] },
+    traits: () => traits,
+    open: (call, request) =>
+      open(call, {
+        ...request,
+        path: `/deployments/${encodeURIComponent(request.model)}${request.path}`,
+        query: { ...request.query, ...query },
+      }),
+    connect(call, request) {
+      const { model: _model, ...rest } = request.query;
+      return connect(call, { ...request, query: { ...rest, ...query, deployment: request.model } });
+    },
+  };
+}
+
+/** The resource's endpoint without what stands behind the host. */
+function endpointOf(baseUrl: string | undefined, resource: string | undefined): string {
+  if (baseUrl !== undefined) return baseUrl.replace(/\/+$/, '').replace(/\/openai(\/v1)?$/, '');
+  if (resource !== undefined) return `https://${resource}.openai.azure.com`;
+  throw new Error('resource is missing. Name the resource, or give its endpoint as baseUrl.');
+}

@@ -1,0 +1,142 @@
+import {
+  defineChannel,
+  expectedOfDocuments,
+  expectedOfInputs,
+  GatewayError,
+  isObject,
+  loseForeign,
+  oneShot,
+  onlyText,
+  readPlainUsage,
+  readVector,
+  splitInputs,
+  textOfDocument,
+  decodeScores,
+  throwIfError,
+  type Codec,
+  type EmbedPurpose,
+  type EmbedRequest,
+  type EmbedResult,
+  type GatewayEvent,
+  type JsonObject,
+  type JsonValue,
+  type RerankRequest,
+} from '#sluice';
+import { bearer, overHttp, plainKind } from './_http.ts';
+
+/** Most texts of one request for embeddings. */
+const mostTexts = 96;
+
+const inputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
+  query: 'search_query',
+  question: 'search_query',
+  'code-query': 'search_query',
+  classification: 'classification',
+  clustering: 'clustering',
+};
+
+/** This codec only speaks to the provider: no client sends its shape. */
+const noClient = (): never => {
+  throw new Error('No client speaks the words of this channel.');
+};
+
+const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: 'cohere-embed',
+  operation: 'embed',
+  path: '/v2/embed',
+  decodeRequest: noClient,
+  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
+    loseForeign(extra, 'cohere-embed', undefined, lose);
+    if (title !== undefined) lose('title');
+    if (user !== undefined) lose('user');
+    return {
+      path: '/v2/embed',
+      body: {
+        model,
+        texts: inputs.map(onlyText),
+        input_type: (purpose === undefined ? undefined : inputTypes[purpose]) ?? 'search_document',
+        embedding_types: ['float'],
+        ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+      },
+    };
+  },
+  decodeWhole: decodeEmbeddings,
+  encodeWhole: noClient,
+  estimate: expectedOfInputs,
+  split: (request) => splitInputs(request, mostTexts),
+  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+});
+
+function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { id, embeddings, meta } = body;
+  const list: readonly JsonValue[] =
+    isObject(embeddings) && Array.isArray(embeddings.float) ? embeddings.float : [];
+  const vectors = list.map(readVector).filter((vector) => vector !== undefined);
+  if (vectors.length === 0 || vectors.length !== list.length) {
+    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
+      origin: 'upstream',
+    });
+  }
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {};
+  return [
+    { type: 'head', id: typeof id === 'string' ? id : '', model: '' },
+    { type: 'result', value: { vectors } },
+    { type: 'usage', usage: readPlainUsage(billed, 'cohere-embed') },
+  ];
+}
+
+const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+  format: 'cohere-rerank',
+  operation: 'rerank',
+  path: '/v2/rerank',
+  decodeRequest: noClient,
+  encodeRequest(request, { model, lose }) {
+    const { query, documents, topN, rankFields, maxTokensPerDocument, extra } = request;
+    loseForeign(extra, 'cohere-rerank', undefined, lose);
+    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
+    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    return {
+      path: '/v2/rerank',
+      body: {
+        model,
+        query,
+        documents: documents.map((document) => textOfDocument(document, rankFields)),
+        ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
+        ...(maxTokensPerDocument === undefined ? {} : { max_tokens_per_doc: maxTokensPerDocument }),
+      },
+    };
+  },
+  decodeWhole: (body) => decodeScores(body, 'cohere-rerank'),
+  encodeWhole: noClient,
+  estimate: expectedOfDocuments,
+});
+
+/** Cohere. Embeddings and rerank in its own words; chat through its compatibility API, which speaks chat completions. */
+export default plainKind(
+  defineChannel({
+    name: 'cohere',
+    models: ['command-*', 'c4ai-*', 'embed-*', 'rerank-*'],
+    setup(options, tools) {
+      const parts = overHttp(options, tools, {
+        baseUrl: 'https://api.cohere.com',
+        headers: bearer,
+        speaks: { chat: ['chat-completions'], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
+        traits: () => ({
+          reasoning: 'none',
+          outputLimitField: 'max_tokens',
+          refuses: ['choices', 'user', 'metadata', 'serviceTier', 'parallelTools', 'customTools'],
+        }),
+      });
+      return {
+        ...parts,
+        codecs: { embed, rerank },
+        open: (call, request) =>
+          parts.open(
+            call,
+            request.operation === 'chat' ? { ...request, path: `/compatibility/v1${request.path}` } : request,
+          ),
+      };
+    },
+  }),
+);

@@ -1,0 +1,57 @@
+import { createHash } from 'node:crypto';
+import { errorTable, GatewayError, type Call, type ErrorCode, type Format, type Upstream } from '#sluice';
+import { body, Clock, reply } from './reply.ts';
+
+/** Waits, unless the client leaves. */
+export async function pause(call: Call, milliseconds: number): Promise<void> {
+  if (milliseconds <= 0) return;
+  const clock = new Clock(call);
+  await clock.wait(milliseconds);
+  if (clock.stopped)
+    throw new GatewayError('client_closed_request', 'The client left before the upstream answered.');
+  clock.stop();
+}
+
+/** An error as the format tells it. */
+export function refusal(call: Call, format: Format, error: GatewayError): Upstream {
+  const { status, headers, body: envelope } = format.errorReply(error, requestId(call));
+  return reply(
+    call,
+    status,
+    { 'content-type': 'application/json', ...headers },
+    body(JSON.stringify(envelope)),
+  );
+}
+
+/** What a proxy in between says when it breaks. */
+export function page(call: Call, status: number): Upstream {
+  const text = `<html><head><title>${status}</title></head><body><h1>This is not an API</h1></body></html>`;
+  return reply(call, status, { 'content-type': 'text/html' }, body(text));
+}
+
+const errorCodes = Object.keys(errorTable).filter((name): name is ErrorCode => name in errorTable);
+
+/** `!status=N`: the failure a provider would report with this status. */
+export function failure(status: number, retryAfter: number | undefined): GatewayError {
+  if (status < 400 || status > 599)
+    return new GatewayError('invalid_value', "The demo's !status takes 400 to 599.");
+  const code = errorCodes.find((name) => errorTable[name].status === status);
+  return new GatewayError(
+    code ?? (status < 500 ? 'invalid_request' : 'internal_error'),
+    `The demo answers ${status}, as you asked.`,
+    {
+      status,
+      ...(retryAfter === undefined ? {} : { retryAfter }),
+    },
+  );
+}
+
+/** The id of an answer: the same for the same call. */
+export function answerId(call: Call): string {
+  return `demo${createHash('sha256').update(call.id).digest('hex').slice(0, 20)}`;
+}
+
+/** The id under which the demo would log a call. */
+export function requestId(call: Call): string {
+  return `req_demo${createHash('sha256').update(`${call.id} request`).digest('hex').slice(0, 16)}`;
+}

@@ -1,0 +1,52 @@
+import { createHash } from 'node:crypto';
+import type { EmbedInput, EmbedRequest } from '#sluice';
+import type { Doing } from './operations.ts';
+
+/** Length of a vector when nothing is said. */
+const usualLength = 256;
+
+/** Vectors made of the words' hashes: texts that share words lie close to each other. */
+export const embed: Doing<EmbedRequest> = {
+  speaks: ['embeddings', 'generate-content'],
+  text: ({ inputs }) => inputs.map(textOf).join(' '),
+  answer({ inputs, dimensions = usualLength }) {
+    const tokens = inputs.reduce((sum, input) => sum + wordsOf(input).length, 0);
+    return [
+      { type: 'result', value: { vectors: inputs.map((input) => vectorOf(input, dimensions)) } },
+      {
+        type: 'usage',
+        usage: { input: tokens, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
+      },
+    ];
+  },
+};
+
+function textOf(input: EmbedInput): string {
+  if (input.type === 'text') return input.text;
+  return input.type === 'tokens' ? input.tokens.join(' ') : JSON.stringify(input.value);
+}
+
+function wordsOf(input: EmbedInput): readonly string[] {
+  return wordsIn(textOf(input));
+}
+
+/** The words of a text, in lower case; the text itself when it has none. */
+export function wordsIn(text: string): readonly string[] {
+  const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu);
+  return words ?? [text];
+}
+
+/** Of length one, with numbers that 32-bit floats hold exactly. */
+function vectorOf(input: EmbedInput, length: number): readonly number[] {
+  const sums = new Float32Array(length);
+  for (const word of wordsOf(input)) {
+    const hash = createHash('sha256').update(word).digest();
+    for (let at = 0; at < 32; at += 4) {
+      const place = hash.readUInt32LE(at) % length;
+      sums[place] = (sums[place] ?? 0) + (at % 8 === 0 ? 1 : -1);
+    }
+  }
+  const norm = Math.hypot(...sums);
+  if (norm === 0) sums[0] = 1;
+  return Array.from(sums, (value) => Math.fround(norm === 0 ? value : value / norm));
+}

@@ -1,0 +1,138 @@
+import {
+  parseObject,
+  plainName,
+  toGatewayError,
+  type Call,
+  type ChannelParts,
+  type Codec,
+  type Form,
+  type Format,
+  type GatewayEvent,
+  type GatewayRequest,
+  type JsonObject,
+  type Operation,
+  type ReplyContext,
+  type Upstream,
+  type UpstreamRequest,
+} from '#sluice';
+import { failure, page, pause, refusal, requestId } from './answers.ts';
+import { embed } from './embed.ts';
+import { images } from './images.ts';
+import { moderate } from './moderate.ts';
+import { rerank } from './rerank.ts';
+import { body, overloaded, reply, streamSteps, wholeSteps } from './reply.ts';
+import { speak } from './speak.ts';
+import { readSwitches, type Switches } from './switches.ts';
+import { transcribe } from './transcribe.ts';
+
+/** How the demo does an operation besides chat. */
+export interface Doing<R extends GatewayRequest = GatewayRequest> {
+  /** The formats in which it does. */
+  readonly speaks: readonly string[];
+  /** Where magic words may stand. */
+  text(request: R): string;
+  /** The events of the answer; the same request gives the same. */
+  answer(request: R, switches: Switches): readonly GatewayEvent[];
+}
+
+const doings: { readonly [O in Operation]?: Doing } = {
+  embed,
+  rerank,
+  moderate,
+  transcribe,
+  'translate-audio': transcribe,
+  speak,
+  'generate-image': images,
+  'edit-image': images,
+  'vary-image': images,
+};
+
+/** What the demo speaks besides chat. */
+export const otherOperations: ChannelParts['speaks'] = Object.fromEntries(
+  Object.entries(doings).map(([operation, { speaks }]) => [operation, speaks]),
+);
+
+/** What of the demo's options matters here. */
+interface Pace {
+  readonly delay: number;
+  readonly pace: number;
+}
+
+/** Answers a request for one of these operations, with the faults that its magic words ask for. */
+export async function answerOther(
+  call: Call,
+  format: Format,
+  wire: UpstreamRequest,
+  { delay, pace }: Pace,
+): Promise<Upstream> {
+  const doing = doings[wire.operation];
+  const codec: Codec | undefined = format.codecs[wire.operation];
+  if (doing === undefined || codec === undefined)
+    throw new Error(`The demo does not do ${wire.operation} in the format "${format.name}".`);
+  let request: GatewayRequest;
+  let document: JsonObject;
+  let switches: Switches;
+  try {
+    const form = formOf(wire);
+    document = form === undefined ? (parseObject(wire.body.toString()) ?? {}) : fieldsOf(form);
+    const params = { model: wire.model, ...(form === undefined ? {} : { form }) };
+    request = codec.decodeRequest(document, params);
+    switches = readSwitches(wire.model, doing.text(request));
+  } catch (error) {
+    return refusal(call, format, toGatewayError(error));
+  }
+  await pause(call, delay + (switches['slow-headers'] ?? 0));
+  if (switches.html) return page(call, switches.status ?? 200);
+  if (switches.status !== undefined)
+    return refusal(call, format, failure(switches.status, switches['retry-after']));
+  if (switches['200-error']) return { ...refusal(call, format, overloaded()), status: 200 };
+  const events = doing.answer(request, switches);
+  const context = contextOf(call, wire, document);
+  const headers = format.replyHeaders(requestId(call));
+  const encoder = wire.stream ? codec.encodeStream?.(context) : undefined;
+  if (encoder !== undefined) {
+    const steps = streamSteps(events, encoder, switches, wire.format);
+    return reply(call, 200, { ...headers, 'content-type': 'text/event-stream' }, steps, pace);
+  }
+  const whole = codec.encodeWhole(context);
+  for (const event of events) whole.event(event);
+  const plain = whole.plain?.();
+  if (plain !== undefined)
+    return reply(call, 200, { ...headers, 'content-type': plain.contentType }, pieces(plain.bytes), pace);
+  const steps = switches.garbage ? body('{"this is": not JSON') : wholeSteps(whole.end(), switches);
+  return reply(call, 200, { ...headers, 'content-type': 'application/json' }, steps);
+}
+
+/** Bytes as a provider that makes them while it sends would send them. */
+function* pieces(bytes: Buffer): Generator<{ readonly bytes: Buffer }> {
+  const size = Math.max(1024, Math.ceil(bytes.length / 16));
+  for (let at = 0; at < bytes.length; at += size) yield { bytes: bytes.subarray(at, at + size) };
+}
+
+function formOf({ body: sent }: UpstreamRequest): Form | undefined {
+  return typeof sent === 'string' || Buffer.isBuffer(sent) ? undefined : sent;
+}
+
+/** The text fields of a form as the gateway would read them. */
+function fieldsOf(form: Form): JsonObject {
+  const fields: Record<string, string | string[]> = {};
+  for (const part of form) {
+    if (!('value' in part)) continue;
+    const name = plainName(part.name);
+    const before = fields[name];
+    if (before !== undefined) fields[name] = [before, part.value].flat();
+    else fields[name] = name === part.name ? part.value : [part.value];
+  }
+  return fields;
+}
+
+function contextOf(call: Call, wire: UpstreamRequest, document: JsonObject): ReplyContext {
+  return {
+    model: wire.model,
+    body: document,
+    requestId: requestId(call),
+    created: Math.floor(Date.now() / 1000),
+    inputEstimate: 0,
+    lose: () => {},
+  };
+}

@@ -1,0 +1,30 @@
+import { concat, concatMap, defer, EMPTY, finalize, type Observable } from 'rxjs';
+import { upstreamError, type Call, type GatewayEvent, type UpstreamRequest, type Valve } from '#sluice';
+import { answerId } from './answers.ts';
+import { RealtimeSession } from './realtime-session.ts';
+import { readSwitches } from './switches.ts';
+
+/** Opens a session that the demo holds by itself; `demo!status=N` refuses it as a provider would. */
+export async function openSession(call: Call, { model }: UpstreamRequest): Promise<Observable<GatewayEvent>> {
+  const { status } = readSwitches(model, '');
+  if (status !== undefined) {
+    const error = { message: `The demo answers ${status}, as you asked.` };
+    throw upstreamError(status, JSON.stringify({ error }));
+  }
+  return defer(() => {
+    const session = new RealtimeSession(answerId(call), model);
+    const { gate, inputGate, input = EMPTY } = call;
+    // What the client does not take must not be made either.
+    const valve: Valve = { pause: () => inputGate.close(), resume: () => inputGate.open() };
+    gate.attach(valve);
+    return concat(
+      session.begin(),
+      input.pipe(concatMap((message): Iterable<GatewayEvent> => session.answer(message))),
+    ).pipe(
+      finalize(() => {
+        gate.detach(valve);
+        if (gate.closed) inputGate.open();
+      }),
+    );
+  });
+}

@@ -1,0 +1,24 @@
+import { textOfDocument, type RerankRequest } from '#sluice';
+import { wordsIn } from './embed.ts';
+import type { Doing } from './operations.ts';
+
+/** Documents score by the share of the query's words that they hold. */
+export const rerank: Doing<RerankRequest> = {
+  speaks: ['rerank'],
+  text: ({ query }) => query,
+  answer({ query, documents, rankFields, topN = documents.length }) {
+    const asked = new Set(wordsIn(query));
+    const texts = documents.map((document) => textOfDocument(document, rankFields));
+    const scores = texts.map((text, index) => {
+      const words = new Set(wordsIn(text));
+      const found = [...asked].filter((word) => words.has(word)).length;
+      return { index, score: Math.round((found / asked.size) * 10_000) / 10_000 };
+    });
+    const input = texts.reduce((sum, text) => sum + wordsIn(text).length + asked.size, 0);
+    const best = scores.toSorted((one, other) => other.score - one.score || one.index - other.index);
+    return [
+      { type: 'result', value: { scores: best.slice(0, topN) } },
+      { type: 'usage', usage: { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 } },
+    ];
+  },
+};

@@ -1,0 +1,59 @@
+import type { GatewayEvent, TranscribeRequest, TranscriptSegment } from '#sluice';
+import type { Doing } from './operations.ts';
+
+/** Bytes of a recording that the demo hears one word in. */
+const bytesPerWord = 8_000;
+
+const words = ['the', 'quick', 'brown', 'fox', 'jumps', 'over', 'the', 'lazy', 'dog'];
+
+/** Says how large the recording was, in words that depend on its size alone: it hears nothing. */
+export const transcribe: Doing<TranscribeRequest> = {
+  speaks: ['audio'],
+  text: ({ prompt = '' }) => prompt,
+  answer({ file, stream, language = 'english' }) {
+    const count = Math.min(200, 1 + Math.floor(file.size / bytesPerWord));
+    const said = Array.from({ length: count }, (_, index) => words[index % words.length] ?? '');
+    const text = `${said.join(' ')} (${file.size} bytes)`;
+    const seconds = count / 2;
+    const segments = said.map((word, index): TranscriptSegment => ({
+      start: index / 2,
+      end: (index + 1) / 2,
+      text: word,
+      extra: {
+        audio: {
+          id: index,
+          seek: 0,
+          tokens: [index],
+          temperature: 0,
+          avg_logprob: -0.1,
+          compression_ratio: 1,
+          no_speech_prob: 0.01,
+        },
+      },
+    }));
+    return [
+      ...(stream ? pieces(text) : []),
+      { type: 'result', value: { text, language, duration: seconds, segments } },
+      {
+        type: 'usage',
+        usage: {
+          input: 0,
+          output: 0,
+          cacheRead: 0,
+          cacheWrite: 0,
+          reasoning: 0,
+          units: { seconds },
+        },
+      },
+    ];
+  },
+};
+
+function pieces(text: string): readonly GatewayEvent[] {
+  return (text.match(/\S+\s*/g) ?? []).map((piece) => ({
+    type: 'text-delta',
+    block: 0,
+    choice: 0,
+    text: piece,
+  }));
+}

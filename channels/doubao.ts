@@ -1,0 +1,10 @@
+import { bearer, httpChannel } from './_http.ts';
+
+/** Doubao's videos, behind Volcengine Ark. */
+export default httpChannel({
+  name: 'doubao',
+  baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
+  models: ['doubao-seedance-*'],
+  headers: bearer,
+  speaks: { 'create-video': ['ark'], 'get-video': ['ark'], 'delete-video': ['ark'] },
+});

@@ -1,0 +1,42 @@
+import { defineChannel, embedCodec, type Codec, type EmbedPurpose, type EmbedRequest } from '#sluice';
+import { bearer, overHttp, plainKind } from './_http.ts';
+
+const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {
+  query: 'retrieval.query',
+  question: 'retrieval.query',
+  document: 'retrieval.passage',
+  similarity: 'text-matching',
+  classification: 'classification',
+  clustering: 'separation',
+  'code-query': 'code.query',
+};
+
+/** The official shape with a word for what vectors are for. Vectors are asked for as floats: older models know nothing else. */
+const embed: Codec<EmbedRequest> = {
+  ...embedCodec,
+  format: 'jina-embeddings',
+  encodeRequest({ purpose, ...request }, target) {
+    const { body, ...encoded } = embedCodec.encodeRequest(request, target);
+    const { encoding_format: _, user, input_type: _type, ...rest } = body;
+    if (user !== undefined) target.lose('user');
+    const task = purpose === undefined ? undefined : tasks[purpose];
+    if (purpose !== undefined && task === undefined) target.lose('taskType');
+    return { ...encoded, body: { ...(task === undefined ? {} : { task }), ...rest } };
+  },
+};
+
+/** Jina AI: embeddings and rerank. */
+export default plainKind(
+  defineChannel({
+    name: 'jina',
+    models: ['jina-*'],
+    setup: (options, tools) => ({
+      ...overHttp(options, tools, {
+        baseUrl: 'https://api.jina.ai/v1',
+        headers: bearer,
+        speaks: { embed: ['jina-embeddings'], rerank: ['rerank'] },
+      }),
+      codecs: { embed },
+    }),
+  }),
+);

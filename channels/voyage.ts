@@ -1,0 +1,91 @@
+import {
+  decodeScores,
+  defineChannel,
+  expectedOfDocuments,
+  embedCodec,
+  oneShot,
+  splitInputs,
+  textOfDocument,
+  type Codec,
+  type EmbedPurpose,
+  type EmbedRequest,
+  type RerankRequest,
+} from '#sluice';
+import { bearer, overHttp, plainKind } from './_http.ts';
+
+const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
+  format: 'voyage-rerank',
+  operation: 'rerank',
+  path: '/rerank',
+  decodeRequest: () => {
+    throw new Error('No client speaks the words of this channel.');
+  },
+  encodeRequest(request, { model, lose }) {
+    const { query, documents, topN, rankFields, extra } = request;
+    const { truncation, ...others } = extra?.rerank ?? {};
+    for (const field of Object.keys(others)) if (!field.startsWith('$')) lose(field);
+    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
+    if (request.maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
+    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    return {
+      path: '/rerank',
+      body: {
+        model,
+        query,
+        documents: documents.map((document) => textOfDocument(document, rankFields)),
+        ...(topN === undefined ? {} : { top_k: Math.min(topN, documents.length) }),
+        ...(truncation === undefined ? {} : { truncation }),
+      },
+    };
+  },
+  decodeWhole: (body) => decodeScores(body, 'voyage-rerank'),
+  encodeWhole: () => {
+    throw new Error('No client speaks the words of this channel.');
+  },
+  estimate: expectedOfDocuments,
+});
+
+const inputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
+  query: 'query',
+  question: 'query',
+  'code-query': 'query',
+  document: 'document',
+};
+
+/** The official shape with other words: `output_dimension`, `input_type`. Floats are what comes when nothing is said. */
+const embed: Codec<EmbedRequest> = {
+  ...embedCodec,
+  format: 'voyage-embeddings',
+  encodeRequest({ purpose, dimensions, ...request }, target) {
+    const { body, ...encoded } = embedCodec.encodeRequest(request, target);
+    const { encoding_format: _, user, task: _task, ...rest } = body;
+    if (user !== undefined) target.lose('user');
+    const type = purpose === undefined ? undefined : inputTypes[purpose];
+    if (purpose !== undefined && type === undefined) target.lose('taskType');
+    return {
+      ...encoded,
+      body: {
+        ...rest,
+        ...(type === undefined ? {} : { input_type: type }),
+        ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
+      },
+    };
+  },
+  split: (request) => splitInputs(request, 1000),
+};
+
+/** Voyage AI: embeddings, and rerank, whose results stand in `data`. */
+export default plainKind(
+  defineChannel({
+    name: 'voyage',
+    models: ['voyage-*', 'rerank-*'],
+    setup: (options, tools) => ({
+      ...overHttp(options, tools, {
+        baseUrl: 'https://api.voyageai.com/v1',
+        headers: bearer,
+        speaks: { embed: ['voyage-embeddings'], rerank: ['voyage-rerank'] },
+      }),
+      codecs: { embed, rerank },
+    }),
+  }),
+);

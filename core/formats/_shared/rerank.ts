@@ -1,0 +1,65 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { RerankRequest, RerankResult, RerankScore } from '../../model/rerank.ts';
+import type { Expected } from '../format.ts';
+import { throwIfError } from './one-shot.ts';
+import { noUsage, readPlainUsage } from './usage.ts';
+
+/** The words of a document that are ranked: its text, or the fields that the client names, one on each line as `field: value`. */
+export function textOfDocument(document: string | JsonObject, fields: readonly string[] | undefined): string {
+  if (typeof document === 'string') return document;
+  if (fields === undefined && typeof document.text === 'string') return document.text;
+  return Object.entries(document)
+    .filter(([field, value]) => value !== undefined && (fields === undefined || fields.includes(field)))
+    .map(([field, value]) => `${field}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join('\n');
+}
+
+/** What ranking may use: the query once with each document, four bytes a token. */
+export function expectedOfDocuments({ query, documents, rankFields }: RerankRequest): Expected {
+  const asked = Buffer.byteLength(query);
+  let bytes = 0;
+  for (const document of documents) bytes += asked + Buffer.byteLength(textOfDocument(document, rankFields));
+  return { input: Math.ceil(bytes / 4), output: 0 };
+}
+
+/** A provider's scores as events. `results` are called so by all but those that say `data`; usage stands in `usage`, or in `meta`. */
+export function decodeScores(body: JsonObject, format: string): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { id, results, data, usage, meta, model, object: _, ...rest } = body;
+  const list = Array.isArray(results) ? results : data;
+  if (!Array.isArray(list)) throw noScores();
+  const scores = (list as readonly JsonValue[]).map(scoreOf);
+  const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {};
+  const tokens = isObject(meta) && isObject(meta.tokens) ? meta.tokens : undefined;
+  const searchUnits = typeof billed.search_units === 'number' ? billed.search_units : undefined;
+  const result: RerankResult = {
+    scores,
+    ...(typeof id === 'string' ? { id } : {}),
+    ...(searchUnits === undefined ? {} : { searchUnits }),
+    ...(Object.keys(rest).length === 0 ? {} : { extra: { [format]: rest } }),
+  };
+  const events: GatewayEvent[] = [
+    { type: 'head', id: typeof id === 'string' ? id : '', model: typeof model === 'string' ? model : '' },
+    { type: 'result', value: result },
+  ];
+  const told = isObject(usage) ? usage : tokens;
+  if (told !== undefined) events.push({ type: 'usage', usage: readPlainUsage(told, format) });
+  // Billed by searches: no tokens were used that anybody counts.
+  else if (searchUnits !== undefined) events.push({ type: 'usage', usage: noUsage });
+  return events;
+}
+
+function scoreOf(value: JsonValue): RerankScore {
+  if (!isObject(value) || typeof value.index !== 'number') throw noScores();
+  const score = value.relevance_score ?? value.score;
+  if (typeof score !== 'number') throw noScores();
+  return { index: value.index, score };
+}
+
+function noScores(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream sent JSON that is no list of scores.', {
+    origin: 'upstream',
+  });
+}

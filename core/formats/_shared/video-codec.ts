@@ -1,0 +1,155 @@
+import { GatewayError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../../model/video.ts';
+import type { Codec, Codecs, EncodedRequest, EncodeTarget, ReplyContext, RouteParams } from '../format.ts';
+import { loseForeign } from './foreign.ts';
+
+/** What one format says of videos: the rest is the same for all of them. */
+export interface VideoWords {
+  readonly format: string;
+  /** The client's spelling of neutral names: `settings.seconds` → `duration`. */
+  readonly words: Readonly<Record<string, string>>;
+  /** Throws 400 when the model is missing. */
+  model(body: JsonObject, params: RouteParams): string;
+  /** A client's request. Throws 400 with the path. */
+  decode(body: JsonObject, params: RouteParams): VideoRequest;
+  /** The request in a provider's words. What only another format knows has been reported. */
+  encode(request: VideoRequest, target: EncodeTarget): EncodedRequest;
+  /** Can it make a video anew? */
+  readonly remixes?: boolean;
+  readonly onlyNative?: (body: JsonObject) => GatewayError | undefined;
+  /** What the provider says of a task, when it is made and later. Throws GatewayError when it says that it refuses. */
+  readReport(body: JsonObject): VideoReport;
+  /** The answer to a client that has made a task, and to one that asks for it. */
+  writeSubmitted(report: VideoReport, context: ReplyContext): JsonObject;
+  writeStatus(report: VideoReport, context: ReplyContext): JsonObject;
+  /** How the provider is asked for a task, and told to end it. */
+  ask(request: VideoTaskRequest): EncodedRequest;
+  readonly cancel?: (request: VideoTaskRequest) => EncodedRequest;
+  readonly contentRequest?: Codec<VideoTaskRequest>['contentRequest'];
+}
+
+/** Seconds of a video for which its request names none, as far as a price needs them. */
+function usualSeconds({ format }: VideoRequest): number {
+  return format === 'videos' ? 4 : 5;
+}
+
+/** The codecs of a format for the making of videos and for the tasks that come of it. */
+export function videoCodecs(words: VideoWords): Codecs {
+  const { format } = words;
+  const common = {
+    format,
+    upstreamFraming: 'none',
+    marks: { usage: [], terminal: [], error: [] },
+    toleratesComments: true,
+    tellsErrors: true,
+    clientFraming: () => 'none' as const,
+    patch: (body: JsonObject) => body,
+    usageTap: () => ({ read: () => undefined }),
+    settingPath: (name: string) => name,
+    words: words.words,
+    decodeWhole: (body: JsonObject) => [{ type: 'result', value: words.readReport(body) }] as const,
+  } as const;
+  const never = (): never => {
+    throw new Error(`Nobody sends the gateway a question for a task in ${format} that it would pass on.`);
+  };
+  const create: Codec<VideoRequest> = {
+    ...common,
+    operation: 'create-video',
+    // A provider's own ids are of no use to a client: who keeps tasks has every request decoded.
+    passThrough() {
+      throw new GatewayError('endpoint_not_supported', 'This gateway keeps no videos.');
+    },
+    peek: (body, params) => ({ model: words.model(body, params), stream: false }),
+    validate: (body, params) => words.decode(body, params),
+    decodeRequest: (body, params) => words.decode(body, params),
+    encodeRequest(request, target) {
+      if (request.remixOf !== undefined && words.remixes !== true) {
+        throw new GatewayError('unsupported_parameter', 'The provider of this video cannot make it anew.');
+      }
+      loseForeign(request.extra, format, '', (path) => target.lose(path));
+      return words.encode(request, target);
+    },
+    ...(words.onlyNative === undefined ? {} : { onlyNative: words.onlyNative }),
+    decodeWhole(body) {
+      const report = words.readReport(body);
+      if (report.id === '') throw noTask();
+      return [{ type: 'result', value: report }];
+    },
+    estimate: (request) => ({
+      input: 0,
+      output: 0,
+      units: { seconds: (request.seconds ?? usualSeconds(request)) * (request.count ?? 1) },
+    }),
+    encodeWhole: (context) => whole((report) => words.writeSubmitted(report, context)),
+  };
+  const task = {
+    ...common,
+    passThrough: never,
+    peek: never,
+    validate: never,
+    decodeRequest: never,
+    encodeWhole: (context: ReplyContext) => whole((report) => words.writeStatus(report, context)),
+  };
+  const { ask, cancel, contentRequest } = words;
+  return {
+    'create-video': create,
+    'get-video': {
+      ...task,
+      operation: 'get-video',
+      encodeRequest: (request) => ask(request),
+      ...(contentRequest === undefined ? {} : { contentRequest }),
+    },
+    ...(cancel === undefined
+      ? {}
+      : {
+          'delete-video': {
+            ...task,
+            operation: 'delete-video',
+            encodeRequest: (request) => cancel(request),
+            // Whatever is said beside it: it was not refused.
+            decodeWhole: () => [{ type: 'result', value: { id: '', state: 'cancelled' } }] as const,
+          },
+        }),
+  };
+}
+
+function whole(write: (report: VideoReport) => JsonObject) {
+  let body: JsonObject | undefined;
+  return {
+    event(event: { readonly type: string; readonly value?: unknown }) {
+      if (event.type === 'result') body = write(event.value as VideoReport);
+    },
+    end(): JsonObject {
+      if (body === undefined) {
+        throw new GatewayError('upstream_error', 'The upstream said nothing of a task.', {
+          origin: 'upstream',
+        });
+      }
+      return body;
+    },
+  };
+}
+
+/** A provider's word for a state, in the words of all; undefined for one that nobody knows. */
+export function stateReader(
+  table: Readonly<Record<string, VideoState>>,
+): (word: unknown) => VideoState | undefined {
+  const known = new Map(Object.entries(table));
+  return (word) => (typeof word === 'string' ? known.get(word.toLowerCase()) : undefined);
+}
+
+/** The name that a reply gives the model. */
+export function modelOf({ task }: VideoReport, { model }: ReplyContext): string {
+  return task?.model ?? model;
+}
+
+/** Unix seconds at which the task was made. */
+export function createdOf({ task }: VideoReport, { created }: ReplyContext): number {
+  return task === undefined ? created : Math.floor(task.createdAt / 1000);
+}
+
+/** A provider that says that a task was made, and not which. */
+export function noTask(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream named no task.', { origin: 'upstream' });
+}

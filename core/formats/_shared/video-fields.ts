@@ -1,0 +1,192 @@
+import { cannotCarry, missing, wrongType, wrongValue } from '../../errors.ts';
+import type { ImageInput } from '../../model/image.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { VideoRequest } from '../../model/video.ts';
+import type { EncodeTarget } from '../format.ts';
+import { given, optionalArray, optionalString } from './check.ts';
+import { parseDataUrl, sniffBase64, toDataUrl } from './data-url.ts';
+
+/** Longest video that may be asked for, in seconds. */
+const longest = 3600;
+
+/** Seconds, as a number or as its digits; undefined when not given. Throws 400 naming `path`. */
+export function optionalSeconds(value: JsonValue | undefined, path: string): number | undefined {
+  if (!given(value) || value === '') return undefined;
+  const seconds =
+    typeof value === 'string' && /^\d+(\.\d+)?s?$/.test(value) ? Number.parseFloat(value) : value;
+  if (typeof seconds !== 'number') throw wrongType(path, 'a number of seconds');
+  if (!(seconds > 0 && seconds <= longest)) throw wrongValue(path, `above 0 and at most ${longest} seconds`);
+  return seconds;
+}
+
+/** An integer, as a number or as its digits (which is how forms spell it); undefined when not given. Throws 400 naming `path`. */
+export function optionalInteger(value: JsonValue | undefined, path: string): number | undefined {
+  if (!given(value) || value === '') return undefined;
+  const number = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
+  if (typeof number !== 'number' || !Number.isSafeInteger(number)) throw wrongType(path, 'an integer');
+  return number;
+}
+
+/** Width and height as `1280x720`; undefined when not given. Throws 400 naming `path`. */
+export function optionalSize(value: JsonValue | undefined, path: string): string | undefined {
+  const text = optionalString(value, path);
+  if (text === undefined || text === '') return undefined;
+  const [, width, height] = /^([1-9]\d{1,4})\s*[x*×]\s*([1-9]\d{1,4})$/i.exec(text) ?? [];
+  if (width === undefined || height === undefined)
+    throw wrongValue(path, 'a width and a height, such as "1280x720"');
+  return `${width}x${height}`;
+}
+
+/** An aspect ratio as `16:9`; undefined when not given. Throws 400 naming `path`. */
+export function optionalRatio(value: JsonValue | undefined, path: string): string | undefined {
+  const text = optionalString(value, path);
+  if (text === undefined || text === '') return undefined;
+  if (!/^\d{1,3}:\d{1,3}$/.test(text)) throw wrongValue(path, 'a ratio, such as "16:9"');
+  return text;
+}
+
+/** One video a task: each has an id of its own. Throws 400 naming `path` for more. */
+export function checkCount(value: JsonValue | undefined, path: string): void {
+  const count = optionalInteger(value, path);
+  if (count !== undefined && count !== 1) throw wrongValue(path, '1: ask for each video by itself');
+}
+
+/** The prompt, which may be missing where an image says enough. Throws 400 naming `prompt`. */
+export function promptOf(value: JsonValue | undefined, images: readonly unknown[]): string {
+  const prompt = optionalString(value, 'prompt') ?? '';
+  if (prompt.trim() === '' && images.length === 0) throw missing('prompt');
+  return prompt;
+}
+
+/** What the client says in the provider's own words; forms carry it as JSON text. Throws 400 naming `metadata`. */
+export function metadataOf(value: JsonValue | undefined): JsonObject | undefined {
+  if (!given(value) || value === '') return undefined;
+  const metadata = typeof value === 'string' ? parseObject(value) : value;
+  if (!isObject(metadata)) throw wrongType('metadata', 'an object');
+  return Object.keys(metadata).length === 0 ? undefined : metadata;
+}
+
+/** An image as a URL, a data URL or plain base64. Throws 400 naming `path`. */
+export function imageOf(value: JsonValue | undefined, path: string): ImageInput {
+  if (typeof value !== 'string') throw wrongType(path, 'a URL, or an image in base64');
+  const text = value.trim();
+  if (/^https?:\/\//i.test(text)) return { kind: 'url', url: text };
+  const parsed = parseDataUrl(text) ?? { data: text, mimeType: sniffBase64(text) ?? '' };
+  if (!/^[A-Za-z0-9+/_-]{8,}={0,2}$/.test(parsed.data.slice(0, 4096).replaceAll(/\s/g, '')))
+    throw wrongValue(path, 'a URL, or an image in base64');
+  return {
+    kind: 'data',
+    data: parsed.data,
+    mimeType: parsed.mimeType === '' ? 'image/png' : parsed.mimeType,
+  };
+}
+
+/** A list of such images. Throws 400 naming the one that is none. */
+export function imagesOf(value: JsonValue | undefined, path: string): readonly ImageInput[] {
+  return (optionalArray(value, path) ?? []).map((image, index) => imageOf(image, `${path}[${index}]`));
+}
+
+/**
+ * An image as text for a provider: a URL stays one; bytes are a data URL, or bare base64. What only its own vendor can look up is refused.
+ */
+export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', format: string): string {
+  switch (image.kind) {
+    case 'url':
+      return image.url;
+    case 'data':
+      return bytesAs === 'base64' ? image.data : toDataUrl(image.mimeType, image.data);
+    case 'file':
+      throw cannotCarry('settings.images', 'a file that another provider keeps', format);
+    case 'upload':
+      throw new Error('An uploaded image was not read before its request was encoded.');
+  }
+}
+
+/** The members of a video request that providers may have no word for. */
+type Setting = 'seconds' | 'size' | 'aspectRatio' | 'resolution' | 'seed' | 'negativePrompt' | 'user';
+
+const settings: readonly Setting[] = [
+  'seconds',
+  'size',
+  'aspectRatio',
+  'resolution',
+  'seed',
+  'negativePrompt',
+  'user',
+];
+
+/** Reports what a request asks for beyond what the provider's format carries. */
+export function loseSettings(
+  request: VideoRequest,
+  carried: readonly Setting[],
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): void {
+  for (const name of settings)
+    if (request[name] !== undefined && !carried.includes(name)) lose(`settings.${name}`);
+}
+
+/** Refuses images beyond those that the provider takes, or drops and reports them where the operator prefers that. */
+export function atMost(
+  images: readonly ImageInput[],
+  most: number,
+  format: string,
+  { lose, unsupported }: Pick<EncodeTarget, 'lose' | 'unsupported'>,
+): readonly ImageInput[] {
+  if (images.length <= most) return images;
+  if (unsupported === 'refuse') {
+    throw cannotCarry('settings.images', most === 0 ? 'an image' : `more than ${most} images`, format);
+  }
+  lose('settings.images', 'content');
+  return images.slice(0, most);
+}
+
+/** What decides the price or who is told must not come in by a back door. */
+const guarded: ReadonlySet<string> = new Set(
+  'model model_name req_key prompt seconds duration durationSeconds dur frames n count sampleCount num_videos callback_url callbackUrl __proto__'.split(
+    ' ',
+  ),
+);
+
+/** The body with the client's own words in it: they add what the gateway has not written, and replace nothing. */
+export function withMetadata(
+  body: JsonObject,
+  metadata: JsonObject | undefined,
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): JsonObject {
+  if (metadata === undefined) return body;
+  const added: { [name: string]: JsonValue | undefined } = {};
+  for (const [name, value] of Object.entries(metadata)) {
+    if (guarded.has(name)) lose(`metadata.${name}`);
+    else if (!Object.hasOwn(body, name)) added[name] = value;
+  }
+  return { ...body, ...added };
+}
+
+/** What a body has beyond the fields that were read: for the format's own extra. */
+export function unread(body: JsonObject, read: ReadonlySet<string>): JsonObject {
+  return Object.fromEntries(
+    Object.entries(body).filter(([name, value]) => !read.has(name) && name !== '__proto__' && given(value)),
+  );
+}
+
+/** Where providers would tell their own ids of a task to a stranger's address: never sent on. */
+const callback = 'callback_url';
+
+/** The fields that only this format knows, as they go to a provider of the same format. */
+export function ownExtra(
+  { extra }: VideoRequest,
+  format: string,
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): JsonObject {
+  const own = extra?.[format] ?? {};
+  if (!Object.hasOwn(own, callback)) return own;
+  lose(callback);
+  return Object.fromEntries(Object.entries(own).filter(([name]) => name !== callback));
+}
+
+/** The neutral members of a request that are given, for a decoder to spread. */
+export function videoSettings(members: {
+  readonly [Name in Setting | 'metadata' | 'imageRole']: VideoRequest[Name] | undefined;
+}): Pick<VideoRequest, Setting | 'metadata' | 'imageRole'> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,69 @@
+import type { VideoRequest } from '../../model/video.ts';
+import type { EncodeTarget } from '../format.ts';
+
+/** How far a size may be from a ratio and still be meant by it. */
+const tolerance = 0.03;
+
+const plain: Readonly<Record<string, string>> = {
+  // Sizes that are called by the ratio next to theirs.
+  '1792x1024': '16:9',
+  '1024x1792': '9:16',
+};
+
+function sidesOf(size: string): readonly [number, number] {
+  const [width = 0, height = 0] = size.split('x').map(Number);
+  return [width, height];
+}
+
+/** The ratio of a size among those that a provider knows; undefined when none is near. */
+export function ratioOfSize(size: string, known: readonly string[]): string | undefined {
+  const called = plain[size];
+  if (called !== undefined && known.includes(called)) return called;
+  const [width, height] = sidesOf(size);
+  const wanted = Math.log(width / height);
+  let best: { readonly ratio: string; readonly off: number } | undefined;
+  for (const ratio of known) {
+    const [wide = 1, high = 1] = ratio.split(':').map(Number);
+    const off = Math.abs(Math.log(wide / high) - wanted);
+    if (best === undefined || off < best.off) best = { ratio, off };
+  }
+  return best !== undefined && best.off <= tolerance ? best.ratio : undefined;
+}
+
+/** `480p`, `720p`, `1080p`: named after the short side; undefined when it has no such name. */
+export function resolutionOfSize(size: string): string | undefined {
+  const short = Math.min(...sidesOf(size));
+  // The large sizes of 1024 lines are closest to 1080p.
+  if (short === 1024) return '1080p';
+  return [360, 480, 540, 720, 1080, 1440, 2160].includes(short) ? `${short}p` : undefined;
+}
+
+/** The ratio that a request wants, among those that the provider knows. What it cannot have is reported. */
+export function wantedRatio(
+  { aspectRatio, size }: VideoRequest,
+  known: readonly string[],
+  { lose }: Pick<EncodeTarget, 'lose'>,
+): string | undefined {
+  if (aspectRatio !== undefined) {
+    if (known.includes(aspectRatio)) return aspectRatio;
+    lose('settings.aspectRatio');
+    return undefined;
+  }
+  if (size === undefined) return undefined;
+  const ratio = ratioOfSize(size, known);
+  if (ratio === undefined) lose('settings.size');
+  return ratio;
+}
+
+const shortSides: Readonly<Record<string, number>> = { '480p': 480, '720p': 720, '1080p': 1080 };
+
+/** Width and height for a ratio and a resolution; undefined when there is nothing to make them of. */
+export function sizeFor({ size, aspectRatio, resolution }: VideoRequest): string | undefined {
+  if (size !== undefined) return size;
+  const [wide = 0, high = 0] = (aspectRatio ?? '').split(':').map(Number);
+  const short = shortSides[resolution ?? '720p'];
+  if (!(wide > 0 && high > 0) || short === undefined) return undefined;
+  // Encoders want even sides.
+  const long = Math.round((short * Math.max(wide, high)) / Math.min(wide, high) / 2) * 2;
+  return wide >= high ? `${long}x${short}` : `${short}x${long}`;
+}

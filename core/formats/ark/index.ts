@@ -1,0 +1,29 @@
+import { videoCodecs } from '../_shared/video-codec.ts';
+import type { Format } from '../format.ts';
+import { errorReply } from './errors.ts';
+import { readReport, writeStatus, writeSubmitted } from './report.ts';
+import { decode, encode, modelIn, onlyNative } from './request.ts';
+import { name, tasksPath, words } from './wire.ts';
+
+const ark: Format = {
+  name,
+  routes: [{ method: 'POST', path: `/api/v3${tasksPath}`, operation: 'create-video' }],
+  codecs: videoCodecs({
+    format: name,
+    words,
+    model: modelIn,
+    decode,
+    encode,
+    onlyNative,
+    readReport,
+    writeSubmitted,
+    writeStatus,
+    ask: ({ id }) => ({ path: `${tasksPath}/${encodeURIComponent(id)}`, method: 'GET', body: {} }),
+    cancel: ({ id }) => ({ path: `${tasksPath}/${encodeURIComponent(id)}`, method: 'DELETE', body: {} }),
+  }),
+  errorReply,
+  replyHeaders: (requestId) => ({ 'x-request-id': requestId }),
+};
+
+/** The ark format: `/api/v3/contents/generations/tasks`. */
+export default ark;

@@ -1,0 +1,99 @@
+import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { requiredString } from '../_shared/check.ts';
+import { oneShot } from '../_shared/one-shot.ts';
+import type { Codec, Format } from '../format.ts';
+import { decodeSpeech, encodeSpeech, expectedOfSpeech, passesSpeech } from './speech-request.ts';
+import * as speech from './speech-reply.ts';
+import * as transcript from './transcript-reply.ts';
+import {
+  decodeTranscript,
+  encodeTranscript,
+  expectedOfRecording,
+  passesTranscript,
+  peekTranscript,
+  wantsPlain,
+} from './transcript-request.ts';
+import { TranscriptStreamDecoder, TranscriptStreamEncoder } from './transcript-stream.ts';
+import { formatName, paths } from './wire.ts';
+
+const errorMarks = ['data: {"error"', 'data:{"error"', '{"error"'];
+
+function transcribing(operation: TranscribeRequest['operation']): Codec<TranscribeRequest> {
+  return oneShot<TranscribeRequest>({
+    format: formatName,
+    operation,
+    path: paths[operation],
+    upstreamFraming: 'sse',
+    marks: { usage: ['"usage"', '"duration"'], terminal: ['"transcript.text.done"'], error: errorMarks },
+    peek: peekTranscript,
+    clientFraming: () => 'sse',
+    passes: passesTranscript,
+    replyKind: (body) => (wantsPlain(body) ? 'text' : undefined),
+    decodeRequest: decodeTranscript(operation),
+    encodeRequest: encodeTranscript,
+    decodeStream: () => new TranscriptStreamDecoder(),
+    encodeStream: () => new TranscriptStreamEncoder(),
+    decodeWhole: transcript.decodeWhole,
+    encodeWhole: transcript.encodeWhole(operation),
+    usageTap: transcript.usageTap,
+    estimate: expectedOfRecording,
+  });
+}
+
+const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
+  format: formatName,
+  operation: 'speak',
+  path: paths.speak,
+  upstreamFraming: 'sse',
+  marks: { usage: ['"usage"'], terminal: ['"speech.audio.done"'], error: errorMarks },
+  peek: ({ model, stream_format: framing }) => ({
+    model: requiredString(model, 'model'),
+    stream: framing === 'sse',
+  }),
+  clientFraming: () => 'sse',
+  passes: passesSpeech,
+  replyKind: () => 'bytes',
+  decodeRequest: decodeSpeech,
+  encodeRequest: encodeSpeech,
+  decodeBytes: () => new speech.SpeechBytesDecoder(),
+  decodeStream: () => new speech.SpeechStreamDecoder(),
+  encodeStream: () => new speech.SpeechStreamEncoder(),
+  decodeWhole: speech.decodeWhole,
+  encodeWhole: speech.encodeWhole,
+  usageTap: speech.usageTap,
+  estimate: expectedOfSpeech,
+});
+
+const audio: Format = {
+  name: formatName,
+  routes: [
+    {
+      method: 'POST',
+      path: '/v1/audio/transcriptions',
+      operation: 'transcribe',
+      accepts: ['form'],
+      files: 'audio',
+    },
+    {
+      method: 'POST',
+      path: '/v1/audio/translations',
+      operation: 'translate-audio',
+      accepts: ['form'],
+      files: 'audio',
+    },
+    { method: 'POST', path: '/v1/audio/speech', operation: 'speak' },
+  ],
+  codecs: {
+    transcribe: transcribing('transcribe'),
+    'translate-audio': transcribing('translate-audio'),
+    speak,
+  },
+  errorReply,
+  replyHeaders,
+  rateHeaders: chatRateHeaders,
+};
+
+/** Recordings written down, and text spoken: `/v1/audio/…`. */
+export default audio;

@@ -1,0 +1,23 @@
+import type { EmbedRequest, EmbedResult } from '../../model/embed.ts';
+import { expectedOfInputs } from '../_shared/embed.ts';
+import { oneShot } from '../_shared/one-shot.ts';
+import type { Codec } from '../format.ts';
+import { decodeWhole, encodeWhole, usageTap } from './reply.ts';
+import { decodeRequest, encodeRequest } from './request.ts';
+import { formatName, path } from './wire.ts';
+
+/** Embeddings in and out. Channels whose shape is nearly this one put theirs together from it. */
+export const embedCodec: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: formatName,
+  operation: 'embed',
+  path,
+  // Not every provider of this shape knows base64, which the official clients ask for by themselves: what comes is looked at then.
+  passes: ({ encoding_format: encoding }) => encoding !== 'base64',
+  decodeRequest,
+  encodeRequest,
+  decodeWhole,
+  encodeWhole,
+  usageTap,
+  estimate: expectedOfInputs,
+  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+});

@@ -1,0 +1,17 @@
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import type { Format } from '../format.ts';
+import { embedCodec } from './codec.ts';
+import { formatName } from './wire.ts';
+
+const embeddings: Format = {
+  name: formatName,
+  routes: [{ method: 'POST', path: '/v1/embeddings', operation: 'embed' }],
+  codecs: { embed: embedCodec },
+  errorReply,
+  replyHeaders,
+  rateHeaders: chatRateHeaders,
+};
+
+/** Embeddings, as most providers have them: `/v1/embeddings`. */
+export default embeddings;

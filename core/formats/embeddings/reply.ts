@@ -1,0 +1,92 @@
+import { GatewayError } from '../../errors.ts';
+import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import { throwIfError } from '../_shared/one-shot.ts';
+import { readPlainUsage } from '../_shared/usage.ts';
+import { asBase64, asNumbers, readVector } from '../_shared/vectors.ts';
+import type { ReplyContext, UsageTap, WholeEncoder } from '../format.ts';
+import { formatName } from './wire.ts';
+
+/** A provider's reply as events; the vectors in the order of their inputs. */
+export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { data, usage, model, object: _, ...rest } = body;
+  const entries = (Array.isArray(data) ? data : []).filter(isObject);
+  const vectors: (EmbedVector | undefined)[] = [];
+  entries.forEach((entry, place) => {
+    const index = typeof entry.index === 'number' ? entry.index : place;
+    vectors[index] = readVector(entry.embedding);
+  });
+  const sound = vectors.filter((vector) => vector !== undefined);
+  if (sound.length === 0 || sound.length !== vectors.length) {
+    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
+      origin: 'upstream',
+    });
+  }
+  const extra = Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } };
+  const result: EmbedResult = { vectors: sound, ...extra };
+  const events: GatewayEvent[] = [
+    { type: 'head', id: '', model: typeof model === 'string' ? model : '' },
+    { type: 'result', value: result },
+  ];
+  if (isObject(usage)) events.push({ type: 'usage', usage: readPlainUsage(usage, formatName) });
+  return events;
+}
+
+/** Writes the reply for a client, in the encoding that it asked for. */
+export function encodeWhole(context: ReplyContext): WholeEncoder {
+  let result: EmbedResult | undefined;
+  let usage: Usage | undefined;
+  const write: (vector: EmbedVector) => string | readonly number[] =
+    context.body.encoding_format === 'base64' ? asBase64 : asNumbers;
+  return {
+    event(event) {
+      if (event.type === 'result') result = event.value as EmbedResult;
+      if (event.type === 'usage') usage = event.usage;
+    },
+    end() {
+      if (result === undefined) {
+        throw new GatewayError('upstream_error', 'The upstream gave no embeddings.', { origin: 'upstream' });
+      }
+      const tokens = usage?.input ?? context.inputEstimate;
+      const own = usage?.format === formatName && usage.raw !== undefined ? usage.raw : {};
+      return {
+        object: 'list',
+        data: result.vectors.map((vector, index) => ({
+          object: 'embedding',
+          index,
+          embedding: written(write, vector),
+        })),
+        model: context.model,
+        usage: { ...own, prompt_tokens: tokens, total_tokens: tokens },
+        ...result.extra?.[formatName],
+      };
+    },
+  };
+}
+
+function written(
+  write: (vector: EmbedVector) => string | readonly number[],
+  vector: EmbedVector,
+): string | readonly number[] {
+  try {
+    return write(vector);
+  } catch (error) {
+    throw new GatewayError('upstream_error', 'The upstream sent a vector that is damaged.', {
+      origin: 'upstream',
+      cause: error,
+    });
+  }
+}
+
+/** Reads the usage of a reply that passes through. */
+export function usageTap(): UsageTap {
+  return {
+    read(data) {
+      const usage = parseObject(data)?.usage;
+      return isObject(usage) ? readPlainUsage(usage, formatName) : undefined;
+    },
+  };
+}

@@ -1,0 +1,125 @@
+import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given, optionalNumber, optionalString, requiredString } from '../_shared/check.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import { formatName, mostInputs, path, purposeOf } from './wire.ts';
+
+/** Reads and checks a request. */
+export function decodeRequest(body: JsonObject): EmbedRequest {
+  const { model, input, dimensions, encoding_format: encoding, user, input_type: type, task, ...rest } = body;
+  if (given(encoding) && encoding !== 'float' && encoding !== 'base64')
+    throw wrongValue('encoding_format', '"float" or "base64"');
+  const length = optionalNumber(dimensions, 'dimensions', { min: 1, integer: true });
+  const endUser = optionalString(user, 'user');
+  const purpose = purposeOf(type) ?? purposeOf(task);
+  // Official requests do not say what vectors are for; vendors of this shape have two fields for it.
+  const said: JsonObject = {
+    ...(type === undefined ? {} : { input_type: type }),
+    ...(task === undefined ? {} : { task }),
+  };
+  // How something was spelled is for the same format alone, and no loss elsewhere.
+  const own: JsonObject = {
+    ...rest,
+    ...(purpose === undefined ? said : { $purpose: said }),
+    ...(given(encoding) ? { $encoding: encoding } : {}),
+    ...spelling(input),
+  };
+  return {
+    operation: 'embed',
+    format: formatName,
+    model: requiredString(model, 'model'),
+    inputs: readInputs(input),
+    ...(length === undefined ? {} : { dimensions: length }),
+    ...(purpose === undefined ? {} : { purpose }),
+    ...(endUser === undefined ? {} : { user: endUser }),
+    ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+  };
+}
+
+/** One text or one list of tokens stands for itself; several stand in a list. */
+function spelling(input: JsonValue | undefined): JsonObject {
+  return Array.isArray(input) && !isTokens(input as readonly JsonValue[]) ? {} : { $single: true };
+}
+
+function readInputs(input: JsonValue | undefined): readonly EmbedInput[] {
+  if (!given(input)) throw missing('input');
+  if (typeof input === 'string') return [textInput(input, 'input')];
+  if (!Array.isArray(input)) throw wrongType('input', 'a string, a list of strings, or tokens');
+  const list = input as readonly JsonValue[];
+  if (list.length === 0) throw wrongValue('input', 'a list with at least one entry');
+  if (isTokens(list)) return [tokenInput(list, 'input')];
+  if (list.length > mostInputs) throw wrongValue('input', `a list of at most ${mostInputs} entries`);
+  return list.map((one, index) => {
+    const at = `input[${index}]`;
+    if (typeof one === 'string') return textInput(one, at);
+    if (Array.isArray(one)) return tokenInput(one as readonly JsonValue[], at);
+    if (isObject(one)) return { type: 'opaque', format: formatName, value: one };
+    throw wrongType(at, 'a string, or a list of tokens');
+  });
+}
+
+function isTokens(list: readonly JsonValue[]): boolean {
+  return list.length > 0 && typeof list[0] === 'number';
+}
+
+function textInput(text: string, at: string): EmbedInput {
+  if (text === '') throw wrongValue(at, 'a string that is not empty');
+  return { type: 'text', text };
+}
+
+function tokenInput(tokens: readonly JsonValue[], at: string): EmbedInput {
+  if (tokens.length === 0) throw wrongValue(at, 'a list of tokens that is not empty');
+  const wrong = tokens.findIndex((token) => !Number.isInteger(token) || (token as number) < 0);
+  if (wrong >= 0) throw wrongType(`${at}[${wrong}]`, 'a token: an integer from 0 on');
+  return { type: 'tokens', tokens: tokens as readonly number[] };
+}
+
+/** Writes a request for a provider. */
+export function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { inputs, dimensions, purpose, title, user, extra, format } = request;
+  loseForeign(extra, formatName, undefined, lose);
+  if (format !== formatName && purpose !== undefined) lose('taskType');
+  if (title !== undefined) lose('title');
+  const { $single: single, $encoding: encoding, $purpose: said, ...own } = extra?.[formatName] ?? {};
+  const written = inputs.map((input, index) => {
+    loseForeign(input.extra, formatName, `requests[${index}]`, lose);
+    return writeInput(input, `input[${index}]`);
+  });
+  return {
+    path,
+    body: {
+      model,
+      input:
+        single === true || (format !== formatName && written.length === 1) ? (written[0] ?? '') : written,
+      ...(encoding === undefined ? {} : { encoding_format: encoding }),
+      ...(dimensions === undefined ? {} : { dimensions }),
+      ...(user === undefined ? {} : { user }),
+      ...(isObject(said) ? said : {}),
+      ...own,
+    },
+  };
+}
+
+function writeInput(input: EmbedInput, at: string): JsonValue {
+  switch (input.type) {
+    case 'text':
+      return input.text;
+    case 'tokens':
+      return input.tokens;
+    default:
+      if (input.format === formatName) return input.value;
+      throw cannotCarry(at, 'content that is no text', formatName);
+  }
+}
+
+/** The text of an input, for providers that take nothing else. Throws 400 naming the input. */
+export function onlyText(input: EmbedInput, index: number): string {
+  if (input.type === 'text') return input.text;
+  throw new GatewayError(
+    'unsupported_content',
+    `input[${index}]: the channel for this model embeds text alone.`,
+    { param: `input[${index}]` },
+  );
+}

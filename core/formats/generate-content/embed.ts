@@ -1,0 +1,199 @@
+import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector } from '../../model/embed.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given, optionalArray, optionalNumber, optionalObject, optionalString } from '../_shared/check.ts';
+import { expectedOfInputs, splitInputs } from '../_shared/embed.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { asNumbers, readVector } from '../_shared/vectors.ts';
+import type {
+  Codec,
+  EncodedRequest,
+  EncodeTarget,
+  ReplyContext,
+  RouteParams,
+  WholeEncoder,
+} from '../format.ts';
+import { modelOf } from './decode-request.ts';
+import { methodPath } from './encode-request.ts';
+import { renamed } from './patch.ts';
+import { readUsage, writeUsage } from './usage.ts';
+import { embedFields, name, official } from './wire.ts';
+
+/** Most requests of one batch. */
+const mostAtOnce = 100;
+
+const purposes: readonly (readonly [EmbedPurpose, string])[] = [
+  ['query', 'RETRIEVAL_QUERY'],
+  ['document', 'RETRIEVAL_DOCUMENT'],
+  ['similarity', 'SEMANTIC_SIMILARITY'],
+  ['classification', 'CLASSIFICATION'],
+  ['clustering', 'CLUSTERING'],
+  ['question', 'QUESTION_ANSWERING'],
+  ['fact', 'FACT_VERIFICATION'],
+  ['code-query', 'CODE_RETRIEVAL_QUERY'],
+];
+
+/** `:embedContent` and `:batchEmbedContents`: providers are always asked by the second, which has room for one as well. */
+export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
+  format: name,
+  operation: 'embed',
+  path: '',
+  marks: { usage: ['"usageMetadata"'], terminal: [], error: ['{"error"', '[{"error"'] },
+  toleratesComments: false,
+  peek: (_body, params) => ({ model: modelOf(params), stream: false }),
+  passes: () => false,
+  decodeRequest,
+  encodeRequest,
+  decodeWhole,
+  encodeWhole,
+  estimate: expectedOfInputs,
+  split: (request) => splitInputs(request, mostAtOnce),
+  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  usageTap: () => ({
+    read(data) {
+      const usage = parseObject(data)?.usageMetadata;
+      return isObject(usage) ? readUsage(usage) : undefined;
+    },
+  }),
+});
+
+/** What one request of a batch says. */
+interface One {
+  readonly input: EmbedInput;
+  readonly purpose: EmbedPurpose | undefined;
+  readonly title: string | undefined;
+  readonly dimensions: number | undefined;
+}
+
+function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
+  const batch = optionalArray(body.requests, 'requests');
+  if (batch?.length === 0) throw wrongValue('requests', 'a list with at least one request');
+  const read =
+    batch === undefined
+      ? [readOne(body, '')]
+      : batch.map((one, index) => {
+          if (!isObject(one)) throw wrongType(`requests[${index}]`, 'an object');
+          return readOne(one, `requests[${index}].`);
+        });
+  const [first] = read;
+  if (first === undefined) throw missing('content');
+  const { requests: _, ...outer } = body;
+  const own = batch === undefined || Object.keys(outer).length === 0 ? {} : { extra: { [name]: outer } };
+  return {
+    operation: 'embed',
+    format: name,
+    model: modelOf(params),
+    inputs: read.map((one) => withDifferences(one, first)),
+    ...(first.dimensions === undefined ? {} : { dimensions: first.dimensions }),
+    ...(first.purpose === undefined ? {} : { purpose: first.purpose }),
+    ...(first.title === undefined ? {} : { title: first.title }),
+    ...own,
+  };
+}
+
+function readOne(wire: JsonObject, at: string): One {
+  const body = official(wire, embedFields);
+  const task = optionalString(body.taskType, `${at}taskType`);
+  const content = optionalObject(body.content, `${at}content`);
+  if (content === undefined) throw missing(`${at}content`);
+  return {
+    input: { ...readContent(content, at), extra: { [name]: { $raw: wire } } },
+    purpose: purposes.find(([, word]) => word === task)?.[0],
+    title: optionalString(body.title, `${at}title`),
+    dimensions: optionalNumber(body.outputDimensionality, `${at}outputDimensionality`, {
+      min: 1,
+      integer: true,
+    }),
+  };
+}
+
+function readContent(content: JsonObject, at: string): EmbedInput {
+  const parts = optionalArray(content.parts, `${at}content.parts`) ?? [];
+  if (parts.length === 0) throw missing(`${at}content.parts`);
+  const texts = parts.map((part, index) => {
+    if (!isObject(part)) throw wrongType(`${at}content.parts[${index}]`, 'an object');
+    return optionalString(part.text, `${at}content.parts[${index}].text`);
+  });
+  if (texts.every((text) => text !== undefined)) return { type: 'text', text: texts.join('\n') };
+  return { type: 'opaque', format: name, value: content };
+}
+
+/** Requests of a batch may differ where other formats have one setting for all: what differs is theirs alone. */
+function withDifferences({ input, purpose, title, dimensions }: One, first: One): EmbedInput {
+  const differing: JsonObject = {
+    ...(purpose === first.purpose ? {} : { taskType: purpose ?? null }),
+    ...(title === first.title ? {} : { title: title ?? null }),
+    ...(dimensions === first.dimensions ? {} : { outputDimensionality: dimensions ?? null }),
+  };
+  return { ...input, extra: { [name]: { ...input.extra?.[name], ...differing } } };
+}
+
+function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { inputs, dimensions, purpose, title, user, extra, format } = request;
+  loseForeign(extra, name, undefined, lose);
+  if (user !== undefined) lose('user');
+  const taskType = purposes.find(([word]) => word === purpose)?.[1];
+  const settings: JsonObject = {
+    ...(taskType === undefined ? {} : { taskType }),
+    ...(title === undefined ? {} : { title }),
+    ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
+  };
+  const requests = inputs.map((input, index): JsonObject => {
+    const raw = input.extra?.[name]?.$raw;
+    if (format === name && isObject(raw)) return { ...raw, model: renamed('models/', model) };
+    return {
+      model: renamed('models/', model),
+      content: { parts: [{ text: textOf(input, index) }] },
+      ...settings,
+    };
+  });
+  return { ...methodPath(model, 'batchEmbedContents'), body: { requests, ...extra?.[name] } };
+}
+
+function textOf(input: EmbedInput, index: number): string {
+  if (input.type === 'text') return input.text;
+  throw cannotCarry(`input[${index}]`, input.type === 'tokens' ? 'a list of tokens' : 'this input', name);
+}
+
+function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { embedding, embeddings, usageMetadata, ...rest } = body;
+  const list = Array.isArray(embeddings) ? (embeddings as readonly JsonValue[]) : [embedding];
+  const vectors = list.map(vectorOf);
+  const sound = vectors.filter((vector) => vector !== undefined);
+  if (sound.length !== vectors.length || sound.length === 0) {
+    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
+      origin: 'upstream',
+    });
+  }
+  const extra = Object.keys(rest).length === 0 ? {} : { extra: { [name]: rest } };
+  const events: GatewayEvent[] = [{ type: 'result', value: { vectors: sound, ...extra } }];
+  if (isObject(usageMetadata)) events.push({ type: 'usage', usage: readUsage(usageMetadata) });
+  return events;
+}
+
+function vectorOf(value: JsonValue | undefined): EmbedVector | undefined {
+  return isObject(value) ? readVector(value.values) : undefined;
+}
+
+function encodeWhole({ body }: ReplyContext): WholeEncoder {
+  let result: EmbedResult | undefined;
+  let usage: JsonObject = {};
+  return {
+    event(event) {
+      if (event.type === 'result') result = event.value as EmbedResult;
+      if (event.type === 'usage') usage = { usageMetadata: writeUsage(event.usage) };
+    },
+    end() {
+      if (result === undefined) {
+        throw new GatewayError('upstream_error', 'The upstream gave no embeddings.', { origin: 'upstream' });
+      }
+      const vectors = result.vectors.map((vector) => ({ values: asNumbers(vector) }));
+      const [only = { values: [] }] = vectors;
+      const said = given(body.requests) ? { embeddings: vectors } : { embedding: only };
+      return { ...said, ...usage, ...result.extra?.[name] };
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { GatewayError } from '../../errors.ts';
+import type { SpeakRequest } from '../../model/audio.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import type { Codec, EncodedRequest, EncodeTarget } from '../format.ts';
+import { methodPath } from './encode-request.ts';
+import { readUsage } from './usage.ts';
+import { name } from './wire.ts';
+
+/** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
+export const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
+  format: name,
+  operation: 'speak',
+  path: '',
+  decodeRequest: noClient,
+  encodeRequest,
+  decodeWhole,
+  encodeWhole: noClient,
+});
+
+function noClient(): never {
+  throw new Error('Clients of this format ask for speech as for a chat.');
+}
+
+function encodeRequest(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { text, voice, fileFormat, speed, instructions, extra } = request;
+  loseForeign(extra, name, undefined, lose);
+  if (speed !== undefined) lose('speed');
+  // Only samples are given. What was not asked for is WAV, which every player knows.
+  if (fileFormat !== 'pcm' && fileFormat !== 'wav') lose('response_format');
+  const voiceName = typeof voice === 'string' ? voice : voice.id;
+  return {
+    ...methodPath(model, 'generateContent'),
+    body: {
+      contents: [
+        { role: 'user', parts: [{ text: instructions === undefined ? text : `${instructions}: ${text}` }] },
+      ],
+      generationConfig: {
+        responseModalities: ['AUDIO'],
+        speechConfig: { voiceConfig: { prebuiltVoiceConfig: { voiceName } } },
+      },
+    },
+  };
+}
+
+function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const [candidate] = Array.isArray(body.candidates) ? (body.candidates as readonly JsonValue[]) : [];
+  const content = isObject(candidate) && isObject(candidate.content) ? candidate.content : {};
+  const parts = Array.isArray(content.parts) ? (content.parts as readonly JsonValue[]) : [];
+  const sounds = parts.flatMap((part) =>
+    isObject(part) && isObject(part.inlineData) ? [part.inlineData] : [],
+  );
+  if (sounds.length === 0) {
+    const why =
+      isObject(candidate) && typeof candidate.finishReason === 'string' ? candidate.finishReason : '';
+    throw new GatewayError('upstream_error', `The upstream gave no speech${why === '' ? '' : `: ${why}`}.`, {
+      origin: 'upstream',
+    });
+  }
+  const [{ mimeType } = {}] = sounds;
+  const usage = isObject(body.usageMetadata) ? readUsage(body.usageMetadata) : undefined;
+  return [
+    {
+      type: 'media-start',
+      block: 0,
+      choice: 0,
+      media: 'audio',
+      ...(typeof mimeType === 'string' ? { mimeType } : {}),
+    },
+    ...sounds.map(
+      ({ data }) =>
+        ({ type: 'media-delta', block: 0, choice: 0, data: typeof data === 'string' ? data : '' }) as const,
+    ),
+    { type: 'media-end', block: 0, choice: 0 },
+    ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
+  ];
+}

@@ -1,0 +1,26 @@
+import type { ImageRequest } from '../../model/image.ts';
+import type { Expected } from '../format.ts';
+
+/** Tokens of one image of the largest usual size, by quality: what is not here may come to the most. */
+const tokensOf: Readonly<Record<string, number>> = { low: 408, medium: 1_584 };
+const mostTokens = 6_240;
+/** Tokens of a sketch, and of a given image. */
+const partialTokens = 100;
+const givenTokens = 1_600;
+
+/** What a request may use at most. */
+export function expectedOf({
+  prompt,
+  images,
+  mask,
+  count = 1,
+  quality,
+  partials = 0,
+}: ImageRequest): Expected {
+  const shown = images.length + (mask === undefined ? 0 : 1);
+  return {
+    input: Math.ceil(Buffer.byteLength(prompt) / 4) + shown * givenTokens,
+    output: count * ((tokensOf[quality ?? ''] ?? mostTokens) + partials * partialTokens),
+    units: { images: count },
+  };
+}

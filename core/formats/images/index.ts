@@ -1,0 +1,78 @@
+import type { ImageRequest } from '../../model/image.ts';
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { oneShot } from '../_shared/one-shot.ts';
+import type { Codec, Format } from '../format.ts';
+import { expectedOf } from './estimate.ts';
+import { checkLimits } from './limits.ts';
+import { decodeWhole, encodeWhole } from './reply.ts';
+import { decodeRequest, encodeRequest, peek } from './request.ts';
+import { passes } from './settings.ts';
+import { ImageStreamDecoder, ImageStreamEncoder } from './stream.ts';
+import { usageTap } from './usage.ts';
+import { eventNames, formatName, paths, type Making } from './wire.ts';
+
+function making(operation: Making): Codec<ImageRequest> {
+  const completed = `"${eventNames[operation]}.completed"`;
+  const streams: Partial<Codec<ImageRequest>> =
+    operation === 'vary-image'
+      ? {}
+      : {
+          clientFraming: () => 'sse',
+          decodeStream: () => new ImageStreamDecoder(operation),
+          encodeStream: (context) => new ImageStreamEncoder(operation, context),
+        };
+  return oneShot<ImageRequest>({
+    format: formatName,
+    operation,
+    path: paths[operation],
+    upstreamFraming: 'sse',
+    marks: {
+      usage: ['"usage"', completed],
+      terminal: [completed],
+      error: ['event: error', 'event:error', 'data: {"error"', 'data:{"error"', '{"error"'],
+    },
+    peek: peek(operation),
+    passes,
+    check: checkLimits,
+    decodeRequest: decodeRequest(operation),
+    encodeRequest,
+    decodeWhole,
+    encodeWhole,
+    usageTap,
+    estimate: expectedOf,
+    ...streams,
+  });
+}
+
+const images: Format = {
+  name: formatName,
+  routes: [
+    { method: 'POST', path: '/v1/images/generations', operation: 'generate-image' },
+    {
+      method: 'POST',
+      path: '/v1/images/edits',
+      operation: 'edit-image',
+      accepts: ['form', 'json'],
+      files: 'image',
+    },
+    {
+      method: 'POST',
+      path: '/v1/images/variations',
+      operation: 'vary-image',
+      accepts: ['form'],
+      files: 'image',
+    },
+  ],
+  codecs: {
+    'generate-image': making('generate-image'),
+    'edit-image': making('edit-image'),
+    'vary-image': making('vary-image'),
+  },
+  errorReply,
+  replyHeaders,
+  rateHeaders: chatRateHeaders,
+};
+
+/** Images made, changed and varied: `/v1/images/…`. */
+export default images;

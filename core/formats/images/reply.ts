@@ -1,0 +1,108 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { ImageResult, MadeImage } from '../../model/image.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { throwIfError } from '../_shared/one-shot.ts';
+import type { ReplyContext, WholeEncoder } from '../format.ts';
+import { readUsage, writeUsage } from './usage.ts';
+import { formatName } from './wire.ts';
+
+/** A provider's JSON as events. */
+export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { data, usage, ...rest } = body;
+  const images = (Array.isArray(data) ? (data as readonly JsonValue[]) : []).map(readImage);
+  const sound = images.filter((image) => image !== undefined);
+  if (sound.length === 0 || sound.length !== images.length) throw noImages();
+  const told = isObject(usage) ? usage : undefined;
+  return [
+    { type: 'usage', usage: readUsage(told, sound.length) },
+    { type: 'result', value: { images: sound, ...readFacts(rest, 'created') } },
+  ];
+}
+
+/** The provider gave no image. */
+export function noImages(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream gave no image.', { origin: 'upstream' });
+}
+
+function readImage(value: JsonValue): MadeImage | undefined {
+  if (!isObject(value)) return undefined;
+  const { b64_json: base64, url, revised_prompt: revised, ...rest } = value;
+  if (typeof base64 !== 'string' && typeof url !== 'string') return undefined;
+  return {
+    ...(typeof base64 === 'string' ? { base64 } : {}),
+    ...(typeof url === 'string' ? { url } : {}),
+    ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
+    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+  };
+}
+
+/** What is said of all images of a reply, or of one in a stream; `time` is the name of the second at which they were made. */
+export function readFacts(
+  body: JsonObject,
+  time: 'created' | 'created_at',
+): Omit<ImageResult, 'images' | 'tokens'> {
+  const { [time]: created, size, quality, background, output_format: fileFormat, ...rest } = body;
+  return {
+    ...(typeof created === 'number' ? { created } : {}),
+    ...(typeof size === 'string' ? { size } : {}),
+    ...(typeof quality === 'string' ? { quality } : {}),
+    ...(typeof background === 'string' ? { background } : {}),
+    ...(typeof fileFormat === 'string' ? { fileFormat } : {}),
+    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+  };
+}
+
+/** The inverse of {@link readFacts}. */
+export function writeFacts(
+  { created, size, quality, background, fileFormat, extra }: Omit<ImageResult, 'images'>,
+  time: 'created' | 'created_at',
+  now: number,
+): JsonObject {
+  const own = Object.entries(extra?.[formatName] ?? {}).filter(([name]) => !name.startsWith('$'));
+  return {
+    [time]: created ?? now,
+    ...(size === undefined ? {} : { size }),
+    ...(quality === undefined ? {} : { quality }),
+    ...(background === undefined ? {} : { background }),
+    ...(fileFormat === undefined ? {} : { output_format: fileFormat }),
+    ...Object.fromEntries(own),
+  };
+}
+
+/** Writes a whole reply. */
+export function encodeWhole({ created, lose }: ReplyContext): WholeEncoder {
+  const images: MadeImage[] = [];
+  let result: ImageResult | undefined;
+  let usage: Usage | undefined;
+  return {
+    event(event) {
+      if (event.type === 'usage') usage = event.usage;
+      if (event.type !== 'result') return;
+      result = event.value as ImageResult;
+      images.push(...result.images);
+      loseForeign(result.extra, formatName, undefined, lose);
+    },
+    end() {
+      if (result === undefined || images.length === 0) throw noImages();
+      const used = writeUsage(usage, result.tokens);
+      return {
+        ...writeFacts(result, 'created', created),
+        data: images.map(writeImage),
+        ...(used === undefined ? {} : { usage: used }),
+      };
+    },
+  };
+}
+
+function writeImage({ base64, url, revisedPrompt, extra }: MadeImage): JsonObject {
+  return {
+    ...(base64 === undefined ? {} : { b64_json: base64 }),
+    ...(url === undefined ? {} : { url }),
+    ...(revisedPrompt === undefined ? {} : { revised_prompt: revisedPrompt }),
+    ...extra?.[formatName],
+  };
+}

@@ -1,0 +1,143 @@
+import { wrongType, wrongValue } from '../../errors.ts';
+import { plainName, type FormPart } from '../../model/form.ts';
+import type { ImageInput, ImageRequest } from '../../model/image.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given, optionalBoolean, optionalString, requiredString } from '../_shared/check.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './files.ts';
+import { asBoolean, readSettings, typed, writeSettings } from './settings.ts';
+import { formatName, paths, type Making } from './wire.ts';
+
+/** What a decoder of requests finds in a body besides settings: pictures, and how they were spelled. */
+interface Pictures {
+  readonly images: readonly ImageInput[];
+  readonly mask?: ImageInput | undefined;
+  readonly spelling: JsonObject;
+}
+
+/** Reads and checks a request: JSON, or a form whose fields are texts. */
+export function decodeRequest(operation: Making): (body: JsonObject, params: RouteParams) => ImageRequest {
+  return (wire, params) => {
+    const body = params.form === undefined ? wire : typed(wire);
+    const { model, prompt, ...rest } = body;
+    const { settings, own } = readSettings(rest, operation);
+    const { images, mask, spelling } = picturesOf(operation, own, params);
+    const others = unread(own, operation);
+    const extra = { ...others, ...spelling };
+    return {
+      operation,
+      format: formatName,
+      model: requiredString(model, 'model'),
+      prompt: promptOf(prompt, operation),
+      images,
+      ...(mask === undefined ? {} : { mask }),
+      ...settings,
+      ...(Object.keys(extra).length === 0 ? {} : { extra: { [formatName]: extra } }),
+    };
+  };
+}
+
+/** Model and stream flag. */
+export function peek(operation: Making): (
+  body: JsonObject,
+  params: RouteParams,
+) => {
+  readonly model: string;
+  readonly stream: boolean;
+} {
+  return ({ model, stream }, { form }) => ({
+    model: requiredString(model, 'model'),
+    stream:
+      operation !== 'vary-image' &&
+      optionalBoolean(form === undefined ? stream : asBoolean(stream), 'stream') === true,
+  });
+}
+
+function promptOf(value: JsonValue | undefined, operation: Making): string {
+  if (operation === 'vary-image') return optionalString(value, 'prompt') ?? '';
+  const prompt = requiredString(value, 'prompt');
+  if (prompt.trim() === '') throw wrongValue('prompt', 'a text that is not empty');
+  return prompt;
+}
+
+function picturesOf(operation: Making, body: JsonObject, params: RouteParams): Pictures {
+  const { form } = params;
+  if (operation === 'generate-image') return { images: [], spelling: {} };
+  if (form !== undefined) {
+    const texts = form.flatMap((part) => ('value' in part ? [[part.name, part.value]] : []));
+    const files = form.flatMap((part) =>
+      'file' in part && !/^(image|mask)$/.test(plainName(part.name)) ? [plainName(part.name)] : [],
+    );
+    return {
+      images: uploadsOf(body, params),
+      mask: uploadedMask(body, params),
+      spelling: { $parts: texts, ...(files.length === 0 ? {} : { $files: files }) },
+    };
+  }
+  const { images, others } = namedImages(body.images);
+  const mask = given(body.mask) ? namedImage(body.mask, 'mask') : undefined;
+  return {
+    images,
+    mask: mask?.image,
+    spelling: {
+      ...(others.some(isFull) ? { $images: others } : {}),
+      ...(mask !== undefined && isFull(mask.other) ? { $mask: mask.other } : {}),
+    },
+  };
+}
+
+function isFull(object: JsonObject): boolean {
+  return Object.keys(object).length > 0;
+}
+
+/** What is left for `extra`. */
+function unread({ image, images, mask, ...rest }: JsonObject, operation: Making): JsonObject {
+  if (operation !== 'generate-image') return rest;
+  return {
+    ...(image === undefined ? {} : { image }),
+    ...(images === undefined ? {} : { images }),
+    ...(mask === undefined ? {} : { mask }),
+    ...rest,
+  };
+}
+
+/** Writes a request for a provider: a form where its images are files. */
+export function encodeRequest(request: ImageRequest, target: EncodeTarget): EncodedRequest {
+  const { operation, images, mask, extra, prompt } = request;
+  const { lose } = target;
+  loseForeign(extra, formatName, undefined, lose);
+  const own = extra?.[formatName] ?? {};
+  const path = paths[operation];
+  const settings = writeSettings(request, target);
+  const said = { model: target.model, ...(operation === 'vary-image' && prompt === '' ? {} : { prompt }) };
+  const others: MutableObject = {};
+  for (const [name, value] of Object.entries(own)) if (!name.startsWith('$')) others[name] = value;
+  if (images.every(({ kind }) => kind !== 'upload') && mask?.kind !== 'upload') {
+    const rests = Array.isArray(own.$images) ? (own.$images as readonly JsonObject[]) : [];
+    const pictures =
+      operation === 'generate-image'
+        ? {}
+        : {
+            images: images.map((image, index) => writeImage(image, rests[index])),
+            ...(mask === undefined
+              ? {}
+              : { mask: writeImage(mask, isObject(own.$mask) ? own.$mask : undefined) }),
+          };
+    return { path, body: { ...said, ...pictures, ...settings, ...others } };
+  }
+  if (Array.isArray(own.$files)) for (const name of own.$files as readonly string[]) lose(name, 'content');
+  const parts: FormPart[] = Object.entries({ ...said, ...settings }).map(([name, value]) => ({
+    name,
+    value: String(value),
+  }));
+  for (const image of images) {
+    if (image.kind !== 'upload') throw wrongType('image', 'a file');
+    parts.push({ name: images.length > 1 ? 'image[]' : 'image', file: image.upload });
+  }
+  if (mask?.kind === 'upload') parts.push({ name: 'mask', file: mask.upload });
+  const texts = Array.isArray(own.$parts) ? (own.$parts as readonly (readonly [string, string])[]) : [];
+  for (const [name, value] of texts) if (Object.hasOwn(others, plainName(name))) parts.push({ name, value });
+  return { path, body: {}, form: parts };
+}

@@ -1,0 +1,203 @@
+import { GatewayError } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { ImageResult, MadeImage } from '../../model/image.ts';
+import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { sumUsage, type Usage } from '../../model/usage.ts';
+import { chatErrorBody } from '../_shared/chat-error.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { throwIfError } from '../_shared/one-shot.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../format.ts';
+import { noImages, readFacts, writeFacts } from './reply.ts';
+import { readUsage, writeUsage } from './usage.ts';
+import { eventNames, formatName, type Making } from './wire.ts';
+
+const none: readonly WireFrame[] = [];
+
+/** Reads a stream of images: sketches, and a `result` for each image. */
+export class ImageStreamDecoder implements StreamDecoder {
+  readonly #name: string;
+  /** True behind a sketch whose image has not come. */
+  #open = false;
+  #total: Usage | undefined;
+
+  constructor(operation: Making) {
+    this.#name = eventNames[operation];
+  }
+
+  frame({ data }: Frame): readonly GatewayEvent[] {
+    if (data === '[DONE]') return [];
+    const body = parseObject(data);
+    if (body === undefined) {
+      throw new GatewayError('upstream_error', 'The upstream sent a frame that is no JSON.', {
+        origin: 'upstream',
+      });
+    }
+    throwIfError(body);
+    const { type, ...rest } = body;
+    switch (type) {
+      case 'error':
+        throw upstreamError(200, JSON.stringify({ error: rest }));
+      case `${this.#name}.partial_image`:
+        return [this.#sketch(rest)];
+      case `${this.#name}.completed`:
+        return this.#image(rest);
+      default:
+        return [{ type: 'opaque', format: formatName, value: body }];
+    }
+  }
+
+  end(): readonly GatewayEvent[] {
+    if (this.#open || this.#total === undefined) {
+      throw new GatewayError(
+        'upstream_cut',
+        'The upstream closed the connection before the answer was complete.',
+        { origin: 'upstream' },
+      );
+    }
+    return [];
+  }
+
+  #sketch({ b64_json: data, partial_image_index: index, ...rest }: JsonObject): GatewayEvent {
+    this.#open = true;
+    return {
+      type: 'partial-image',
+      data: typeof data === 'string' ? data : '',
+      index: typeof index === 'number' ? index : 0,
+      ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+    };
+  }
+
+  #image({ b64_json: base64, url, usage, ...rest }: JsonObject): readonly GatewayEvent[] {
+    this.#open = false;
+    const image: MadeImage = {
+      ...(typeof base64 === 'string' ? { base64 } : {}),
+      ...(typeof url === 'string' ? { url } : {}),
+    };
+    if (image.base64 === undefined && image.url === undefined) throw noImages();
+    const told = isObject(usage) ? usage : undefined;
+    const own = readUsage(told, 1);
+    this.#total = this.#total === undefined ? own : sumUsage(this.#total, own);
+    const facts = readFacts({ ...rest, ...(told === undefined ? {} : { $usage: told }) }, 'created_at');
+    return [
+      { type: 'usage', usage: this.#total },
+      { type: 'result', value: { images: [image], ...facts } },
+    ];
+  }
+}
+
+/** Writes a stream of images. The last word on each image comes once; the stream ends with one, or with an error. */
+export class ImageStreamEncoder implements StreamEncoder {
+  readonly #name: string;
+  readonly #context: ReplyContext;
+  /** The last image of what a provider gave whole: its usage may come behind it. */
+  #held: { readonly image: MadeImage; readonly result: ImageResult } | undefined;
+  #usage: Usage | undefined;
+  #open = false;
+  #complete = false;
+  #over = false;
+
+  constructor(operation: Making, context: ReplyContext) {
+    this.#name = eventNames[operation];
+    this.#context = context;
+  }
+
+  event(event: GatewayEvent): readonly WireFrame[] {
+    if (this.#over) return none;
+    switch (event.type) {
+      case 'partial-image':
+        return [...this.#release(), this.#sketch(event)];
+      case 'result':
+        return this.#images(event.value as ImageResult);
+      case 'usage':
+        this.#usage = event.usage;
+        return none;
+      case 'opaque':
+        return event.format === formatName ? [...this.#release(), opaque(event.value)] : none;
+      default:
+        return none;
+    }
+  }
+
+  end(): readonly WireFrame[] {
+    if (this.#over) return none;
+    const last = this.#release();
+    if (this.#complete && !this.#open) {
+      this.#over = true;
+      return last;
+    }
+    return [...last, ...this.error(noImages())];
+  }
+
+  error(error: GatewayError): readonly WireFrame[] {
+    if (this.#over) return none;
+    const last = this.#release();
+    this.#over = true;
+    return [...last, { event: 'error', json: { type: 'error', ...chatErrorBody(error) } }];
+  }
+
+  keepAlive(): readonly WireFrame[] {
+    return none;
+  }
+
+  #sketch({ data, index, extra }: Extract<GatewayEvent, { type: 'partial-image' }>): WireFrame {
+    this.#open = true;
+    const type = `${this.#name}.partial_image`;
+    return {
+      event: type,
+      json: {
+        type,
+        b64_json: data,
+        created_at: this.#context.created,
+        partial_image_index: index,
+        ...extra?.[formatName],
+      },
+    };
+  }
+
+  #images(result: ImageResult): readonly WireFrame[] {
+    loseForeign(result.extra, formatName, undefined, this.#context.lose);
+    const frames: WireFrame[] = [];
+    for (const image of result.images) {
+      frames.push(...this.#release());
+      this.#held = { image, result };
+    }
+    // What a stream told of its image is there already.
+    if (usageIn(result) !== undefined) frames.push(...this.#release());
+    return frames;
+  }
+
+  /** The image that was held. Usage that is told of several together stands with the last of them. */
+  #release(): readonly WireFrame[] {
+    const held = this.#held;
+    if (held === undefined) return none;
+    this.#held = undefined;
+    this.#open = false;
+    this.#complete = true;
+    const { image, result } = held;
+    const isLast = result.images.at(-1) === image;
+    const usage = usageIn(result) ?? (isLast ? writeUsage(this.#usage, result.tokens) : undefined);
+    const type = `${this.#name}.completed`;
+    return [
+      {
+        event: type,
+        json: {
+          type,
+          ...(image.base64 === undefined ? {} : { b64_json: image.base64 }),
+          ...(image.url === undefined ? {} : { url: image.url }),
+          ...writeFacts(result, 'created_at', this.#context.created),
+          ...(usage === undefined ? {} : { usage }),
+        },
+      },
+    ];
+  }
+}
+
+function usageIn({ extra }: ImageResult): JsonObject | undefined {
+  const usage = extra?.[formatName]?.$usage;
+  return isObject(usage) ? usage : undefined;
+}
+
+function opaque(value: JsonObject): WireFrame {
+  return typeof value.type === 'string' ? { event: value.type, json: value } : { json: value };
+}

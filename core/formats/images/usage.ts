@@ -1,0 +1,53 @@
+import type { ImageTokens } from '../../model/image.ts';
+import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { sumUsage, type Usage } from '../../model/usage.ts';
+import { noUsage, readPlainUsage } from '../_shared/usage.ts';
+import type { UsageTap } from '../format.ts';
+import { formatName } from './wire.ts';
+
+/** Usage of so many images: the tokens where they are told. */
+export function readUsage(usage: JsonObject | undefined, images: number): Usage {
+  return { ...(usage === undefined ? noUsage : readPlainUsage(usage, formatName)), units: { images } };
+}
+
+/** The usage object for a client; undefined where no tokens are known. */
+export function writeUsage(
+  usage: Usage | undefined,
+  tokens: ImageTokens | undefined,
+): JsonObject | undefined {
+  if (usage === undefined) return undefined;
+  const { format, raw, input, output } = usage;
+  if (format === formatName && raw !== undefined) return raw;
+  if (input === 0 && output === 0) return undefined;
+  return {
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+    ...(tokens === undefined
+      ? {}
+      : {
+          input_tokens_details: { text_tokens: tokens.inputText, image_tokens: tokens.inputImage },
+          output_tokens_details: { text_tokens: tokens.outputText, image_tokens: tokens.outputImage },
+        }),
+  };
+}
+
+/** Reads usage of a reply or a stream that passes through. Each image of a stream tells its own. */
+export function usageTap(): UsageTap {
+  let total: Usage | undefined;
+  return {
+    read(data) {
+      const body = parseObject(data);
+      const usage = isObject(body?.usage) ? body.usage : undefined;
+      if (typeof body?.type === 'string' && body.type.endsWith('.completed')) {
+        const own = readUsage(usage, 1);
+        total = total === undefined ? own : sumUsage(total, own);
+        return total;
+      }
+      if (usage === undefined) return undefined;
+      return Array.isArray(body?.data)
+        ? readUsage(usage, body.data.length)
+        : readPlainUsage(usage, formatName);
+    },
+  };
+}

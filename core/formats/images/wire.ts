@@ -1,0 +1,19 @@
+/** The name under which this format keeps what only it knows. */
+export const formatName = 'images';
+
+/** Below a provider's base URL. */
+export const paths = {
+  'generate-image': '/images/generations',
+  'edit-image': '/images/edits',
+  'vary-image': '/images/variations',
+} as const;
+
+/** What is asked for. */
+export type Making = keyof typeof paths;
+
+/** How the events of a stream begin. */
+export const eventNames = {
+  'generate-image': 'image_generation',
+  'edit-image': 'image_edit',
+  'vary-image': 'image_edit',
+} as const satisfies Record<Making, string>;

@@ -1,0 +1,118 @@
+import { missing, wrongType, wrongValue } from '../../errors.ts';
+import type { ImageInput } from '../../model/image.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { VideoRequest, VideoTaskRequest } from '../../model/video.ts';
+import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import { given, requiredString } from '../_shared/check.ts';
+import {
+  atMost,
+  imagesOf,
+  imageText,
+  loseSettings,
+  optionalInteger,
+  optionalRatio,
+  ownExtra,
+  promptOf,
+  unread,
+  videoSettings,
+  withMetadata,
+} from '../_shared/video-fields.ts';
+import { wantedRatio } from '../_shared/video-sizes.ts';
+import { frameRate, name, ratios, resultQuery, submitQuery } from './wire.ts';
+
+const read = new Set('req_key prompt image_urls binary_data_base64 seed aspect_ratio frames'.split(' '));
+
+/** The largest image that the provider takes, in characters of base64: 4.7 MB. */
+const largestImage = Math.floor((4.7 * 1024 * 1024 * 4) / 3);
+
+/** The model's name, which here is the key of the service. Throws 400 when it is missing. */
+export function modelIn(body: JsonObject): string {
+  const key = requiredString(body.req_key, 'req_key');
+  if (key === '') throw missing('req_key');
+  return key;
+}
+
+/** A client's request. Throws 400 with the path. */
+export function decode(body: JsonObject): VideoRequest {
+  const urls = imagesOf(body.image_urls, 'image_urls');
+  const wrong = urls.findIndex(({ kind }) => kind !== 'url');
+  if (wrong >= 0) throw wrongType(`image_urls[${wrong}]`, 'a URL');
+  const images = urls.length > 0 ? urls : imagesOf(body.binary_data_base64, 'binary_data_base64');
+  const frames = optionalInteger(body.frames, 'frames');
+  if (frames !== undefined && (frames < 2 || frames > 3600 * frameRate))
+    throw wrongValue('frames', 'the number of frames, such as 121');
+  const seed = optionalInteger(body.seed, 'seed');
+  const extra = unread(body, read);
+  return {
+    operation: 'create-video',
+    format: name,
+    model: modelIn(body),
+    prompt: promptOf(body.prompt, images),
+    images,
+    ...videoSettings({
+      seconds: frames === undefined ? undefined : (frames - 1) / frameRate,
+      size: undefined,
+      aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
+      resolution: undefined,
+      // Minus one asks for any.
+      seed: seed === -1 ? undefined : seed,
+      negativePrompt: undefined,
+      metadata: undefined,
+      user: undefined,
+      imageRole: images.length === 2 ? 'first-and-last' : images.length === 1 ? 'first' : undefined,
+    }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+  };
+}
+
+/** The key of the service for a model: `jimeng_v30` stands for the three that take none, one or two images. */
+export function serviceKey(model: string, images: number): string {
+  const [, version] = /^jimeng_(v\d.*)$/.exec(model) ?? [];
+  if (version === undefined) return model;
+  const service = images === 0 ? 't2v' : images === 1 ? 'i2v_first' : 'i2v_first_tail';
+  return `jimeng_${service}_${version}`;
+}
+
+/** The request as the provider takes it. */
+export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'seed'], target);
+  const images = atMost(request.images, 2, name, target);
+  const frames = framesFor(request, target);
+  const ratio = images.length > 0 ? undefined : wantedRatio(request, ratios, target);
+  const { prompt, seed } = request;
+  const body: JsonObject = {
+    ...ownExtra(request, name, target),
+    req_key: serviceKey(target.model, request.images.length),
+    ...(prompt === '' ? {} : { prompt }),
+    ...imagesFor(images),
+    ...(seed === undefined ? {} : { seed }),
+    ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+    ...(frames === undefined ? {} : { frames }),
+  };
+  return { path: '/', query: submitQuery, body: withMetadata(body, request.metadata, target) };
+}
+
+function imagesFor(images: readonly ImageInput[]): JsonObject {
+  if (images.length === 0) return {};
+  const texts = images.map((image) => imageText(image, 'base64', name));
+  if (images.every(({ kind }) => kind === 'url')) return { image_urls: texts };
+  const urls = images.findIndex(({ kind }) => kind === 'url');
+  if (urls >= 0) throw wrongValue('settings.images', 'all URLs, or all bytes');
+  if (texts.some((text) => text.length > largestImage))
+    throw wrongValue('settings.images', 'at most 4.7 MB each');
+  return { binary_data_base64: texts };
+}
+
+/** Five seconds or ten. */
+function framesFor({ format, seconds }: VideoRequest, { lose }: EncodeTarget): number | undefined {
+  if (!given(seconds)) return undefined;
+  if (format === name) return Math.round(seconds * frameRate) + 1;
+  const nearest = seconds <= 5 ? 5 : 10;
+  if (nearest !== seconds) lose('settings.seconds');
+  return nearest * frameRate + 1;
+}
+
+/** How the provider is asked for a task: with the same key. */
+export function ask({ id, model, images }: VideoTaskRequest): EncodedRequest {
+  return { path: '/', query: resultQuery, body: { req_key: serviceKey(model, images), task_id: id } };
+}

@@ -1,0 +1,99 @@
+import { missing, wrongValue } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { VideoRequest } from '../../model/video.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import { given, optionalNumber, optionalString } from '../_shared/check.ts';
+import {
+  atMost,
+  imageOf,
+  imageText,
+  loseSettings,
+  optionalRatio,
+  optionalSeconds,
+  ownExtra,
+  promptOf,
+  unread,
+  videoSettings,
+  withMetadata,
+} from '../_shared/video-fields.ts';
+import { wantedRatio } from '../_shared/video-sizes.ts';
+import { name, ratios } from './wire.ts';
+
+const read = new Set(
+  'model_name model prompt negative_prompt duration aspect_ratio image image_tail'.split(' '),
+);
+const longestPrompt = 2500;
+
+/** The model's name. Throws 400 when it is missing. */
+export function modelIn(body: JsonObject): string {
+  const model = optionalString(body.model_name, 'model_name') ?? optionalString(body.model, 'model');
+  if (model === undefined || model === '') throw missing('model_name');
+  return model;
+}
+
+/** A client's request. Throws 400 with the path. */
+export function decode(body: JsonObject, { kind }: RouteParams): VideoRequest {
+  const images = ['image', 'image_tail'].flatMap((field) =>
+    given(body[field]) && body[field] !== '' ? [imageOf(body[field], field)] : [],
+  );
+  if (kind === 'image2video' && images.length === 0) throw missing('image');
+  const prompt = promptOf(body.prompt, images);
+  if (prompt.length > longestPrompt) throw wrongValue('prompt', `at most ${longestPrompt} characters long`);
+  optionalNumber(body.cfg_scale, 'cfg_scale', { min: 0, max: 1 });
+  optionalString(body.mode, 'mode');
+  const extra = unread(body, read);
+  const first = given(body.image) && body.image !== '';
+  return {
+    operation: 'create-video',
+    format: name,
+    model: modelIn(body),
+    prompt,
+    images,
+    ...videoSettings({
+      seconds: optionalSeconds(body.duration, 'duration'),
+      size: undefined,
+      aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
+      resolution: undefined,
+      seed: undefined,
+      negativePrompt: optionalString(body.negative_prompt, 'negative_prompt'),
+      metadata: undefined,
+      user: undefined,
+      imageRole: images.length === 2 ? 'first-and-last' : first ? 'first' : undefined,
+    }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+  };
+}
+
+/** Which of the two paths a video of so many images belongs to. */
+export function pathFor(images: number): string {
+  return `/v1/videos/${images > 0 ? 'image2video' : 'text2video'}`;
+}
+
+/** The request as the provider takes it. */
+export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'negativePrompt'], target);
+  const [image, tail] = atMost(request.images, 2, name, target);
+  const ratio = image === undefined ? wantedRatio(request, ratios, target) : undefined;
+  const seconds = secondsFor(request, target);
+  const { prompt, negativePrompt } = request;
+  const body: JsonObject = {
+    ...ownExtra(request, name, target),
+    model_name: target.model,
+    ...(prompt === '' ? {} : { prompt }),
+    ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
+    ...(seconds === undefined ? {} : { duration: seconds }),
+    ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+    ...(image === undefined ? {} : { image: imageText(image, 'base64', name) }),
+    ...(tail === undefined ? {} : { image_tail: imageText(tail, 'base64', name) }),
+  };
+  return { path: pathFor(request.images.length), body: withMetadata(body, request.metadata, target) };
+}
+
+/** Five seconds or ten; the provider's own clients may know of more. */
+function secondsFor({ format, seconds }: VideoRequest, { lose }: EncodeTarget): string | undefined {
+  if (seconds === undefined) return undefined;
+  if (format === name) return String(seconds);
+  const nearest = seconds <= 5 ? 5 : 10;
+  if (nearest !== seconds) lose('settings.seconds');
+  return String(nearest);
+}

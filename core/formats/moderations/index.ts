@@ -1,0 +1,120 @@
+import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { given, optionalString } from '../_shared/check.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { noUsage, readPlainUsage } from '../_shared/usage.ts';
+import type { Codec, EncodedRequest, EncodeTarget, Format, ReplyContext, WholeEncoder } from '../format.ts';
+
+const formatName = 'moderations';
+const path = '/moderations';
+
+/** What is asked when a client names no model, as the official API does. */
+const defaultModel = 'omni-moderation-latest';
+
+const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
+  format: formatName,
+  operation: 'moderate',
+  path,
+  peek: ({ model }) => ({ model: optionalString(model, 'model') ?? defaultModel, stream: false }),
+  // A body without a model is one for the official provider's default: others must be told.
+  passes: ({ model }) => given(model),
+  decodeRequest,
+  encodeRequest,
+  decodeWhole,
+  encodeWhole,
+  // Verdicts cost nothing unless a provider tells otherwise.
+  estimate: () => ({ input: 0, output: 0 }),
+  usageTap: () => ({
+    read(data) {
+      const usage = parseObject(data)?.usage;
+      return isObject(usage) ? readPlainUsage(usage, formatName) : undefined;
+    },
+  }),
+});
+
+function decodeRequest(body: JsonObject): ModerationRequest {
+  const { model, input, ...rest } = body;
+  const own: JsonObject = { ...rest, ...(Array.isArray(input) ? {} : { $single: true }) };
+  return {
+    operation: 'moderate',
+    format: formatName,
+    model: optionalString(model, 'model') ?? defaultModel,
+    inputs: readInputs(input),
+    ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+  };
+}
+
+function readInputs(input: JsonValue | undefined): readonly (string | JsonObject)[] {
+  if (!given(input)) throw missing('input');
+  if (typeof input === 'string') return [input];
+  if (!Array.isArray(input)) throw wrongType('input', 'a string, or a list of strings or parts');
+  const list = input as readonly JsonValue[];
+  if (list.length === 0) throw wrongValue('input', 'a list with at least one entry');
+  return list.map((one, index) => {
+    if (typeof one === 'string' || isObject(one)) return one;
+    throw wrongType(`input[${index}]`, 'a string, or a part');
+  });
+}
+
+function encodeRequest(request: ModerationRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { inputs, extra } = request;
+  loseForeign(extra, formatName, undefined, lose);
+  const { $single: single, ...own } = extra?.[formatName] ?? {};
+  return { path, body: { model, input: single === true ? (inputs[0] ?? '') : inputs, ...own } };
+}
+
+function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { id, model, results, usage, ...rest } = body;
+  if (!Array.isArray(results) || !(results as readonly JsonValue[]).every(isObject)) {
+    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no verdict.', {
+      origin: 'upstream',
+    });
+  }
+  const result: ModerationResult = {
+    results: results as readonly JsonObject[],
+    ...(typeof id === 'string' ? { id } : {}),
+    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+  };
+  return [
+    { type: 'head', id: typeof id === 'string' ? id : '', model: typeof model === 'string' ? model : '' },
+    { type: 'result', value: result },
+    { type: 'usage', usage: isObject(usage) ? readPlainUsage(usage, formatName) : noUsage },
+  ];
+}
+
+function encodeWhole({ model, requestId }: ReplyContext): WholeEncoder {
+  let result: ModerationResult | undefined;
+  return {
+    event(event) {
+      if (event.type === 'result') result = event.value as ModerationResult;
+    },
+    end() {
+      if (result === undefined)
+        throw new GatewayError('upstream_error', 'The upstream gave no verdict.', { origin: 'upstream' });
+      return {
+        id: result.id ?? `modr-${requestId}`,
+        model,
+        results: result.results,
+        ...result.extra?.[formatName],
+      };
+    },
+  };
+}
+
+const moderations: Format = {
+  name: formatName,
+  routes: [{ method: 'POST', path: '/v1/moderations', operation: 'moderate' }],
+  codecs: { moderate },
+  errorReply,
+  replyHeaders,
+  rateHeaders: chatRateHeaders,
+};
+
+/** Verdicts on content: `/v1/moderations`. */
+export default moderations;

@@ -1,0 +1,48 @@
+import { missing } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { RealtimeRequest } from '../../model/realtime.ts';
+import { requiredString } from '../_shared/check.ts';
+import type { Codec } from '../format.ts';
+import { dial } from './tunnel.ts';
+import { formatName } from './wire.ts';
+
+/** Tokens that one answer is expected to read and to give, before anything is known of the conversation. */
+const expected = { input: 4000, output: 4096 } as const;
+
+/** A session as a call: its body is the handshake. Its messages pass, and are nothing that a codec reads. */
+export const realtimeCodec: Codec<RealtimeRequest> = {
+  format: formatName,
+  operation: 'realtime',
+  upstreamFraming: 'none',
+  toleratesComments: false,
+  marks: { usage: [], terminal: [], error: [] },
+  peek: (body) => ({ model: modelOf(body), stream: true }),
+  validate: decode,
+  clientFraming: () => 'none',
+  patch: (body, { model }) => (model === undefined ? body : { ...body, model }),
+  passThrough: (model, _stream, headers) => dial({ model }, model, headers),
+  decodeRequest: decode,
+  encodeRequest: (request, { model, headers }) => ({
+    ...dial({ model }, model, headers),
+    body: { model: request.model },
+  }),
+  estimate: () => expected,
+  decodeWhole: noReply,
+  encodeWhole: noReply,
+  usageTap: () => ({ read: () => undefined }),
+  settingPath: (name) => name,
+};
+
+function modelOf(body: JsonObject): string {
+  const model = requiredString(body.model, 'model');
+  if (model === '') throw missing('model');
+  return model;
+}
+
+function decode(body: JsonObject): RealtimeRequest {
+  return { operation: 'realtime', format: formatName, model: modelOf(body) };
+}
+
+function noReply(): never {
+  throw new Error('A session has messages, and no reply.');
+}

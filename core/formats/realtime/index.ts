@@ -1,0 +1,19 @@
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import type { Format } from '../format.ts';
+import { realtimeCodec } from './codec.ts';
+import { tunnel } from './tunnel.ts';
+import { formatName } from './wire.ts';
+
+const realtime: Format = {
+  name: formatName,
+  routes: [],
+  codecs: { realtime: realtimeCodec },
+  errorReply,
+  replyHeaders,
+  rateHeaders: chatRateHeaders,
+  tunnels: [tunnel],
+};
+
+/** The realtime format: sessions over a WebSocket, in text and audio. Refusals are those of chat completions. */
+export default realtime;

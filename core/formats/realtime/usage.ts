@@ -1,0 +1,34 @@
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import { formatName } from './wire.ts';
+
+/** The usage of an answer or a transcription as the provider tells it; text, audio and cached parts stay in `raw`. Undefined when it tells none. */
+export function readUsage(value: JsonValue | undefined): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const input = count(value.input_tokens);
+  const output = count(value.output_tokens);
+  const seconds = count(value.seconds);
+  const cacheRead = count(within(value.input_token_details, 'cached_tokens'));
+  const reasoning = count(within(value.output_token_details, 'reasoning_tokens'));
+  return {
+    input,
+    output,
+    cacheRead,
+    cacheWrite: 0,
+    reasoning,
+    ...(seconds === 0 ? {} : { units: { seconds } }),
+    format: formatName,
+    raw: value,
+  };
+}
+
+/** More than any session uses: keeps what a provider gets wrong out of sums of money. */
+const most = 1e9;
+
+function count(value: JsonValue | undefined): number {
+  return typeof value === 'number' && value > 0 ? Math.min(most, value) : 0;
+}
+
+function within(value: JsonValue | undefined, member: string): JsonValue | undefined {
+  return isObject(value) ? (value as JsonObject)[member] : undefined;
+}

@@ -1,0 +1,93 @@
+import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { RerankRequest } from '../../model/rerank.ts';
+import { given, optionalArray, optionalBoolean, optionalNumber, requiredString } from '../_shared/check.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import { formatName, mostDocuments, path } from './wire.ts';
+
+/** Reads and checks a request, in the words of both families of providers. */
+export function decodeRequest(body: JsonObject): RerankRequest {
+  const { model, query, documents, top_n: topN, top_k: topK, return_documents: returns, ...others } = body;
+  const { rank_fields: rankFields, ...rest } = others;
+  const wanted =
+    optionalNumber(topN, 'top_n', { min: 1, integer: true }) ??
+    optionalNumber(topK, 'top_k', { min: 1, integer: true });
+  const fields = optionalArray(rankFields, 'rank_fields')?.map((field, index) =>
+    requiredString(field, `rank_fields[${index}]`),
+  );
+  const count = (name: string): number | undefined =>
+    optionalNumber(rest[name], name, { min: 0, integer: true });
+  const chunks = count('max_chunk_per_doc') ?? count('max_chunks_per_doc');
+  const tokens = count('max_tokens_per_doc');
+  const overlap = count('overlap_tokens');
+  return {
+    operation: 'rerank',
+    format: formatName,
+    model: requiredString(model, 'model'),
+    query: requiredString(query, 'query'),
+    documents: readDocuments(documents, fields),
+    returnDocuments: optionalBoolean(returns, 'return_documents') ?? false,
+    ...(wanted === undefined ? {} : { topN: wanted }),
+    ...(fields === undefined ? {} : { rankFields: fields }),
+    ...(chunks === undefined ? {} : { maxChunksPerDocument: chunks }),
+    ...(tokens === undefined ? {} : { maxTokensPerDocument: tokens }),
+    ...(overlap === undefined ? {} : { overlapTokens: overlap }),
+    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: ownFields(rest) } }),
+  };
+}
+
+/** How the limits on documents were spelled is for this format alone; what they mean stands in the request. */
+const limits: ReadonlySet<string> = new Set([
+  'max_chunk_per_doc',
+  'max_chunks_per_doc',
+  'max_tokens_per_doc',
+  'overlap_tokens',
+]);
+
+function ownFields(rest: JsonObject): JsonObject {
+  const spelled = Object.fromEntries(Object.entries(rest).filter(([name]) => limits.has(name)));
+  const others = Object.fromEntries(Object.entries(rest).filter(([name]) => !limits.has(name)));
+  return Object.keys(spelled).length === 0 ? others : { ...others, $limits: spelled };
+}
+
+function readDocuments(
+  value: JsonValue | undefined,
+  fields: readonly string[] | undefined,
+): RerankRequest['documents'] {
+  const documents = optionalArray(value, 'documents');
+  if (documents === undefined) throw missing('documents');
+  if (documents.length === 0) throw wrongValue('documents', 'a list with at least one document');
+  if (documents.length > mostDocuments)
+    throw wrongValue('documents', `a list of at most ${mostDocuments} documents`);
+  return documents.map((document, index) => {
+    const at = `documents[${index}]`;
+    if (typeof document === 'string') return document;
+    if (!isObject(document)) throw wrongType(at, 'a string, or an object with a text');
+    if (fields === undefined && !given(document.image) && typeof document.text !== 'string') {
+      if (given(document.text)) throw wrongType(`${at}.text`, 'a string');
+      throw missing(`${at}.text`);
+    }
+    return document;
+  });
+}
+
+/** Writes a request for a provider. Documents are put back by the gateway: sending them twice would be of no use. */
+export function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { query, documents, topN, rankFields, extra } = request;
+  loseForeign(extra, formatName, undefined, lose);
+  const { $limits: spelled, ...own } = extra?.[formatName] ?? {};
+  return {
+    path,
+    body: {
+      model,
+      query,
+      documents,
+      ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
+      return_documents: false,
+      ...(rankFields === undefined ? {} : { rank_fields: rankFields }),
+      ...(isObject(spelled) ? spelled : {}),
+      ...own,
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { videoCodecs } from '../_shared/video-codec.ts';
+import type { Format } from '../format.ts';
+import { readReport, writeStatus, writeSubmitted } from './report.ts';
+import { decode, encode, modelIn } from './request.ts';
+import { name, words } from './wire.ts';
+
+const videoGenerations: Format = {
+  name,
+  routes: [
+    {
+      method: 'POST',
+      path: '/v1/video/generations',
+      operation: 'create-video',
+      accepts: ['json', 'form'],
+      files: 'video',
+    },
+  ],
+  codecs: videoCodecs({
+    format: name,
+    words,
+    model: modelIn,
+    decode,
+    encode,
+    readReport,
+    writeSubmitted,
+    writeStatus,
+    ask: ({ id }) => ({ path: `/video/generations/${encodeURIComponent(id)}`, method: 'GET', body: {} }),
+  }),
+  errorReply,
+  replyHeaders,
+  rateHeaders: chatRateHeaders,
+};
+
+/** The generic format of gateways for videos: `/v1/video/generations`. */
+export default videoGenerations;

@@ -1,0 +1,124 @@
+import { missing, wrongValue } from '../../errors.ts';
+import { filesOf } from '../../model/form.ts';
+import type { ImageInput } from '../../model/image.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { VideoRequest } from '../../model/video.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import { given, optionalString, requiredString } from '../_shared/check.ts';
+import {
+  checkCount,
+  imageOf,
+  imagesOf,
+  imageText,
+  loseSettings,
+  metadataOf,
+  optionalInteger,
+  optionalRatio,
+  optionalSeconds,
+  optionalSize,
+  ownExtra,
+  promptOf,
+  unread,
+  videoSettings,
+  withMetadata,
+} from '../_shared/video-fields.ts';
+import { sizeFor } from '../_shared/video-sizes.ts';
+import { name } from './wire.ts';
+
+const read = new Set(
+  'model prompt duration seconds size width height image images metadata seed n user aspect_ratio resolution negative_prompt response_format'.split(
+    ' ',
+  ),
+);
+
+/** The model's name. Throws 400 when it is missing. */
+export function modelIn(body: JsonObject): string {
+  const model = requiredString(body.model, 'model');
+  if (model === '') throw missing('model');
+  return model;
+}
+
+/** A client's request. Throws 400 with the path. */
+export function decode(body: JsonObject, params: RouteParams): VideoRequest {
+  const images = imagesIn(body, params);
+  checkCount(body.n, 'n');
+  const format = optionalString(body.response_format, 'response_format');
+  if (format !== undefined && format !== 'url') throw wrongValue('response_format', 'url');
+  const seconds = given(body.duration)
+    ? optionalSeconds(body.duration, 'duration')
+    : optionalSeconds(body.seconds, 'seconds');
+  const size = sizeIn(body);
+  const aspectRatio = optionalRatio(body.aspect_ratio, 'aspect_ratio');
+  const resolution = optionalString(body.resolution, 'resolution');
+  const seed = optionalInteger(body.seed, 'seed');
+  const negativePrompt = optionalString(body.negative_prompt, 'negative_prompt');
+  const metadata = metadataOf(body.metadata);
+  const user = optionalString(body.user, 'user');
+  const extra = unread(body, read);
+  return {
+    operation: 'create-video',
+    format: name,
+    model: modelIn(body),
+    prompt: promptOf(body.prompt, images),
+    images,
+    ...videoSettings({
+      seconds,
+      size,
+      aspectRatio,
+      resolution,
+      seed,
+      negativePrompt,
+      metadata,
+      user,
+      imageRole: undefined,
+    }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+  };
+}
+
+function imagesIn(body: JsonObject, { form }: RouteParams): readonly ImageInput[] {
+  const files = ['image', 'images'].flatMap((field) => filesOf(form, field));
+  if (files.length > 0) return files.map((upload) => ({ kind: 'upload', upload }));
+  const first = given(body.image) && body.image !== '' ? [imageOf(body.image, 'image')] : [];
+  return [...first, ...imagesOf(body.images, 'images')];
+}
+
+function sizeIn(body: JsonObject): string | undefined {
+  const width = optionalInteger(body.width, 'width');
+  const height = optionalInteger(body.height, 'height');
+  if (width === undefined && height === undefined) return optionalSize(body.size, 'size');
+  if (width === undefined) throw missing('width');
+  if (height === undefined) throw missing('height');
+  return optionalSize(`${width}x${height}`, 'width');
+}
+
+/** The request as another gateway takes it. */
+export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  loseSettings(
+    request,
+    ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt', 'user'],
+    target,
+  );
+  const { prompt, images, seconds, seed, negativePrompt, user, metadata } = request;
+  const size = sizeFor(request);
+  const texts = images.map((image) => imageText(image, 'data-url', name));
+  const inner: JsonObject = {
+    ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
+    ...(isObject(metadata) ? withMetadata({}, metadata, target) : {}),
+  };
+  return {
+    path: '/video/generations',
+    body: {
+      ...ownExtra(request, name, target),
+      model: target.model,
+      prompt,
+      ...(texts.length === 1 ? { image: texts[0] } : {}),
+      ...(texts.length > 1 ? { images: texts } : {}),
+      ...(seconds === undefined ? {} : { duration: seconds }),
+      ...(size === undefined ? {} : { size }),
+      ...(seed === undefined ? {} : { seed }),
+      ...(user === undefined ? {} : { user }),
+      ...(Object.keys(inner).length === 0 ? {} : { metadata: inner }),
+    },
+  };
+}

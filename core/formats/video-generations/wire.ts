@@ -1,0 +1,41 @@
+import type { VideoState } from '../../model/video.ts';
+import { stateReader } from '../_shared/video-codec.ts';
+
+/** The format's name. */
+export const name = 'video-generations';
+
+/** Where it spells what neutral names mean. */
+export const words: Readonly<Record<string, string>> = {
+  'settings.seconds': 'duration',
+  'settings.size': 'size',
+  'settings.aspectRatio': 'aspect_ratio',
+  'settings.resolution': 'resolution',
+  'settings.seed': 'seed',
+  'settings.negativePrompt': 'negative_prompt',
+  'settings.user': 'user',
+  'settings.images': 'images',
+};
+
+/** The states by their words, those of older gateways included. */
+export const readState = stateReader({
+  queued: 'queued',
+  submitted: 'queued',
+  not_start: 'queued',
+  in_progress: 'in_progress',
+  processing: 'in_progress',
+  completed: 'completed',
+  succeeded: 'completed',
+  success: 'completed',
+  failed: 'failed',
+  failure: 'failed',
+  cancelled: 'cancelled',
+});
+
+/** The words that clients know. */
+export const stateWords: Readonly<Record<VideoState, string>> = {
+  queued: 'queued',
+  in_progress: 'in_progress',
+  completed: 'completed',
+  failed: 'failed',
+  cancelled: 'failed',
+};

@@ -1,0 +1,103 @@
+import { missing, wrongValue } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { VideoRequest } from '../../model/video.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import { optionalString, requiredString } from '../_shared/check.ts';
+import {
+  atMost,
+  imagesOf,
+  imageText,
+  loseSettings,
+  optionalInteger,
+  optionalRatio,
+  optionalSeconds,
+  ownExtra,
+  promptOf,
+  unread,
+  videoSettings,
+  withMetadata,
+} from '../_shared/video-fields.ts';
+import { resolutionOfSize, wantedRatio } from '../_shared/video-sizes.ts';
+import { kinds, name, ratios } from './wire.ts';
+
+const read = new Set('model prompt images duration seed aspect_ratio resolution'.split(' '));
+
+/** How many images each path takes. */
+const counts: Readonly<Record<string, readonly [least: number, most: number]>> = {
+  text2video: [0, 0],
+  img2video: [1, 1],
+  'start-end2video': [2, 2],
+  reference2video: [1, 7],
+};
+
+/** The model's name. Throws 400 when it is missing. */
+export function modelIn(body: JsonObject): string {
+  const model = requiredString(body.model, 'model');
+  if (model === '') throw missing('model');
+  return model;
+}
+
+/** A client's request. Throws 400 with the path. */
+export function decode(body: JsonObject, { kind = 'text2video' }: RouteParams): VideoRequest {
+  const images = imagesOf(body.images, 'images');
+  const [least, most] = counts[kind] ?? [0, 7];
+  if (images.length < least && images.length === 0) throw missing('images');
+  if (images.length < least || images.length > most)
+    throw wrongValue('images', least === most ? `${most} images on this path` : `${least} to ${most} images`);
+  const extra = unread(body, read);
+  return {
+    operation: 'create-video',
+    format: name,
+    model: modelIn(body),
+    prompt: promptOf(body.prompt, images),
+    images,
+    ...videoSettings({
+      seconds: optionalSeconds(body.duration, 'duration'),
+      size: undefined,
+      aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
+      resolution: optionalString(body.resolution, 'resolution'),
+      seed: optionalInteger(body.seed, 'seed'),
+      negativePrompt: undefined,
+      metadata: undefined,
+      user: undefined,
+      imageRole:
+        kind === 'reference2video'
+          ? 'reference'
+          : images.length === 2
+            ? 'first-and-last'
+            : images.length === 1
+              ? 'first'
+              : undefined,
+    }),
+    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+  };
+}
+
+/** The path for so many images, used in this way. */
+function kindFor(images: number, role: VideoRequest['imageRole']): (typeof kinds)[number] {
+  if (images === 0) return 'text2video';
+  if (role === 'reference' || images > 2) return 'reference2video';
+  return images === 1 ? 'img2video' : 'start-end2video';
+}
+
+/** The request as the provider takes it. */
+export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed'], target);
+  const images = atMost(request.images, 7, name, target).map((image) => imageText(image, 'data-url', name));
+  const kind = kindFor(images.length, request.imageRole);
+  const { prompt, seconds, seed, size } = request;
+  const shaped = kind === 'text2video' || kind === 'reference2video';
+  const ratio = shaped ? wantedRatio(request, ratios, target) : undefined;
+  const resolution = request.resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
+  const body: JsonObject = {
+    ...ownExtra(request, name, target),
+    model: target.model,
+    ...(images.length === 0 ? {} : { images }),
+    ...(prompt === '' ? {} : { prompt }),
+    ...(seconds === undefined ? {} : { duration: Math.ceil(seconds) }),
+    ...(seed === undefined ? {} : { seed }),
+    ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+    ...(resolution === undefined ? {} : { resolution }),
+  };
+  return { path: `/${kind}`, body: withMetadata(body, request.metadata, target) };
+}

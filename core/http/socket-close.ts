@@ -1,0 +1,36 @@
+import { redact } from '../formats/_shared/redact.ts';
+
+/** A code that may be sent: what only tells of a connection that broke becomes 1011. */
+export function sendableCode(code: number): number {
+  const isNamed = code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006;
+  return isNamed || (code >= 3000 && code <= 4999) ? code : 1011;
+}
+
+/** A reason without keys and addresses, short enough for a close frame. */
+export function sendableReason(reason: Buffer | string): string {
+  let text = redact(reason.toString());
+  while (Buffer.byteLength(text) > 123) text = text.slice(0, -1);
+  return text;
+}
+
+/** Why ws gave up on what the other side sent, as the code that says so. */
+export function faultCode({ code }: NodeJS.ErrnoException): number {
+  switch (code) {
+    case 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH':
+    case 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH':
+    case 'WS_ERR_TOO_MANY_BUFFERED_PARTS':
+      return 1009;
+    case 'WS_ERR_INVALID_UTF8':
+      return 1007;
+    default:
+      return code?.startsWith('WS_ERR_') === true ? 1002 : 1011;
+  }
+}
+
+/** How permessage-deflate is agreed to: nothing is remembered from message to message, so that a session holds no windows. */
+export const compression = {
+  serverNoContextTakeover: true,
+  clientNoContextTakeover: true,
+  threshold: 1024,
+  zlibDeflateOptions: { level: 3 },
+} as const;

@@ -1,0 +1,66 @@
+/** The provider's name for a public one; undefined when it is not served. */
+export type ModelNames = (model: string) => string | undefined;
+
+/**
+ * What stands for each `*` of a pattern in a name; undefined when the name does not fit. Each star but the last takes as little as it can,
+ * so that nothing is tried twice, as a regular expression would.
+ */
+export function starsOf(pattern: string, name: string): readonly string[] | undefined {
+  const [start = '', ...rest] = pattern.split('*');
+  const end = rest.pop();
+  if (end === undefined) return pattern === name ? [] : undefined;
+  const limit = name.length - end.length;
+  if (limit < start.length || !name.startsWith(start) || !name.endsWith(end)) return undefined;
+  const stars: string[] = [];
+  let position = start.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, position);
+    if (found < 0 || found + part.length > limit) return undefined;
+    stars.push(name.slice(position, found));
+    position = found + part.length;
+  }
+  stars.push(name.slice(position, limit));
+  return stars;
+}
+
+/**
+ * Reads the `models` of a channel: a list of names that are the provider's own, or a map of public names to the provider's. An exact name
+ * comes before patterns, and they in their order. In a map the stars of the provider's name are those of the public one, in their order.
+ */
+export function modelNames(models: readonly string[] | Readonly<Record<string, string>>): ModelNames {
+  const pairs: readonly (readonly [string, string])[] = isList(models)
+    ? models.map((name) => [name, name])
+    : Object.entries(models);
+  const exact = new Map(pairs.filter(([name]) => !name.includes('*')));
+  const patterns = pairs.filter(([name]) => name.includes('*'));
+  return (model) => {
+    const known = exact.get(model);
+    if (known !== undefined) return known;
+    for (const [pattern, target] of patterns) {
+      const stars = starsOf(pattern, model);
+      if (stars === undefined) continue;
+      let star = 0;
+      return target.replaceAll('*', () => stars[star++] ?? '');
+    }
+    return undefined;
+  };
+}
+
+/** What is wrong with a map of names, as the end of a sentence; undefined when it is sound. */
+export function namesProblem(
+  models: readonly string[] | Readonly<Record<string, string>>,
+): string | undefined {
+  if (isList(models)) return undefined;
+  const bad = Object.entries(models).find(([name, target]) => starCount(target) > starCount(name));
+  return bad === undefined
+    ? undefined
+    : `"${bad[1]}" has more stars than "${bad[0]}": each stands for what the same star of the public name stands for`;
+}
+
+function starCount(name: string): number {
+  return name.split('*').length - 1;
+}
+
+function isList(models: readonly string[] | Readonly<Record<string, string>>): models is readonly string[] {
+  return Array.isArray(models);
+}

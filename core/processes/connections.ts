@@ -1,0 +1,50 @@
+import type { Server } from 'node:http';
+import { Server as NetServer, type Socket } from 'node:net';
+
+/** How long a connection that has said nothing yet may take when the gateway stops, in milliseconds. */
+const silence = 500;
+
+/**
+ * The connections of a server, and how they are closed. Node's own `close` ends kept-alive connections at once, also one on which a
+ * request is just arriving, and never one on which nothing has come yet.
+ */
+export class Connections {
+  readonly #server: Server;
+  /** With the time at which each was opened. */
+  readonly #open = new Map<Socket, number>();
+  #closed: Promise<void> | undefined;
+
+  constructor(server: Server) {
+    this.#server = server;
+    server.on('connection', (socket: Socket) => {
+      this.#open.set(socket, performance.now());
+      socket.once('close', () => this.#open.delete(socket));
+    });
+  }
+
+  /** Takes no more connections, and leaves those there are alone. Resolves when all of them have ended. */
+  takeNoMore(): Promise<void> {
+    this.#closed ??= new Promise<void>((resolve) => {
+      NetServer.prototype.close.call(this.#server, () => {
+        // Takes Node's own timers off; it says that the server is closed already.
+        this.#server.close(() => resolve());
+      });
+    });
+    return this.#closed;
+  }
+
+  /** Closes all on which no call is open: those that wait for their next request, and those that have never sent one. */
+  closeIdle(): void {
+    this.#server.closeIdleConnections();
+    const now = performance.now();
+    for (const [socket, openedAt] of this.#open)
+      if (socket.bytesRead === 0 && now - openedAt > silence) socket.destroy();
+    // Node closes those whose headers have begun and do not end.
+    this.#server.headersTimeout = Math.min(this.#server.headersTimeout, silence);
+  }
+
+  /** Closes all, whatever is open on them. */
+  closeAll(): void {
+    for (const socket of this.#open.keys()) socket.destroy();
+  }
+}

@@ -1,0 +1,407 @@
+import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as pass } from 'node:timers/promises';
+import { createLog, maskSecrets, type Log } from '../log.ts';
+import { RatesDesk } from '../state/rates-primary.ts';
+import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
+import type { ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes.ts';
+import { Watch } from './watch.ts';
+
+/** A worker that ended earlier after it had begun to serve is no good, in milliseconds. */
+const soundAfter = 10_000;
+
+/** Workers that may end early, one after the other, before a gateway that never ran soundly is given up. */
+const mostEarlyEnds = 3;
+
+/** Waits before a worker is started in the place of one that ended, in milliseconds: each twice the one before. */
+const firstPause = 200;
+const longestPause = 10_000;
+
+/** For a worker to end after its time has passed, in milliseconds: then it is killed. */
+const grace = 5_000;
+
+/** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
+const mostLeaving = 4;
+
+/** Bounds of what is told about a reload that failed. */
+const mostProblems = 50;
+const longestProblem = 1_000;
+
+/** What a primary process is made of. */
+export interface PrimaryOptions {
+  /** The program that workers run. */
+  readonly program: string;
+  /** `--config`, as the operator gave it. */
+  readonly config: string | undefined;
+  /** Follow changes of files. */
+  readonly watch: boolean;
+  /** Shows the operator something that is no log line. */
+  readonly show: (text: string) => void;
+}
+
+/** How a worker's start came out. */
+type Start =
+  | { readonly facts: Facts }
+  | { readonly problems: readonly string[] }
+  /** It ended without a word. */
+  | { readonly ended: string };
+
+/** A process that serves, or will, or did. */
+interface Slot {
+  readonly worker: number;
+  readonly process: Worker;
+  readonly generation: number;
+  readonly start: Promise<Start>;
+  readonly ended: Promise<void>;
+  state: WorkerStatus['state'];
+  since: number;
+  facts: Facts | undefined;
+}
+
+/**
+ * Starts workers, starts others in their place, and lets them end. It serves nothing by itself. A reload starts new workers with what the
+ * files say now, and only when all of them serve the old ones are told to finish: modules cannot be unloaded, processes can.
+ */
+export class Primary {
+  readonly #options: PrimaryOptions;
+  readonly #slots = new Set<Slot>();
+  readonly #rates = new RatesDesk();
+  readonly #givenUp = Promise.withResolvers<string>();
+  #log: Log = createLog('silent');
+  /** What is in force: the facts of the first worker of the generation that serves. */
+  #facts: Facts | undefined;
+  /** What workers ask for where the config leaves the port open. */
+  #freePort = 0;
+  #generation = 0;
+  /** The generation that serves. */
+  #inForce = 0;
+  #since = Date.now();
+  #stopping = false;
+  #reloading: Promise<ReloadOutcome> | undefined;
+  #queued: Promise<ReloadOutcome> | undefined;
+  #lastReload: ProcessesStatus['lastReload'];
+  #crashes = 0;
+  #earlyEnds = 0;
+  #isSound = false;
+  #watch: Watch | undefined;
+
+  constructor(options: PrimaryOptions) {
+    this.#options = options;
+    cluster.schedulingPolicy = cluster.SCHED_RR;
+    cluster.setupPrimary({ exec: options.program, args: [] });
+  }
+
+  /** Resolves to a sentence when workers end again and again, and there is no point in going on. */
+  get givenUp(): Promise<string> {
+    return this.#givenUp.promise;
+  }
+
+  /** Starts the first workers. The problems say why it cannot: they are none when it was told to stop meanwhile. */
+  async start(): Promise<{ readonly ok: boolean; readonly problems: readonly string[] }> {
+    const outcome = await this.#launchAll();
+    if (this.#stopping) return { ok: false, problems: [] };
+    if ('problems' in outcome) {
+      await this.kill();
+      return { ok: false, problems: outcome.problems };
+    }
+    const [first] = outcome.slots;
+    this.#enforce(outcome.slots);
+    if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
+    return { ok: true, problems: [] };
+  }
+
+  /** Puts in force what the files say now. Whoever asks while it is being done hears of a second one, which follows. */
+  reload(reason: string): Promise<ReloadOutcome> {
+    if (this.#reloading !== undefined) {
+      this.#queued ??= this.#reloading.then(() => {
+        this.#queued = undefined;
+        return this.reload(reason);
+      });
+      return this.#queued;
+    }
+    this.#reloading = this.#reload(reason).finally(() => {
+      this.#reloading = undefined;
+    });
+    return this.#reloading;
+  }
+
+  /** Lets open calls finish within the drain time. Resolves when no worker is left. */
+  async stop(signal: string): Promise<void> {
+    this.#stopping = true;
+    this.#watch?.close();
+    this.#log.info({ signal }, 'stopping: open calls may finish');
+    for (const slot of this.#slots) this.#tellToStop(slot);
+    await this.#allEnded();
+    this.#log.info('stopped');
+  }
+
+  /** Ends all workers at once. */
+  async kill(): Promise<void> {
+    this.#stopping = true;
+    this.#watch?.close();
+    for (const { process } of this.#slots) process.process.kill('SIGKILL');
+    await this.#allEnded();
+  }
+
+  status(): ProcessesStatus {
+    return {
+      version: this.#facts?.version ?? '',
+      since: this.#since,
+      reloads: true,
+      watching: this.#watch !== undefined,
+      ...(this.#lastReload === undefined ? {} : { lastReload: this.#lastReload }),
+      crashes: this.#crashes,
+      workers: [...this.#slots].map(({ worker, process, state, facts, since }) => ({
+        worker,
+        pid: process.process.pid ?? 0,
+        state,
+        version: facts?.version ?? '',
+        since,
+      })),
+    };
+  }
+
+  async #reload(reason: string): Promise<ReloadOutcome> {
+    if (this.#stopping || this.#facts === undefined)
+      return { ok: false, problems: [`The gateway is ${this.#stopping ? 'stopping' : 'starting'}.`] };
+    this.#log.info({ reason }, 'reloading');
+    const began = performance.now();
+    const before = [...this.#slots].filter(({ state }) => state !== 'leaving');
+    const launched = await this.#launchAll();
+    const at = Date.now();
+    const ms = Math.round(performance.now() - began);
+    if ('problems' in launched || this.#stopping) {
+      const problems =
+        'problems' in launched ? this.#publicWords(launched.problems) : ['The gateway is stopping.'];
+      for (const problem of problems)
+        this.#log.error({ problem }, 'the reload failed: what ran before goes on');
+      this.#lastReload = { ok: false, problems, at, ms };
+      return { ok: false, problems };
+    }
+    this.#enforce(launched.slots);
+    for (const slot of before) this.#retire(slot);
+    this.#limitLeaving();
+    const [first] = launched.slots;
+    if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
+    this.#lastReload = { ok: true, problems: [], at, ms };
+    this.#log.info(
+      { version: this.#facts?.version, ms },
+      'reloaded: the workers before finish what they have',
+    );
+    return { ok: true, problems: [] };
+  }
+
+  /** Starts a new generation: one worker, which says how many there shall be, and then the others. */
+  async #launchAll(): Promise<
+    { readonly slots: readonly Slot[] } | { readonly problems: readonly string[] }
+  > {
+    this.#generation += 1;
+    const generation = this.#generation;
+    const first = await this.#launchOne(1, generation);
+    if ('problems' in first) return first;
+    const wanted = first.slot.facts?.workers ?? 1;
+    const others = await Promise.all(
+      Array.from({ length: wanted - 1 }, (_, index) => this.#launchOne(index + 2, generation)),
+    );
+    const slots = [first, ...others].flatMap((one) => ('slot' in one ? [one.slot] : []));
+    const problems = others.flatMap((one) => ('problems' in one ? one.problems : []));
+    if (problems.length === 0) return { slots };
+    for (const slot of slots) this.#retire(slot);
+    return { problems: [...new Set(problems)] };
+  }
+
+  /** A worker that serves. One that ends without a word may be tried again. */
+  async #launchOne(
+    worker: number,
+    generation: number,
+  ): Promise<{ readonly slot: Slot } | { readonly problems: readonly string[] }> {
+    let how = '';
+    for (let tries = 0; tries < mostEarlyEnds && !this.#stopping; tries += 1) {
+      if (tries > 0) await pass(firstPause * 2 ** (tries - 1));
+      const slot = this.#fork(worker, generation);
+      const start = await slot.start;
+      if ('facts' in start) return { slot };
+      if ('problems' in start) return { problems: start.problems };
+      how = start.ended;
+    }
+    return { problems: [`A worker process ended before it could serve (${how}), ${mostEarlyEnds} times.`] };
+  }
+
+  #fork(worker: number, generation: number): Slot {
+    const process = cluster.fork();
+    const ended = Promise.withResolvers<void>();
+    const started = Promise.withResolvers<Start>();
+    const slot: Slot = {
+      worker,
+      process,
+      generation,
+      start: started.promise,
+      ended: ended.promise,
+      state: 'starting',
+      since: Date.now(),
+      facts: undefined,
+    };
+    this.#slots.add(slot);
+    process.on('message', (message: ToPrimary) => {
+      switch (message.type) {
+        case 'awake':
+          if (slot.state === 'leaving') tell(slot, { type: 'stop' });
+          else tell(slot, this.#startOrder(worker));
+          return;
+        case 'ready':
+          slot.facts = message.facts;
+          slot.since = Date.now();
+          if (slot.state === 'starting') slot.state = 'serving';
+          setTimeout(() => {
+            if (this.#slots.has(slot)) this.#isSound = true;
+          }, soundAfter).unref();
+          started.resolve({ facts: message.facts });
+          return;
+        case 'failed':
+          slot.state = 'leaving';
+          this.#endWithin(slot, grace);
+          started.resolve({ problems: message.problems });
+          return;
+        default:
+          this.#answer(slot, message);
+      }
+    });
+    // A message to a process that has just ended: its exit is what counts.
+    process.on('error', () => {});
+    process.once('exit', (code, signal) => {
+      this.#slots.delete(slot);
+      this.#rates.forget(process.id);
+      started.resolve({ ended: signal ?? `code ${code}` });
+      ended.resolve();
+      if (slot.state === 'serving' && generation === this.#inForce) void this.#replace(slot, signal ?? code);
+    });
+    return slot;
+  }
+
+  #startOrder(worker: number): StartOrder {
+    const facts = this.#facts;
+    // While a worker listens on a port that was found, others get the same one by asking for any. When none does it must be asked for.
+    if (facts !== undefined && [...this.#slots].every(({ state }) => state !== 'serving'))
+      this.#freePort = facts.foundPort;
+    return {
+      type: 'start',
+      ...(this.#options.config === undefined ? {} : { config: this.#options.config }),
+      worker,
+      ...(facts === undefined
+        ? {}
+        : { before: { database: facts.database, host: facts.host, port: facts.port } }),
+      freePort: this.#freePort,
+    };
+  }
+
+  #answer(slot: Slot, message: Exclude<ToPrimary, { type: 'awake' | 'ready' | 'failed' }>): void {
+    switch (message.type) {
+      case 'rates': {
+        const answer = this.#rates.ask(slot.process.id, message.question);
+        if (answer !== undefined) tell(slot, { type: 'rates', answer });
+        return;
+      }
+      case 'status':
+        tell(slot, { type: 'told', id: message.id, status: this.status() });
+        return;
+      case 'reload':
+        void this.reload('asked').then((outcome) =>
+          tell(slot, { type: 'reloaded', id: message.id, outcome }),
+        );
+    }
+  }
+
+  /** A worker ended by itself: another one takes its place, later each time that it does not last. */
+  async #replace(lost: Slot, how: string | number): Promise<void> {
+    if (this.#stopping) return;
+    this.#crashes += 1;
+    const lasted = Date.now() - lost.since;
+    this.#earlyEnds = lasted < soundAfter ? this.#earlyEnds + 1 : 0;
+    this.#log.error(
+      { worker: lost.worker, how, lasted },
+      'a worker ended by itself: another one takes its place',
+    );
+    for (;;) {
+      if (!this.#isSound && this.#earlyEnds >= mostEarlyEnds) {
+        this.#givenUp.resolve(
+          `A worker process ended ${mostEarlyEnds} times, each time soon after its start (${how}). The log says why.`,
+        );
+        return;
+      }
+      await pass(Math.min(longestPause, firstPause * 2 ** Math.max(0, this.#earlyEnds - 1)));
+      // After a reload its place belongs to another one.
+      if (this.#stopping || lost.generation !== this.#inForce) return;
+      const start = await this.#fork(lost.worker, lost.generation).start;
+      if ('facts' in start || this.#stopping) return;
+      this.#earlyEnds += 1;
+      const problems = 'problems' in start ? this.#publicWords(start.problems) : [start.ended];
+      this.#log.error({ worker: lost.worker, problems }, 'a worker cannot start: it is tried again');
+    }
+  }
+
+  #enforce(slots: readonly Slot[]): void {
+    const [first] = slots;
+    if (first?.facts === undefined) return;
+    const before = this.#facts;
+    this.#facts = first.facts;
+    this.#inForce = first.generation;
+    this.#since = Date.now();
+    // Whatever has ended before its generation was in force has been replaced by nobody.
+    for (const slot of slots) if (!this.#slots.has(slot)) void this.#replace(slot, 'early');
+    if (before?.logLevel !== first.facts.logLevel) this.#log = createLog(first.facts.logLevel);
+    if (!this.#options.watch || before?.file === first.facts.file) return;
+    this.#watch?.close();
+    this.#watch = new Watch(first.facts.file, () => void this.reload('a file has changed'));
+  }
+
+  #retire(slot: Slot): void {
+    if (slot.state === 'leaving') return;
+    slot.state = 'leaving';
+    slot.since = Date.now();
+    tell(slot, { type: 'retire' });
+    this.#endWithin(slot, (slot.facts?.reload ?? 0) + grace);
+  }
+
+  #limitLeaving(): void {
+    const leaving = [...this.#slots].filter(({ state }) => state === 'leaving');
+    const generations = [...new Set(leaving.map(({ generation }) => generation))].toSorted((a, b) => b - a);
+    const kept = new Set(generations.slice(0, mostLeaving));
+    for (const slot of leaving) if (!kept.has(slot.generation)) this.#tellToStop(slot);
+  }
+
+  #tellToStop(slot: Slot): void {
+    slot.state = 'leaving';
+    tell(slot, { type: 'stop' });
+    this.#endWithin(slot, (slot.facts?.drain ?? 0) + grace);
+  }
+
+  /** Kills a worker that has not ended when its time has passed: something in it is stuck. */
+  #endWithin(slot: Slot, time: number): void {
+    const timer = setTimeout(() => {
+      this.#log.error({ worker: slot.worker }, 'a worker did not end in its time, and is killed');
+      slot.process.process.kill('SIGKILL');
+    }, time);
+    void slot.ended.then(() => clearTimeout(timer));
+  }
+
+  async #allEnded(): Promise<void> {
+    while (this.#slots.size > 0) await Promise.all([...this.#slots].map(({ ended }) => ended));
+  }
+
+  /** Problems as they may be shown to whoever reads the log or the dashboard: no folders of this machine, no secrets, no end. */
+  #publicWords(problems: readonly string[]): string[] {
+    const root = this.#facts?.root ?? '';
+    const words = problems.slice(0, mostProblems).map((problem) => {
+      const near = root === '' ? problem : problem.replaceAll(`${root}/`, '');
+      return maskSecrets(near.replaceAll(home, '')).slice(0, longestProblem);
+    });
+    const more = problems.length - words.length;
+    return more > 0 ? [...words, `And ${more} more.`] : words;
+  }
+}
+
+/** The folder of Sluice itself. */
+const home = new URL('../..', import.meta.url).pathname;
+
+function tell({ process }: Slot, message: ToWorker): void {
+  if (process.isConnected()) process.send(message);
+}

@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+
+/** Files whose change is a change of the configuration. */
+const scripts = /\.(ts|mts|js|mjs|json)$/;
+
+/**
+ * A short name for the config file and all scripts in `plugins/` and `channels/` beside it, as they are now: it changes with each of them.
+ * `.env` is left out, as it holds secrets.
+ */
+export function versionOf(file: string, root: string): string {
+  const hash = createHash('sha256');
+  for (const path of [file, ...scriptsIn(join(root, 'plugins')), ...scriptsIn(join(root, 'channels'))]) {
+    hash.update(`${relative(root, path)}\0`);
+    hash.update(contentOf(path));
+  }
+  return hash.digest('hex').slice(0, 12);
+}
+
+function scriptsIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && scripts.test(entry.name))
+      .map(({ parentPath, name }) => join(parentPath, name))
+      .filter((path) => !path.includes('node_modules'))
+      .toSorted();
+  } catch {
+    return [];
+  }
+}
+
+function contentOf(path: string): Buffer | string {
+  try {
+    return readFileSync(path);
+  } catch {
+    return '';
+  }
+}

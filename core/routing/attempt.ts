@@ -1,0 +1,157 @@
+import { tap, type Observable } from 'rxjs';
+import type { Call } from '../call.ts';
+import type { Next } from '../define.ts';
+import { GatewayError, toGatewayError } from '../errors.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { Visit } from './health.ts';
+import type { KeyLoad, Load } from './load.ts';
+import { addressed, type Target } from './target.ts';
+
+/** The longest that a timer of Node can wait. */
+const longestTimer = 2_147_483_647;
+
+/** How long an attempt may take until the first event of its reply. */
+export interface Patience {
+  /** Milliseconds. */
+  readonly milliseconds: number;
+  /** True when it is the call that has no more time: this says nothing about the target. */
+  readonly callsOwn: boolean;
+}
+
+/** How an attempt ended, as health is told. */
+type Outcome = 'succeeded' | 'failed' | 'left';
+
+/**
+ * One try of a call at one target, from the request to the end of the reply. However it ends, health and load are told once, the timer is
+ * taken off, and whatever belongs to this try alone is let go of, up to the provider's socket.
+ */
+export class Attempt {
+  readonly target: Target;
+  readonly startedAt = performance.now();
+  readonly #call: Call;
+  readonly #visit: Visit;
+  readonly #load: KeyLoad;
+  readonly #life: ReturnType<Call['attempt']>;
+  #timer: NodeJS.Timeout | undefined;
+  #reject: ((error: GatewayError) => void) | undefined;
+  #over = false;
+
+  constructor(call: Call, target: Target, visit: Visit, load: Load) {
+    this.target = target;
+    this.#call = call;
+    this.#visit = visit;
+    this.#load = load.of(target);
+    this.#load.enter();
+    this.#life = call.attempt();
+  }
+
+  /** Sends the request. Resolves with the reply when its first event is there; rejects with a GatewayError when there will be none. Once. */
+  begin(translate: Next, { milliseconds, callsOwn }: Patience): Promise<Observable<GatewayEvent>> {
+    return new Promise((resolve, reject) => {
+      this.#reject = reject;
+      this.#timer = setTimeout(() => this.#late(callsOwn), Math.min(milliseconds, longestTimer));
+      // The client left, or somebody gave this try up: whatever waits below may never answer to that.
+      this.#life.call.onEnd(() => this.#left());
+      translate(addressed(this.#life.call, this.target)).then(
+        (reply) => {
+          // In production nobody has looked at what the plugins of the stage gave.
+          try {
+            if (this.#over) dismiss(reply);
+            else resolve(this.#answered(reply));
+          } catch (error) {
+            this.#failed(toGatewayError(error));
+          }
+        },
+        (error: unknown) => this.#failed(toGatewayError(error)),
+      );
+    });
+  }
+
+  /** Another one answers: nobody waits for this one any more, and its promise stays as it is. */
+  giveUp(): void {
+    this.#tooSlow();
+    this.#end('left');
+    this.#life.end();
+  }
+
+  #answered(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
+    const followed = reply.pipe(
+      tap({
+        complete: () => this.#end('succeeded'),
+        error: (error: unknown) => this.#end(outcomeOf(error), error),
+        finalize: () => {
+          this.#end('left');
+          this.#life.end();
+        },
+      }),
+    );
+    this.#reject = undefined;
+    clearTimeout(this.#timer);
+    this.#visit.answered();
+    if (this.#measures) {
+      const now = performance.now();
+      this.#load.measured(this.target.model, now - this.startedAt, now);
+    }
+    return followed;
+  }
+
+  /** A whole answer tells of its length more than of the provider: only streams are measured, and what is no chat. */
+  get #measures(): boolean {
+    return this.#call.stream || this.#call.operation !== 'chat';
+  }
+
+  #tooSlow(): void {
+    if (this.#over || !this.#measures) return;
+    const now = performance.now();
+    this.#load.measured(this.target.model, now - this.startedAt, now, true);
+  }
+
+  #late(callsOwn: boolean): void {
+    const error = new GatewayError('upstream_timeout', 'The upstream took too long to begin its answer.', {
+      origin: 'upstream',
+    });
+    this.#tooSlow();
+    this.#failed(error, callsOwn ? 'left' : 'failed');
+  }
+
+  #failed(error: GatewayError, how: Outcome = outcomeOf(error)): void {
+    if (this.#over) return;
+    const reject = this.#reject;
+    this.#reject = undefined;
+    this.#end(how, error);
+    this.#life.end();
+    reject?.(error);
+  }
+
+  #left(): void {
+    if (this.#over) return;
+    const reject = this.#reject;
+    this.#reject = undefined;
+    this.#end('left');
+    reject?.(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
+  }
+
+  #end(how: Outcome, error?: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    clearTimeout(this.#timer);
+    this.#load.leave();
+    if (how === 'succeeded') this.#visit.succeeded();
+    else if (how === 'failed') this.#visit.failed(toGatewayError(error));
+    else this.#visit.left();
+  }
+}
+
+/**
+ * What an error says about where it happened: a refusal of the caller's mistake is an answer. What failed in the gateway says nothing, nor
+ * does a connection that had been closed while nobody used it.
+ */
+function outcomeOf(error: unknown): Outcome {
+  if (!(error instanceof GatewayError) || error.origin !== 'upstream' || error.staleConnection) return 'left';
+  return error.retryable ? 'failed' : 'succeeded';
+}
+
+/** Lets go of a reply that comes too late for anybody to read it. */
+export function dismiss(reply: Observable<GatewayEvent>): void {
+  reply.subscribe({ error: () => {} }).unsubscribe();
+}

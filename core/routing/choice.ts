@@ -1,0 +1,239 @@
+import type { Affinity } from '../call.ts';
+import type { ChannelLoad, Load } from './load.ts';
+import type { Candidate } from './catalog.ts';
+import type { Health } from './health.ts';
+import type { RoutingSettings } from './settings.ts';
+import type { Target } from './target.ts';
+
+/** What a choice goes by. */
+export interface ChoiceOptions {
+  readonly health: Pick<Health, 'waitFor'>;
+  readonly load: Load;
+  readonly how: RoutingSettings['choice'];
+  /** From 0 to below 1. Default `Math.random`. */
+  readonly random?: () => number;
+  /** `performance.now()`. */
+  readonly now?: () => number;
+}
+
+/** What a failed try says about those that are left. */
+export type Failed =
+  /** That target alone: its key, or its share of a limit. */
+  | 'key'
+  /** The channel behind it: its other keys are asked when no other channel is left. */
+  | 'channel';
+
+/**
+ * The targets of one call, one after the other, each at most once. Where the call has an affinity, those come first that it names. Among the
+ * others the highest rank comes first, and within it the `how` of the settings. Those that health holds back are passed over, also where
+ * a lower rank has to do; and a channel that failed as a whole comes after all others.
+ */
+export class Choice {
+  readonly #candidates: readonly Candidate[];
+  readonly #affinity: Affinity | undefined;
+  readonly #options: ChoiceOptions;
+  #tried: Target[] | undefined;
+  #failed: string[] | undefined;
+  #beside: readonly Target[] = none;
+  /** The channel whose other keys are asked next, because only its last key was at fault. */
+  #mates: string | undefined;
+
+  /** `candidates` come highest rank first. An affinity with `only` must name one of them. */
+  constructor(candidates: readonly Candidate[], affinity: Affinity | undefined, options: ChoiceOptions) {
+    this.#candidates = affinity?.only === true ? onlyOf(candidates, affinity) : candidates;
+    this.#affinity = affinity;
+    this.#options = options;
+  }
+
+  /**
+   * The next target that may be asked now, which counts as tried from then on; undefined when there is none. `beside` others that are being
+   * asked: another key of a provider that is slow is slow as well, so that other channels come first.
+   */
+  next(beside: readonly Target[] = none): Target | undefined {
+    this.#beside = beside;
+    const target = this.#preferred() ?? this.#ranked(false) ?? this.#ranked(true);
+    this.#mates = undefined;
+    if (target !== undefined) (this.#tried ??= []).push(target);
+    return target;
+  }
+
+  /** The targets that were not tried yet: when `next` gives none, those that health holds back. */
+  left(): readonly Target[] {
+    return this.#candidates.flatMap(({ targets }) => targets.filter((target) => !this.#wasTried(target)));
+  }
+
+  /** Takes one of those that are left, whatever health says of it. */
+  take(target: Target): void {
+    (this.#tried ??= []).push(target);
+  }
+
+  /** It may be asked again: it was not asked after all. */
+  putBack(target: Target): void {
+    const index = this.#tried?.indexOf(target) ?? -1;
+    if (index >= 0) this.#tried?.splice(index, 1);
+  }
+
+  /** A try failed. `prefersMates`: another key of the same channel is the next best. */
+  failed({ channel }: Target, what: Failed, prefersMates = false): void {
+    if (what === 'channel') (this.#failed ??= []).push(channel.id);
+    else if (prefersMates) this.#mates = channel.id;
+  }
+
+  #wasTried(target: Target): boolean {
+    return this.#tried?.includes(target) === true;
+  }
+
+  #mayAsk(target: Target): boolean {
+    return !this.#wasTried(target) && this.#options.health.waitFor(target) <= 0;
+  }
+
+  /** The target that the affinity names: by its key where that is known, else any of its channel. */
+  #preferred(): Target | undefined {
+    const affinity = this.#affinity;
+    if (affinity === undefined || affinity.only === true) return undefined;
+    if (this.#isLast(affinity.channel)) return undefined;
+    const candidate = this.#candidates.find(({ channel }) => channel.id === affinity.channel);
+    if (candidate === undefined) return undefined;
+    const named = candidate.targets.find(({ key }) => key.id === affinity.key);
+    if (named !== undefined) return this.#mayAsk(named) ? named : undefined;
+    const able = candidate.targets.filter((target) => this.#mayAsk(target));
+    return able.length === 0 ? undefined : this.#leastBusy(able, this.#loadOf(candidate));
+  }
+
+  /** True for a channel of which nothing is asked while another is left. */
+  #isLast(id: string): boolean {
+    return this.#failed?.includes(id) === true || this.#beside.some(({ channel }) => channel.id === id);
+  }
+
+  /** The best of the channels that come first, or of those that come last. */
+  #ranked(last: boolean): Target | undefined {
+    const candidates = this.#candidates;
+    for (let start = 0; start < candidates.length;) {
+      const rank = candidates[start]?.rank;
+      let end = start;
+      const able: Able[] = [];
+      for (; candidates[end]?.rank === rank && end < candidates.length; end += 1) {
+        const candidate = candidates[end];
+        if (candidate === undefined || this.#isLast(candidate.channel.id) !== last) continue;
+        const targets = candidate.targets.every((target) => this.#mayAsk(target))
+          ? candidate.targets
+          : candidate.targets.filter((target) => this.#mayAsk(target));
+        if (targets.length > 0) able.push({ candidate, targets });
+      }
+      const [first] = able;
+      if (first !== undefined) {
+        const mates = able.find(({ candidate }) => candidate.channel.id === this.#mates);
+        return mates === undefined && able.length > 1 ? this.#among(able) : this.#keyOf(mates ?? first);
+      }
+      start = end;
+    }
+    return undefined;
+  }
+
+  #among(able: readonly Able[]): Target | undefined {
+    switch (this.#options.how) {
+      case 'weight':
+        return this.#keyOf(this.#drawn(able));
+      case 'least-busy':
+        return this.#keyOf(this.#drawn(this.#leastBusyOf(able)));
+      case 'fastest':
+        return this.#fastest(able.flatMap((one) => one.targets.map((target) => ({ ...one, target }))));
+    }
+  }
+
+  /** One key of a channel: the least busy, or the faster of two. */
+  #keyOf(able: Able | undefined): Target | undefined {
+    if (able === undefined) return undefined;
+    const { targets, candidate } = able;
+    if (targets.length === 1) return targets[0];
+    if (this.#options.how === 'fastest') return this.#fastest(targets.map((target) => ({ ...able, target })));
+    return this.#leastBusy(targets, this.#loadOf(candidate));
+  }
+
+  #loadOf({ channel }: Candidate): ChannelLoad {
+    return this.#options.load.channel(channel.id);
+  }
+
+  /** The key over which the fewest attempts run; of equal ones each in its turn. */
+  #leastBusy(targets: readonly Target[], load: ChannelLoad): Target | undefined {
+    const start = load.nextTurn();
+    let best: Target | undefined;
+    let fewest = Infinity;
+    for (let step = 0; step < targets.length; step += 1) {
+      const target = targets[(start + step) % targets.length];
+      if (target === undefined) continue;
+      const { running } = load.key(target.key.id);
+      if (running < fewest) {
+        best = target;
+        fewest = running;
+      }
+    }
+    return best;
+  }
+
+  #leastBusyOf(able: readonly Able[]): readonly Able[] {
+    const busy = (one: Able): number => this.#loadOf(one.candidate).running / weightOf(one);
+    const fewest = Math.min(...able.map(busy));
+    return able.filter((one) => busy(one) === fewest);
+  }
+
+  /** One of several, each as probable as its weight. */
+  #drawn<One extends Able>(able: readonly One[]): One | undefined {
+    if (able.length <= 1) return able[0];
+    let sum = 0;
+    for (const one of able) sum += weightOf(one);
+    let drawn = (this.#options.random ?? Math.random)() * sum;
+    for (const one of able) {
+      drawn -= weightOf(one);
+      if (drawn < 0) return one;
+    }
+    return able.at(-1);
+  }
+
+  /**
+   * Two are drawn by weight, and the one wins that will answer sooner: by the time to its first token, as often as calls run there already.
+   * Always taking the fastest of all would send everybody to the same one.
+   */
+  #fastest(able: readonly AbleKey[]): Target | undefined {
+    const one = this.#drawn(able);
+    const other = this.#drawn(able.filter((each) => each !== one));
+    if (one === undefined || other === undefined) return one?.target;
+    const now = (this.#options.now ?? (() => performance.now()))();
+    const [oneLoad, otherLoad] = [this.#options.load.of(one.target), this.#options.load.of(other.target)];
+    const oneTime = oneLoad.firstToken(one.target.model, now);
+    const otherTime = otherLoad.firstToken(other.target.model, now);
+    // What nobody has measured is taken for as fast as the other: how else would it be measured?
+    const oneCost = (oneTime ?? otherTime ?? 1) * (oneLoad.running + 1);
+    const otherCost = (otherTime ?? oneTime ?? 1) * (otherLoad.running + 1);
+    return otherCost < oneCost ? other.target : one.target;
+  }
+}
+
+const none: readonly Target[] = [];
+
+/** A channel with those of its targets that may be asked. */
+interface Able {
+  readonly candidate: Candidate;
+  readonly targets: readonly Target[];
+}
+
+interface AbleKey extends Able {
+  readonly target: Target;
+}
+
+/** A channel's weight; of a key its part of it. */
+function weightOf(able: Able | AbleKey): number {
+  const { weight } = able.candidate.channel;
+  return Math.max('target' in able ? weight / able.targets.length : weight, 1e-9);
+}
+
+/** The targets that an affinity allows. A key that is no longer there has been replaced by another of the same account. */
+function onlyOf(
+  candidates: readonly Candidate[],
+  { channel: id, key: keyId }: Affinity,
+): readonly Candidate[] {
+  const candidate = candidates.find(({ channel }) => channel.id === id);
+  if (candidate === undefined) return [];
+  const named = candidate.targets.filter(({ key }) => key.id === keyId);
+  return [named.length === 0 ? candidate : { ...candidate, targets: named }];
+}

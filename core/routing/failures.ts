@@ -1,0 +1,41 @@
+import { GatewayError } from '../errors.ts';
+import { upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
+import type { Failed } from './choice.ts';
+
+/** Statuses by which a provider asks for the same again: it timed out, something was in the way, it was too early. */
+const again: ReadonlySet<number> = new Set([408, 409, 425]);
+
+/** True when the same target may well answer the second time. */
+export function isRepeatable(error: GatewayError): boolean {
+  const failure = upstreamFailureOf(error);
+  return failure?.fault === 'failed' && again.has(failure.status);
+}
+
+/** What a failure says about the other keys of its channel: what it spoils, and whether another of the keys is the next best. */
+export function spoils(error: GatewayError): readonly [Failed, boolean] {
+  switch (upstreamFailureOf(error)?.fault) {
+    case 'credentials':
+    case 'no-credit':
+      return ['key', true];
+    case 'rate-limit':
+      return ['key', false];
+    default:
+      return ['channel', false];
+  }
+}
+
+/**
+ * What a client is told when all have failed: the latest failure. That of a limit only where there was no other kind, as nobody else may
+ * have wanted the client to wait; then with the shortest of the waits, in seconds, to which `ready` adds what is known otherwise.
+ */
+export function tellingError(failures: readonly GatewayError[], ready?: number): GatewayError {
+  const other = failures.findLast(({ code }) => code !== 'rate_limit_exceeded');
+  if (other !== undefined) return other;
+  const waits = [...failures.map(({ retryAfter }) => retryAfter), ready].filter((wait) => wait !== undefined);
+  const last = failures.at(-1);
+  if (last === undefined) throw new Error('Nothing has failed.');
+  const retryAfter = waits.length === 0 ? undefined : Math.min(...waits);
+  if (retryAfter === undefined || retryAfter === last.retryAfter) return last;
+  const { code, message, status, origin, retryable, headers, cause } = last;
+  return new GatewayError(code, message, { status, origin, retryable, headers, cause, retryAfter });
+}

@@ -1,0 +1,57 @@
+const slices = 10;
+
+/** How many visits of the last while went well and how many failed: ten slices of the window, the oldest of which falls away. */
+export class Tally {
+  readonly #slice: number;
+  readonly #visits = new Uint32Array(slices);
+  readonly #failures = new Uint32Array(slices);
+  #current = 0;
+  #allVisits = 0;
+  #allFailures = 0;
+
+  /** The window in milliseconds. */
+  constructor(window: number) {
+    this.#slice = window / slices;
+  }
+
+  add(now: number, failed: boolean): void {
+    const place = this.#turn(now) % slices;
+    this.#visits[place] = (this.#visits[place] ?? 0) + 1;
+    this.#allVisits += 1;
+    if (!failed) return;
+    this.#failures[place] = (this.#failures[place] ?? 0) + 1;
+    this.#allFailures += 1;
+  }
+
+  visits(now: number): number {
+    this.#turn(now);
+    return this.#allVisits;
+  }
+
+  failures(now: number): number {
+    this.#turn(now);
+    return this.#allFailures;
+  }
+
+  clear(): void {
+    this.#visits.fill(0);
+    this.#failures.fill(0);
+    this.#allVisits = 0;
+    this.#allFailures = 0;
+  }
+
+  /** Drops what is too old. Gives the slice of now. */
+  #turn(now: number): number {
+    const slice = Math.floor(now / this.#slice);
+    const passed = Math.min(slice - this.#current, slices);
+    for (let step = 1; step <= passed; step += 1) {
+      const place = (this.#current + step) % slices;
+      this.#allVisits -= this.#visits[place] ?? 0;
+      this.#allFailures -= this.#failures[place] ?? 0;
+      this.#visits[place] = 0;
+      this.#failures[place] = 0;
+    }
+    if (slice > this.#current) this.#current = slice;
+    return this.#current;
+  }
+}

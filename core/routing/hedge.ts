@@ -1,0 +1,111 @@
+import type { Observable } from 'rxjs';
+import type { Call } from '../call.ts';
+import type { Operation } from '../formats/format.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import { dismiss } from './attempt.ts';
+import type { RoutingSettings } from './settings.ts';
+
+/** What may be asked twice at the same time without anything being made twice. */
+const repeatable: ReadonlySet<Operation> = new Set<Operation>([
+  'chat',
+  'count-tokens',
+  'embed',
+  'rerank',
+  'moderate',
+  'transcribe',
+  'translate-audio',
+  'speak',
+]);
+
+/**
+ * How many further targets a call may be sent to while the first is silent. None where the settings want none; for what makes or keeps
+ * something at the provider; and where the call should go to one place, unless that is only for the sake of a warm cache.
+ */
+export function mostHedges(call: Call, { hedge }: Pick<RoutingSettings, 'hedge'>): number {
+  if (hedge === false || !repeatable.has(call.operation)) return 0;
+  const { affinity } = call.edits;
+  if (affinity !== undefined && affinity.warm !== true) return 0;
+  return call.operation === 'chat' && leavesSomething(call) ? 0 : hedge.most;
+}
+
+/** A response that the provider keeps, follows or works on in the background. Responses are kept unless the request says otherwise. */
+function leavesSomething({ body, codec }: Call): boolean {
+  const {
+    store = codec.format === 'responses',
+    background,
+    previous_response_id: previous,
+    conversation,
+  } = body;
+  return store === true || background === true || (previous ?? conversation ?? null) !== null;
+}
+
+/** One of several that were asked the same. */
+export interface Runner {
+  /** Resolves when it has begun to answer. */
+  readonly reply: Promise<Observable<GatewayEvent>>;
+  giveUp(): void;
+}
+
+/** How a race goes on. */
+export interface RaceOptions<R extends Runner> {
+  /** Milliseconds of silence after which another one starts. */
+  readonly after: number;
+  /** Starts another one; undefined when there is none. */
+  another(): R | undefined;
+  /** True for a failure that all others would share. */
+  endsAll(error: unknown): boolean;
+  /** Another one was faster: it is given up. */
+  beaten(runner: R): void;
+}
+
+/**
+ * Resolves with the reply of whoever begins first; all others are given up at once. Rejects with the failure of the last that ran, or with
+ * one that all would share as soon as it is told.
+ */
+export function firstToAnswer<R extends Runner>(
+  first: R,
+  options: RaceOptions<R>,
+): Promise<Observable<GatewayEvent>> {
+  return new Promise((resolve, reject) => {
+    const running = new Set<R>();
+    let over = false;
+    let timer: NodeJS.Timeout | undefined;
+    const finish = (): void => {
+      over = true;
+      clearTimeout(timer);
+      for (const other of running) other.giveUp();
+    };
+    const wait = (): void => {
+      timer = setTimeout(() => {
+        const another = options.another();
+        if (another === undefined) return;
+        start(another);
+        wait();
+      }, options.after);
+    };
+    const start = (runner: R): void => {
+      running.add(runner);
+      runner.reply.then(
+        (reply) => {
+          if (over) {
+            // It began in the same moment as the one that won.
+            dismiss(reply);
+            return;
+          }
+          running.delete(runner);
+          for (const other of running) options.beaten(other);
+          finish();
+          resolve(reply);
+        },
+        (error: Error) => {
+          running.delete(runner);
+          if (over || (running.size > 0 && !options.endsAll(error))) return;
+          finish();
+          reject(error);
+        },
+      );
+    };
+    start(first);
+    wait();
+  });
+}

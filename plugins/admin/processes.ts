@@ -1,0 +1,26 @@
+import type { PluginTools } from '#sluice';
+import type { Audit } from './audit.ts';
+import type { Handlers } from './serve.ts';
+
+/** The processes that serve: how they stand, how much this one has to do, and the wish for a reload. */
+export function processHandlers(
+  { processes, overload }: Pick<PluginTools, 'processes' | 'overload'>,
+  audit: Audit,
+): Handlers<'status' | 'reload'> {
+  return {
+    async status() {
+      const { running, waiting, refused, bodies, lag, memory, strain } = overload;
+      return {
+        ...(await processes.status()),
+        worker: processes.worker,
+        load: { running, waiting, refused, bodies, lag, memory, strain },
+      };
+    },
+    async reload({ session, ip }) {
+      const outcome = await processes.reload();
+      const after = { ok: outcome.ok, problems: [...outcome.problems] };
+      await audit.note({ session: session.id, ip, action: 'reload', after });
+      return outcome;
+    },
+  };
+}

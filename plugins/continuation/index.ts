@@ -1,0 +1,120 @@
+import { catchError, concatAll, concatMap, mergeMap, of, throwError, timer, type Observable } from 'rxjs';
+import { z } from 'zod';
+import {
+  addReplyHeaders,
+  chatOf,
+  definePlugin,
+  startWithEvents,
+  toGatewayError,
+  type AttemptEvent,
+  type Call,
+  type GatewayEvent,
+  type Next,
+  type PluginTools,
+  type Target,
+} from '#sluice';
+import { goingOn, usedBy } from './going-on.ts';
+import { Parts } from './parts.ts';
+
+const options = z.strictObject({
+  /** Most further requests for one answer. */
+  most: z.int().min(1).max(10).default(2),
+  /** Milliseconds before the first of them; each that follows waits longer by as much. */
+  pause: z.int().min(0).max(10_000).default(250),
+});
+
+/**
+ * Callers of streams see an answer to its end although the provider's connection broke in its middle, where the model can go on from what
+ * it has said: it is asked again, with the beginning of its answer. That an answer may be put together like this is said in
+ * `x-sluice-continuation`, which names the most requests that may follow; whether it was is in the log and in the usage record, and all
+ * its parts are charged. Answers that think, call tools or have a prescribed shape end with the error, as ever.
+ */
+export default definePlugin({
+  name: 'continuation',
+  stage: 'translate',
+  // It asks for the same request again, as those before it have made it, and for each part of the answer anew what those behind it do.
+  before: ['reasoning-vault', 'translation'],
+  whenListed: true,
+  options,
+  setup({ most, pause }, tools) {
+    return async function continuation(call, next) {
+      const { target } = call;
+      if (target === undefined || !canGoOn(call, target)) return next(call);
+      // Only what is understood can be gone on from.
+      const asking = call.with({ decoded: true });
+      const reply = await next(asking);
+      addReplyHeaders(call, { 'x-sluice-continuation': String(most) });
+      return new Continuation(asking, next, target, { most, pause, tools }).from(reply);
+    };
+  },
+});
+
+/** Providers refuse a begun answer beside reasoning and prescribed shapes, and a call that is made for another purpose is not the caller's. */
+function canGoOn(call: Call, { traits }: Target): boolean {
+  if (traits.prefill !== true || call.operation !== 'chat' || !call.stream) return false;
+  if (call.edits.codec !== undefined) return false;
+  const { choices = 1, reasoning, responseFormat } = chatOf(call).settings;
+  const thinks = reasoning !== undefined && reasoning.mode !== 'off' && reasoning.effort !== 'none';
+  return choices === 1 && !thinks && (responseFormat === undefined || responseFormat.type === 'text');
+}
+
+interface Going {
+  readonly most: number;
+  readonly pause: number;
+  readonly tools: PluginTools;
+}
+
+/** One answer, and the requests for its parts. */
+class Continuation {
+  readonly #call: Call;
+  readonly #next: Next;
+  readonly #target: Target;
+  readonly #going: Going;
+  readonly #parts = new Parts();
+  #asked = 0;
+  /** What broke the answer; later failures to go on are told in the log alone. */
+  #cut: unknown;
+
+  constructor(call: Call, next: Next, target: Target, going: Going) {
+    this.#call = call;
+    this.#next = next;
+    this.#target = target;
+    this.#going = going;
+  }
+
+  from(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
+    return reply.pipe(
+      mergeMap((event) => this.#parts.take(event)),
+      catchError((error: unknown) => this.#broken(error)),
+    );
+  }
+
+  #broken(thrown: unknown): Observable<GatewayEvent> {
+    const error = toGatewayError(thrown);
+    if (this.#cut === undefined || this.#parts.began) this.#cut = thrown;
+    const { most, pause, tools } = this.#going;
+    const { channel, model } = this.#target;
+    const mayPass = error.origin === 'upstream' && error.retryable && error.retryAfter === undefined;
+    if (!mayPass || !this.#parts.canGoOn || this.#asked >= most) return throwError(() => this.#cut);
+    this.#asked += 1;
+    const told = { id: this.#call.id, channel: channel.id, code: error.code, request: this.#asked };
+    tools.log.warn(told, 'an answer broke in its middle: it is continued');
+    // The attempt goes on and may end well: that its provider failed must be known all the same.
+    tools.health.enter(this.#target)?.failed(error);
+    tools.notices.emit('attempt-failed', { channel: channel.id, model, error });
+    return timer(pause * this.#asked).pipe(
+      concatMap(() => this.#goOn({ type: 'attempt', channel: channel.id, model, failure: error.code })),
+      // Of a request that is refused there is no stream; what breaks a stream is caught where it is followed.
+      catchError((refusal: unknown) => of(this.#broken(refusal))),
+      concatAll(),
+    );
+  }
+
+  async #goOn(failed: AttemptEvent): Promise<Observable<GatewayEvent>> {
+    const used = await usedBy(this.#call, this.#parts);
+    const call = goingOn(this.#call, this.#target, this.#parts.said);
+    const between = this.#parts.goOn(used);
+    const reply = await this.#next(call);
+    return startWithEvents([failed, ...between], this.from(reply));
+  }
+}

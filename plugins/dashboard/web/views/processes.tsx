@@ -1,0 +1,96 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import type { Status } from '../../../admin/schemas.ts';
+import { api } from '../parts/api.ts';
+import { Badge } from '../parts/badges.tsx';
+import { DataTable, type Column } from '../parts/data-table.tsx';
+import { useGatewayState } from '../parts/gateway-state.tsx';
+import { Await } from '../parts/states.tsx';
+import { ago, count, duration, exactly, percent } from '../parts/text.ts';
+import { say } from '../parts/toasts.tsx';
+
+type Worker = Status['workers'][number];
+
+const kinds = { starting: 'accent', serving: 'good', leaving: '' } as const;
+
+const columns: readonly Column<Worker>[] = [
+  { id: 'worker', title: 'Worker', sortBy: ({ worker }) => worker, show: ({ worker }) => worker },
+  { id: 'pid', title: 'Process', show: ({ pid }) => <span className="mono">{pid}</span> },
+  {
+    id: 'state',
+    title: 'State',
+    sortBy: ({ state }) => state,
+    show: ({ state }) => <Badge kind={kinds[state]}>{state}</Badge>,
+  },
+  { id: 'version', title: 'Version', show: ({ version }) => <span className="mono">{version || '–'}</span> },
+  {
+    id: 'since',
+    title: 'Since',
+    sortBy: ({ since }) => since,
+    show: ({ since }) => <span title={exactly(since)}>{ago(since)}</span>,
+  },
+];
+
+/** The processes that serve, the configuration in force, and the button for a reload. */
+export function Processes() {
+  const queries = useQueryClient();
+  const state = useGatewayState();
+  const reload = useMutation({
+    mutationFn: api.reload,
+    onSuccess: ({ ok }) =>
+      ok
+        ? say('Reloaded: new calls are served as the files say now.')
+        : say('The reload failed: what ran before goes on.', 'bad'),
+    onSettled: () => queries.invalidateQueries(),
+  });
+  return (
+    <>
+      <header>
+        <h1>Processes</h1>
+        <p>A reload starts new ones; those before finish what they have.</p>
+        <div className="actions">
+          <button
+            type="button"
+            className="button"
+            disabled={reload.isPending || state.data?.reloads !== true}
+            onClick={() => reload.mutate()}
+          >
+            {reload.isPending ? 'Reloading…' : 'Reload'}
+          </button>
+        </div>
+      </header>
+      <Await query={state} what="the processes">
+        {({ version, since, lastReload, watching, crashes, workers, worker, load }) => (
+          <>
+            <div className="card">
+              <div className="body stack">
+                <dl className="facts">
+                  <dt>Configuration</dt>
+                  <dd>
+                    <span className="mono">{version || 'unknown'}</span>, in force since {exactly(since)}
+                    {watching && ', files are watched'}
+                  </dd>
+                  <dt>Last reload</dt>
+                  <dd>
+                    {lastReload === undefined
+                      ? 'none'
+                      : `${lastReload.ok ? 'worked' : 'failed'} ${ago(lastReload.at)}, after ${duration(lastReload.ms)}`}
+                  </dd>
+                  <dt>Ended by themselves</dt>
+                  <dd>{count(crashes)}</dd>
+                  <dt>Worker {worker} now</dt>
+                  <dd>
+                    {count(load.running)} calls run, {count(load.waiting)} wait, {count(load.refused)} were
+                    refused; memory {percent(load.memory, 1)}, {duration(load.lag)} late
+                  </dd>
+                </dl>
+              </div>
+            </div>
+            <div className="card">
+              <DataTable label="Workers" columns={columns} rows={workers} rowId={({ pid }) => String(pid)} />
+            </div>
+          </>
+        )}
+      </Await>
+    </>
+  );
+}

@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http';
+import { z } from 'zod';
+import { definePlugin, followDetached, hideSecret, toGatewayError } from '#sluice';
+import { CallRecord, recorded } from '../_record.ts';
+import { createAccess } from './access.ts';
+import { processMetrics } from './process.ts';
+import { Series } from './series.ts';
+
+const options = z.strictObject({
+  /** Whether there are metrics at all. */
+  enabled: z.boolean().default(true),
+  /** Whoever sends it as a bearer token may read the metrics. Without one only private addresses may. */
+  token: z.string().min(16, 'must have at least 16 characters').optional(),
+});
+
+/**
+ * The operator's Prometheus finds numbers about calls, channels and this process under `GET /metrics`. Callers notice nothing. A call is
+ * counted once, in the turn after its end, with the tokens that others have asked for: metrics alone change no request.
+ */
+export default definePlugin({
+  name: 'metrics',
+  stage: 'observe',
+  options,
+  setup({ enabled, token }, tools) {
+    if (!enabled) return (call, next) => next(call);
+    const { settings, log, notices, route, onClose } = tools;
+    if (token !== undefined) hideSecret(token);
+    const series = new Series(tools);
+    const mayRead = createAccess(token, settings.trustedProxies);
+    onClose(notices.on('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code)));
+
+    let gathering: Promise<string> | undefined;
+    const text = (): Promise<string> =>
+      (gathering ??= Promise.all([series.registry.metrics(), processMetrics().metrics()])
+        .then((parts) => parts.join('\n'))
+        .finally(() => {
+          gathering = undefined;
+        }));
+    route('GET', '/metrics', async (request, response) => {
+      response.on('error', () => {});
+      try {
+        mayRead(request);
+        answer(response, 200, series.registry.contentType, await text());
+      } catch (thrown) {
+        const error = toGatewayError(thrown);
+        if (error.code === 'internal_error')
+          log.error({ error: thrown }, 'the metrics could not be gathered');
+        for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
+        answer(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
+      }
+    });
+
+    // Nobody stands behind a turn of the event loop: what is thrown there ends the process.
+    const count = (record: CallRecord): void => {
+      try {
+        series.count(record);
+      } catch (error) {
+        log.error({ id: record.call.id, error }, 'a call could not be counted');
+      }
+    };
+
+    return function metered(call, next) {
+      let goesOn = false;
+      followDetached(call, (own) => {
+        // One call, although the client got only the beginning of it.
+        goesOn = true;
+        const run = new CallRecord(own, call.startedAt);
+        return {
+          event: (event) => run.event(event),
+          end(how, error) {
+            run.end(how, error);
+            setImmediate(count, run);
+          },
+        };
+      });
+      // By the next turn those who charge have said what it cost.
+      return recorded(call, next, (record) => {
+        if (!goesOn) setImmediate(count, record);
+      });
+    };
+  },
+});
+
+function answer(response: ServerResponse, status: number, type: string, text: string): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  });
+  response.end(text);
+}

@@ -1,0 +1,20 @@
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+
+let registry: Registry | undefined;
+
+/** What is measured of this process by itself: memory, CPU, event loop, garbage collection, sockets. From the first time that it is asked for. */
+export function processMetrics(): Registry {
+  if (registry === undefined) {
+    // Once for the process, whatever gateways it holds: what watches the collector of garbage is never let go of.
+    registry = new Registry();
+    collectDefaultMetrics({ register: registry });
+    const sockets: Gauge = new Gauge({
+      name: 'sluice_open_sockets',
+      help: 'TCP connections of this process: with clients, providers and stores.',
+      registers: [registry],
+      collect: () =>
+        sockets.set(process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length),
+    });
+  }
+  return registry;
+}

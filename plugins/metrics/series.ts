@@ -1,0 +1,176 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { charge, type PluginTools, type Standing } from '#sluice';
+import type { CallRecord } from '../_record.ts';
+
+/** What the series are made from. */
+export type SeriesTools = Pick<
+  PluginTools,
+  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'processes' | 'rates'
+>;
+
+/** Seconds: from an answer of a cache to a long piece of thinking. */
+const durations = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+
+const standings: readonly Standing[] = ['up', 'cooling', 'resting', 'probing'];
+
+/**
+ * Everything that is counted of calls, and what is looked at when somebody asks. The values of every label are bounded: formats,
+ * operations and codes are the gateway's own, channels and models those of the config.
+ */
+export class Series {
+  readonly registry = new Registry();
+  readonly #prices: SeriesTools['prices'];
+  readonly #named: ReadonlySet<string>;
+  readonly #calls;
+  readonly #seconds;
+  readonly #firstSeconds;
+  readonly #tokens;
+  readonly #dollars;
+  readonly #failures;
+
+  constructor(tools: SeriesTools) {
+    this.#prices = tools.prices;
+    this.#named = new Set(
+      tools.catalog.channels.flatMap(({ models }) => models).filter((name) => !name.includes('*')),
+    );
+    const registers = [this.registry];
+    // Another process may answer the next scrape: without this its numbers would look like a step back.
+    if (tools.processes.workers > 1)
+      this.registry.setDefaultLabels({ worker: String(tools.processes.worker) });
+    this.#calls = new Counter({
+      name: 'sluice_calls_total',
+      help: 'Calls that have ended. status: 2xx, 4xx or 5xx as the client saw it, or left; code: what went wrong, empty when nothing did.',
+      labelNames: ['operation', 'format', 'channel', 'model', 'status', 'code'],
+      registers,
+    });
+    this.#seconds = new Histogram({
+      name: 'sluice_call_duration_seconds',
+      help: 'From the request to the end of the reply.',
+      labelNames: ['operation', 'channel'],
+      buckets: durations,
+      registers,
+    });
+    this.#firstSeconds = new Histogram({
+      name: 'sluice_first_token_seconds',
+      help: 'From the request to the first event of the reply.',
+      labelNames: ['operation', 'channel'],
+      buckets: durations,
+      registers,
+    });
+    this.#tokens = new Counter({
+      name: 'sluice_tokens_total',
+      help: 'Tokens by kind, where usage-log, quota or rate-limit read them. cache_read and cache_write are parts of input, reasoning is a part of output.',
+      labelNames: ['kind', 'channel', 'model'],
+      registers,
+    });
+    this.#dollars = new Counter({
+      name: 'sluice_cost_dollars_total',
+      help: 'What calls cost, for models that have a price.',
+      labelNames: ['channel', 'model'],
+      registers,
+    });
+    this.#failures = new Counter({
+      name: 'sluice_attempts_failed_total',
+      help: 'Attempts at a channel that failed, whatever became of their calls.',
+      labelNames: ['channel', 'code'],
+      registers,
+    });
+    this.#look(tools);
+  }
+
+  /** Counts a call that has ended. */
+  count(record: CallRecord): void {
+    const { call, attempt, ended, error, firstMs, status } = record;
+    const { operation } = call;
+    const channel = attempt?.channel ?? '';
+    const model = this.#modelOf(call.askedModel);
+    this.#calls.inc({
+      operation,
+      format: call.format.name,
+      channel,
+      model,
+      status: ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`,
+      code: error?.code ?? '',
+    });
+    this.#seconds.observe({ operation, channel }, (performance.now() - record.startedAt) / 1000);
+    if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
+    const charged = call.get(charge);
+    const usage = charged === undefined ? record.usage : charged.usage;
+    if (usage !== undefined) {
+      this.#add('input', usage.input, channel, model);
+      this.#add('output', usage.output, channel, model);
+      this.#add('cache_read', usage.cacheRead, channel, model);
+      this.#add('cache_write', usage.cacheWrite, channel, model);
+      this.#add('reasoning', usage.reasoning, channel, model);
+    }
+    const microDollars =
+      charged?.amounts.microDollars ??
+      (usage === undefined ? 0 : (this.#prices.cost(record.model, usage)?.microDollars ?? 0));
+    if (microDollars > 0) this.#dollars.inc({ channel, model }, microDollars / 1e6);
+  }
+
+  /** Counts an attempt that failed. */
+  countFailure(channel: string, code: string): void {
+    this.#failures.inc({ channel, code });
+  }
+
+  #add(kind: string, tokens: number, channel: string, model: string): void {
+    if (tokens > 0) this.#tokens.inc({ kind, channel, model }, tokens);
+  }
+
+  /** Strangers may ask for any name: only those are told that a channel lists. */
+  #modelOf(model: string): string {
+    return model === '' || this.#named.has(model) ? model : 'other';
+  }
+
+  /** What is not counted but stands somewhere already. */
+  #look({ bookkeeper, catalog, health, overload, rates }: SeriesTools): void {
+    const registers = [this.registry];
+    const gauge = (name: string, help: string, read: () => number): void => {
+      const made: Gauge = new Gauge({ name, help, registers, collect: () => made.set(read()) });
+    };
+    gauge('sluice_running_calls', 'Calls that run in this process.', () => overload.running);
+    gauge('sluice_waiting_calls', 'Calls that wait for others to end.', () => overload.waiting);
+    gauge('sluice_body_bytes', 'Bytes of request bodies that are being read.', () => overload.bodies);
+    gauge('sluice_unsettled_calls', 'Calls that wait to be charged and recorded.', () => bookkeeper.waiting);
+    gauge('sluice_shared_store_up', 'Whether the shared store answers; 1 also where there is none.', () =>
+      rates.state === 'ok' && health.sharing !== 'degraded' ? 1 : 0,
+    );
+    const refused = new Counter({
+      name: 'sluice_overload_refusals_total',
+      help: 'Calls that were refused because this process had too much to do.',
+      registers,
+      collect: () => {
+        refused.reset();
+        refused.inc(overload.refused);
+      },
+    });
+    const standing = new Gauge({
+      name: 'sluice_channel_standing',
+      help: 'How each key of a channel stands: 1 for what it is, 0 for what it is not. key: its id, empty where there is none.',
+      labelNames: ['channel', 'key', 'standing'],
+      registers,
+      collect: () => {
+        const report = health.report();
+        for (const { id, keys } of catalog.channels)
+          for (const { id: key } of keys) {
+            const known = report.find(
+              (place) => place.channel === id && place.key === key && place.model === undefined,
+            );
+            const now = known?.standing ?? 'up';
+            for (const one of standings)
+              standing.set({ channel: id, key, standing: one }, one === now ? 1 : 0);
+          }
+      },
+    });
+    const enabled = new Gauge({
+      name: 'sluice_channel_enabled',
+      help: 'Whether a channel is switched on.',
+      labelNames: ['channel'],
+      registers,
+      collect: () => {
+        for (const { id } of catalog.channels) enabled.set({ channel: id }, catalog.isOn(id) ? 1 : 0);
+      },
+    });
+  }
+}

@@ -1,0 +1,264 @@
+import {
+  concat,
+  concatMap,
+  defer,
+  from,
+  Subject,
+  takeUntil,
+  throwError,
+  type Observable,
+  type ObservableInput,
+} from 'rxjs';
+import {
+  charge,
+  GatewayError,
+  tunnelWatch,
+  type ApiKey,
+  type AttemptEvent,
+  type Bookkeeper,
+  type Call,
+  type Catalog,
+  type GatewayEvent,
+  type Ledger,
+  type Prices,
+  type Reservation,
+  type Settlement,
+  type Usage,
+  type UsageRecord,
+} from '#sluice';
+
+/** What sessions charge with. */
+export interface SessionTools {
+  readonly bookkeeper: Bookkeeper;
+  readonly catalog: Catalog;
+  readonly ledger: Ledger;
+  readonly prices: Prices;
+  /** Milliseconds. */
+  readonly lease: number;
+}
+
+/** One session and what it has cost. */
+export class Session {
+  /** As it is now: whoever looks after the keys keeps it so. */
+  key: ApiKey | undefined;
+  readonly #call: Call;
+  readonly #tools: SessionTools;
+  /** The model in force when the session was sent. */
+  #model: string;
+  #attempt: AttemptEvent | undefined;
+  #answers = 0;
+  #answeredAt: number;
+  #reservation: Reservation | undefined;
+  #unwatch: (() => void) | undefined;
+  /** Tokens of the conversation so far: what the next answer reads at least. */
+  #context = 0;
+  #refused: GatewayError | undefined;
+  #over = false;
+  readonly #failure = new Subject<never>();
+
+  constructor(call: Call, key: ApiKey | undefined, tools: SessionTools) {
+    this.#call = call;
+    this.key = key;
+    this.#tools = tools;
+    this.#model = call.model;
+    this.#answeredAt = call.startedAt;
+    // Its answers are charged one by one: the session by itself costs nothing.
+    call.set(charge, { amounts: { microDollars: 0, tokens: 0 } });
+  }
+
+  /** True when the session has ended. */
+  get over(): boolean {
+    return this.#over;
+  }
+
+  /** Claims what the next answer may come to. Throws 429 when a budget does not allow it; keys without budgets claim nothing. */
+  async reserve(): Promise<void> {
+    const { key } = this;
+    const { budgets = [] } = key ?? {};
+    if (key === undefined || budgets.length === 0) return;
+    const { prices, ledger, bookkeeper, lease } = this.#tools;
+    const { input, output } = this.#expected();
+    const microDollars = prices.most(this.#model, input, output);
+    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar')) {
+      throw new GatewayError(
+        'model_not_allowed',
+        `The model ${this.#model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
+        { param: 'model' },
+      );
+    }
+    let reservation: Reservation;
+    try {
+      const most = { microDollars: microDollars ?? 0, tokens: input + output };
+      reservation = await ledger.reserve(key.id, budgets, most, lease);
+    } catch (error) {
+      if (error instanceof GatewayError) throw error;
+      throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
+        retryAfter: 5,
+        cause: error,
+      });
+    }
+    if (this.#over) {
+      bookkeeper.release(reservation.id);
+      return;
+    }
+    this.#reservation = reservation;
+    this.#unwatch = bookkeeper.watch(reservation);
+  }
+
+  /** Charges for every answer as it ends. The message that tells of it waits until the next one is paid for. */
+  follow(events: Observable<GatewayEvent>): Observable<GatewayEvent> {
+    return events.pipe(
+      concatMap((event) => this.#step(event)),
+      takeUntil(this.#failure),
+    );
+  }
+
+  /** Ends the session with an error for the client. */
+  fail(error: GatewayError): void {
+    if (!this.#over) this.#failure.error(error);
+  }
+
+  /** The session is over: an answer that was cut off is charged by what was heard of it, and the claim is given back. */
+  end(): void {
+    if (this.#over) return;
+    this.#over = true;
+    const rest = this.#attempt === undefined ? undefined : this.#call.get(tunnelWatch)?.unfinished;
+    const reservation = this.#takeReservation();
+    if (rest !== undefined) this.#tools.bookkeeper.book(this.#settlement(rest, 'left', reservation));
+    else if (reservation !== undefined) this.#tools.bookkeeper.release(reservation);
+  }
+
+  #step(event: GatewayEvent): ObservableInput<GatewayEvent> {
+    switch (event.type) {
+      case 'request':
+        this.#model = event.model;
+        return [event];
+      case 'attempt':
+        if (event.failure === undefined) this.#attempt = event;
+        return [event];
+      case 'usage':
+        return event.part === undefined ? [event] : this.#charged(event, event.part);
+      case 'message':
+        return this.#refused === undefined ? [event] : this.#last(event, this.#refused);
+      default:
+        return [event];
+    }
+  }
+
+  #charged(event: GatewayEvent, part: Usage): ObservableInput<GatewayEvent> {
+    this.#context = part.input + part.output;
+    const reservation = this.#takeReservation();
+    const settlement = this.#settlement(part, 'complete', reservation);
+    if (reservation === undefined && (this.key?.budgets ?? []).length === 0) {
+      this.#tools.bookkeeper.book(settlement);
+      return [event];
+    }
+    // Begun at once: also a session that ends meanwhile has paid.
+    const { gate } = this.#call;
+    gate.close();
+    const charging = this.#settle(settlement).finally(() => gate.open());
+    return defer(async () => {
+      await charging;
+      return event;
+    });
+  }
+
+  /** Charges first, and claims anew then: both claims at once would be more than is left of many a budget. */
+  async #settle(settlement: Settlement): Promise<void> {
+    try {
+      await this.#tools.ledger.settle([settlement]);
+    } catch {
+      // Whether it was made is not known: made twice, it is charged once.
+      this.#tools.bookkeeper.book(settlement);
+    }
+    try {
+      await this.reserve();
+    } catch (error) {
+      this.#refused =
+        error instanceof GatewayError
+          ? error
+          : new GatewayError('internal_error', 'The budget of this API key could not be checked.', {
+              cause: error,
+            });
+    }
+  }
+
+  #last(event: GatewayEvent, error: GatewayError): Observable<GatewayEvent> {
+    return concat(
+      from([event]),
+      throwError(() => error),
+    );
+  }
+
+  #takeReservation(): string | undefined {
+    const id = this.#reservation?.id;
+    this.#unwatch?.();
+    this.#unwatch = undefined;
+    this.#reservation = undefined;
+    return id;
+  }
+
+  /** What one answer is expected to use: it reads what was said so far, and what is new. */
+  #expected(): { readonly input: number; readonly output: number } {
+    const { codec, request } = this.#call;
+    const { input, output } = codec.estimate?.(request) ?? { input: 0, output: 0 };
+    const traits = this.#tools.catalog.targets(this.#model).map((target) => target.traits);
+    const within = (tokens: number, limits: readonly (number | undefined)[]): number => {
+      const known = limits.filter((limit) => limit !== undefined);
+      return known.length === 0 || known.length < limits.length
+        ? tokens
+        : Math.min(tokens, Math.max(...known));
+    };
+    return {
+      input: within(
+        this.#context + input,
+        traits.map(({ inputLimit }) => inputLimit),
+      ),
+      output: within(
+        output,
+        traits.map(({ outputLimit }) => outputLimit),
+      ),
+    };
+  }
+
+  #settlement(usage: Usage, ended: UsageRecord['ended'], reservation: string | undefined): Settlement {
+    const call = this.#call;
+    const cost = this.#tools.prices.cost(this.#model, usage);
+    const now = performance.now();
+    this.#answers += 1;
+    const { channel, model, format } = this.#attempt ?? {};
+    const keyId = this.key?.id;
+    const { input, output, cacheRead, cacheWrite, reasoning } = usage;
+    const record: UsageRecord = {
+      id: `${call.id}_${this.#answers}`,
+      at: Date.now(),
+      ip: call.wire.ip,
+      operation: call.operation,
+      format: call.format.name,
+      model: call.askedModel,
+      stream: true,
+      passThrough: true,
+      status: 200,
+      ended,
+      input,
+      output,
+      cacheRead,
+      cacheWrite,
+      reasoning,
+      ms: Math.round(now - this.#answeredAt),
+      ...(keyId === undefined ? {} : { keyId }),
+      ...(format === undefined ? {} : { upstreamFormat: format }),
+      ...(model === undefined ? {} : { upstreamModel: model }),
+      ...(channel === undefined ? {} : { channel }),
+      ...(usage.estimated === true ? { estimated: true } : {}),
+      ...(cost === undefined ? {} : { microDollars: cost.microDollars, price: cost.price }),
+    };
+    this.#answeredAt = now;
+    return {
+      charged: { microDollars: cost?.microDollars ?? 0, tokens: input + output },
+      record,
+      ...(keyId === undefined ? {} : { keyId }),
+      ...(reservation === undefined ? {} : { reservation }),
+    };
+  }
+}

@@ -1,0 +1,142 @@
+import { concatMap, from, of, type Observable } from 'rxjs';
+import {
+  GatewayError,
+  mediaKind,
+  type Call,
+  type GatewayEvent,
+  type GatewayRequest,
+  type ImageInput,
+  type ImageRequest,
+  type ImageResult,
+  type Loss,
+  type MadeImage,
+  type Operation,
+  type PluginTools,
+  type Target,
+  type Upload,
+  type Usage,
+} from '#sluice';
+
+const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
+
+/** True for a request that makes, changes or varies images. */
+export function isOfImages(request: GatewayRequest): request is ImageRequest {
+  return 'operation' in request && operations.has(request.operation);
+}
+
+/**
+ * The request with the bytes of all images that it gives: files are read, and addresses fetched. Rejects with 400 naming the image, and
+ * with 413 where all of them are more than the gateway holds for one call.
+ */
+export async function readImages(
+  call: Call,
+  request: ImageRequest,
+  { fetchMedia, settings }: PluginTools,
+): Promise<ImageRequest> {
+  const { images, mask } = request;
+  if ([...images, ...(mask === undefined ? [] : [mask])].every(isReady)) return request;
+  let room = settings.fetch.total;
+  const read = async (image: ImageInput, at: string): Promise<ImageInput> => {
+    if (image.kind === 'url') {
+      const { bytes, mimeType } = await fetchMedia(call, image.url, {
+        kinds: ['image'],
+        at: `${at}.image_url`,
+      });
+      take(bytes.length, at);
+      return { kind: 'data', mimeType, data: bytes.toString('base64') };
+    }
+    if (image.kind !== 'upload') return image;
+    take(image.upload.size, at);
+    return bytesOf(image.upload);
+  };
+  const take = (length: number, param: string): void => {
+    room -= length;
+    if (room >= 0) return;
+    throw new GatewayError(
+      'request_too_large',
+      `${param}: the images of this request are too large together.`,
+      {
+        param,
+      },
+    );
+  };
+  const ready: ImageInput[] = [];
+  for (const [index, image] of images.entries()) {
+    // oxlint-disable-next-line no-await-in-loop -- one after the other: each may be as large as a file can be
+    ready.push(await read(image, image.kind === 'upload' ? 'image' : `images[${index}]`));
+  }
+  return { ...request, images: ready, ...(mask === undefined ? {} : { mask: await read(mask, 'mask') }) };
+}
+
+function isReady({ kind }: ImageInput): boolean {
+  return kind === 'data' || kind === 'file';
+}
+
+async function bytesOf(upload: Upload): Promise<ImageInput> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of upload.open()) chunks.push(chunk as Buffer);
+  // What the bytes are counts, not what was claimed.
+  const mimeType = mediaKind(upload.head) ?? upload.mimeType;
+  return { kind: 'data', mimeType, data: Buffer.concat(chunks).toString('base64') };
+}
+
+/**
+ * A reply with the bytes of its images where the client wants them and the provider gave addresses. Where nothing may be fetched the
+ * address goes to the client, and is reported as a loss.
+ */
+export function withBytes(
+  source: Observable<GatewayEvent>,
+  call: Call,
+  target: Target,
+  tools: PluginTools,
+): Observable<GatewayEvent> {
+  const { request } = call;
+  if (!isOfImages(request) || !(request.stream || request.delivery === 'base64')) return source;
+  return source.pipe(
+    concatMap((event) => {
+      if (event.type !== 'result') return of(event);
+      const result = event.value as ImageResult;
+      if (result.images.every(({ base64 }) => base64 !== undefined)) return of(event);
+      if (!tools.settings.fetch.enabled) {
+        const loss: Loss = {
+          path: request.delivery === undefined ? 'stream' : 'response_format',
+          kind: 'response',
+          from: target.channel.id,
+          to: call.codec.format,
+        };
+        return from([{ type: 'loss', loss } as const, event]);
+      }
+      return from(download(call, result, tools));
+    }),
+  );
+}
+
+async function download(call: Call, result: ImageResult, { fetchMedia }: PluginTools): Promise<GatewayEvent> {
+  const bytesFrom = async (image: MadeImage): Promise<MadeImage> => {
+    const { url, ...rest } = image;
+    if (image.base64 !== undefined || url === undefined) return image;
+    try {
+      const { bytes, mimeType } = await fetchMedia(call, url, { kinds: ['image'], at: 'data' });
+      return { ...rest, base64: bytes.toString('base64'), mimeType };
+    } catch (error) {
+      // It is the provider that gave the address: the client has done nothing wrong.
+      throw new GatewayError('upstream_error', 'An image that the upstream has made could not be fetched.', {
+        origin: 'upstream',
+        retryable: false,
+        cause: error,
+      });
+    }
+  };
+  const images = await Promise.all(result.images.map(bytesFrom));
+  return { type: 'result', value: { ...result, images } };
+}
+
+/** What a reply used that passed through: nobody counts the images in it, so that they are as many as were asked for. */
+export function withImages(usage: Usage | undefined, { codec, request }: Call): Usage | undefined {
+  if (!isOfImages(request)) return usage;
+  const { units } = codec.estimate?.(request) ?? {};
+  return {
+    ...(usage ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 }),
+    ...(units === undefined ? {} : { units }),
+  };
+}

@@ -1,0 +1,102 @@
+import { concatMap, defer, finalize, merge, Subject, type Observable } from 'rxjs';
+import {
+  GatewayError,
+  startWithEvents,
+  sumUsage,
+  tunnelWatch,
+  type AttemptEvent,
+  type Call,
+  type GatewayEvent,
+  type Next,
+  type SocketMessage,
+  type Target,
+  type Usage,
+  type UpstreamRequest,
+} from '#sluice';
+
+/**
+ * Passes a session through to the target: both sides' messages as they are, but for the name of the model. What the answers in it use is
+ * told by `usage` events, each before the message that it was read from.
+ */
+export async function passSocket(call: Call, target: Target, next: Next): Promise<Observable<GatewayEvent>> {
+  const { format, operation } = call;
+  const route = format.tunnels?.find((one) => one.operation === operation);
+  const spoken = target.channel.speaks[operation];
+  if (route === undefined || spoken?.includes(format.name) !== true) {
+    throw new GatewayError(
+      'endpoint_not_supported',
+      `The channel for this model does not support ${call.wire.path}.`,
+      { param: 'model' },
+    );
+  }
+  const names = route.names(call.askedModel, target.model);
+  const watch = route.watch();
+
+  const { path, query = {}, headers = {} } = route.dial(call.body, target.model, flat(call.wire.headers));
+  const upstream: UpstreamRequest = {
+    operation,
+    format: format.name,
+    model: target.model,
+    stream: true,
+    path,
+    query,
+    headers,
+    method: 'GET',
+    body: '',
+  };
+
+  /** What the gateway itself has to say to the client. */
+  const own = new Subject<GatewayEvent>();
+  const input = call.input?.pipe(
+    concatMap((message): SocketMessage[] => {
+      const sent = names.toProvider(message);
+      if (!(sent instanceof GatewayError)) return [sent];
+      own.next({ type: 'message', data: Buffer.from(route.failure(sent, call.id)), binary: false });
+      holdClient(call);
+      return [];
+    }),
+  );
+
+  let total: Usage | undefined;
+  const read = (event: Extract<GatewayEvent, { type: 'message' }>): GatewayEvent[] => {
+    const part = watch.read(event);
+    const named = names.toClient(event);
+    const shown: GatewayEvent = named === event ? event : { type: 'message', ...named };
+    if (part === undefined) return [shown];
+    total = total === undefined ? part : sumUsage(total, part);
+    return [{ type: 'usage', usage: total, part }, shown];
+  };
+
+  const source = await next(call.with({ upstream, ...(input === undefined ? {} : { input }) }));
+  // Of several that were asked, the one that is listened to.
+  const told = defer(() => {
+    call.set(tunnelWatch, watch);
+    return source;
+  }).pipe(
+    concatMap((event) => (event.type === 'message' ? read(event) : [event])),
+    finalize(() => own.complete()),
+  );
+  const attempt: AttemptEvent = {
+    type: 'attempt',
+    channel: target.channel.id,
+    model: target.model,
+    format: format.name,
+    passThrough: true,
+  };
+  return startWithEvents([attempt], merge(told, own));
+}
+
+/** A client that does not read what it is told is not listened to, or the answers to it would pile up. */
+function holdClient({ gate, inputGate }: Call): void {
+  const opened = gate.opened();
+  if (opened === undefined) return;
+  inputGate.close();
+  void opened.then(() => inputGate.open());
+}
+
+/** Headers with one value each. */
+function flat(headers: Call['wire']['headers']): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : value]),
+  );
+}

@@ -1,0 +1,229 @@
+import { from, lastValueFrom, toArray, type Observable } from 'rxjs';
+import {
+  advance,
+  detach,
+  GatewayError,
+  isFinished,
+  reportOf,
+  reservedAt,
+  settles,
+  taskTarget,
+  type Call,
+  type CallEdits,
+  type Detached,
+  type GatewayEvent,
+  type Next,
+  type PluginTools,
+  type Settlement,
+  type Task,
+  type TaskStore,
+  type VideoReport,
+  type VideoRequest,
+} from '#sluice';
+import { newTaskId } from './ids.ts';
+import { ownerOf } from './owner.ts';
+import type { Poller } from './poller.ts';
+import { withBytes } from './references.ts';
+
+/** What making a task needs besides its call. */
+export interface Creating {
+  readonly store: TaskStore;
+  readonly poller: Poller;
+  readonly tools: Pick<PluginTools, 'bookkeeper' | 'log'>;
+  /** Milliseconds until a task is given up, and until one is forgotten. */
+  readonly deadline: number;
+  readonly retention: number;
+  /** Bytes of an image that was sent as a file. */
+  readonly reference: number;
+  /** What a client may see of where a video is. */
+  readonly shown: (call: Call, task: Task) => Task;
+}
+
+/**
+ * Makes a task: asks the provider, keeps what it said together with what it is charged, and only then tells the client. It goes on when
+ * the client leaves, since the provider may have begun and will be paid.
+ */
+export async function createTask(
+  call: Call,
+  next: Next,
+  creating: Creating,
+): Promise<Observable<GatewayEvent>> {
+  const { store, poller, tools } = creating;
+  const { edits, request, origin } = await prepared(call, creating);
+  const own = detach(call.with(edits));
+  const settled = Promise.withResolvers<Settlement>();
+  own.call.set(settles, settled.resolve);
+  /** What the call has come to, where anybody says so; who says so late says it to the bookkeeper. */
+  const settlementOf = async (): Promise<Settlement | undefined> => {
+    const settlement = await Promise.race([settled.promise, afterTurns()]);
+    own.call.set(settles, tools.bookkeeper.book);
+    return settlement;
+  };
+  try {
+    const { report, events } = await submit(own, next).catch(async (error: unknown) => {
+      const failure = await settlementOf();
+      if (failure !== undefined) tools.bookkeeper.book(failure);
+      throw error;
+    });
+    const settlement = named(await settlementOf(), origin);
+    const begun = taskOf({ call, own, request, origin, report, settlement }, creating);
+    const seen = advance(begun, report, Date.now());
+    try {
+      await store.create(isFinished(seen) ? begun : seen, poller.nextAsk(0, Date.now()), settlement);
+    } catch (error) {
+      await undo(begun, settlement, error, creating);
+      throw new GatewayError('server_is_overloaded', 'The gateway cannot keep this task now.', {
+        retryAfter: 5,
+        cause: error,
+      });
+    }
+    // What came to its end at once was charged all the same, and is given back: so the books say what happened.
+    if (isFinished(seen)) await poller.finish(seen);
+    return from<GatewayEvent[]>([
+      ...events.filter(({ type }) => type !== 'result'),
+      { type: 'result', value: reportOf(creating.shown(call, seen)) },
+    ]);
+  } finally {
+    own.end();
+  }
+}
+
+interface Prepared {
+  readonly edits: CallEdits;
+  readonly request: VideoRequest;
+  /** The task that is made anew. */
+  readonly origin: Task | undefined;
+}
+
+async function prepared(call: Call, { store, reference }: Creating): Promise<Prepared> {
+  const asked = call.request;
+  if (asked.operation !== 'create-video') throw new Error('This call wants no video.');
+  const origin = asked.remixOf === undefined ? undefined : await originOf(call, asked.remixOf, store);
+  const bytes = await withBytes(asked, reference);
+  const request: VideoRequest =
+    origin === undefined
+      ? bytes
+      : {
+          ...bytes,
+          model: origin.model,
+          remixOf: origin.upstreamId,
+          ...(origin.seconds === undefined ? {} : { seconds: origin.seconds }),
+        };
+  const edits: CallEdits = {
+    decoded: true,
+    codec: { ...call.codec, decodeRequest: () => request },
+    ...(origin === undefined
+      ? {}
+      : {
+          model: origin.model,
+          affinity: { channel: origin.channel, key: origin.key, only: true },
+        }),
+  };
+  return { edits, request, origin };
+}
+
+async function originOf(call: Call, id: string, store: TaskStore): Promise<Task> {
+  const origin = await store.find(ownerOf(call), id);
+  if (origin === undefined)
+    throw new GatewayError('not_found', `Video with id '${id.slice(0, 200)}' not found.`);
+  if (origin.state !== 'completed') {
+    throw new GatewayError(
+      'invalid_request',
+      'Only a video that is completed can be made anew: this one is not.',
+      { param: 'id' },
+    );
+  }
+  return origin;
+}
+
+interface Made {
+  readonly report: VideoReport;
+  readonly events: readonly GatewayEvent[];
+}
+
+async function submit(own: Detached, next: Next): Promise<Made> {
+  const reply = await own.send(next);
+  const events = await lastValueFrom(reply.pipe(toArray()));
+  const result = events.find((event) => event.type === 'result');
+  if (result === undefined)
+    throw new GatewayError('upstream_error', 'The upstream named no task.', { origin: 'upstream' });
+  return { events, report: result.value as VideoReport };
+}
+
+/** Whoever records calls does so in the turn of the event loop that follows their end; nobody may do so at all. */
+async function afterTurns(): Promise<undefined> {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+  return undefined;
+}
+
+/** A video that is made anew has its model from the first: the client has not said it again. */
+function named(settlement: Settlement | undefined, origin: Task | undefined): Settlement | undefined {
+  if (settlement === undefined || origin === undefined) return settlement;
+  return { ...settlement, record: { ...settlement.record, model: origin.model } };
+}
+
+interface Making {
+  readonly call: Call;
+  readonly own: Detached;
+  readonly request: VideoRequest;
+  readonly origin: Task | undefined;
+  readonly report: VideoReport;
+  readonly settlement: Settlement | undefined;
+}
+
+function taskOf(making: Making, { deadline, retention }: Creating): Task {
+  const { call, own, request, origin, report, settlement } = making;
+  const target = own.call.get(taskTarget);
+  if (target === undefined) throw new Error('A task was made nowhere.');
+  const now = Date.now();
+  const format = call.codec.format;
+  const { seconds, size } = request;
+  const spoken = target.channel.speaks['get-video'] ?? [];
+  const upstreamFormat = spoken.includes(format) ? format : (spoken[0] ?? format);
+  return {
+    id: newTaskId(format),
+    owner: ownerOf(call),
+    format,
+    createdAt: now,
+    updatedAt: now,
+    expiresAt: now + retention,
+    deadline: now + deadline,
+    state: 'queued',
+    progress: 0,
+    model: origin?.model ?? call.askedModel,
+    upstreamModel: target.model,
+    channel: target.channel.id,
+    key: target.key.id,
+    upstreamFormat,
+    upstreamId: report.id,
+    images: request.images.length,
+    prompt: request.prompt,
+    ...(seconds === undefined ? {} : { seconds }),
+    ...(size === undefined ? {} : { size }),
+    ...(origin === undefined ? {} : { remixOf: origin.id }),
+    charged: settlement?.charged ?? { microDollars: 0, tokens: 0 },
+    chargedAt: reservedAt(settlement?.reservation ?? '') ?? now,
+    chargeId: settlement?.record.id ?? call.id,
+    askedAt: now,
+    asks: 0,
+    refusals: 0,
+  };
+}
+
+/** The provider works on something that nobody will find again: it is told to stop where it can be, and nobody pays. */
+async function undo(
+  task: Task,
+  settlement: Settlement | undefined,
+  error: unknown,
+  { poller, tools }: Creating,
+): Promise<void> {
+  tools.log.error({ error, channel: task.channel }, 'a video task could not be kept: it was given up');
+  await poller.cancel(task).catch(() => {});
+  if (settlement === undefined) return;
+  const { microDollars: _free, ...record } = settlement.record;
+  tools.bookkeeper.book({
+    ...settlement,
+    charged: { microDollars: 0, tokens: 0 },
+    record: { ...record, status: 503, ended: 'error', code: 'server_is_overloaded' },
+  });
+}

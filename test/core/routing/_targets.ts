@@ -1,0 +1,107 @@
+import type { Channel } from '../../../core/channel.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import { createCatalog, type Candidate, type Catalog } from '../../../core/routing/catalog.ts';
+import type { Health, Standing, Visit } from '../../../core/routing/health.ts';
+import type { Target } from '../../../core/routing/target.ts';
+
+/** What a test says of a channel that serves the model `m`. */
+export interface Wanted {
+  readonly id: string;
+  readonly priority?: number;
+  readonly weight?: number;
+  /** Ids of its keys. */
+  readonly keys?: readonly string[];
+  readonly firstTokenTimeout?: number;
+  readonly attemptTimeout?: number;
+}
+
+export function fakeChannel({ id, priority = 0, weight = 1, keys = ['a'], ...times }: Wanted): Channel {
+  return {
+    id,
+    kind: 'fake',
+    models: ['m'],
+    priority,
+    weight,
+    keys: keys.map((key, index) => ({ id: key, index })),
+    codecs: {},
+    speaks: { chat: ['plain'] },
+    upstreamModel: (model) => model,
+    traits: () => ({}),
+    open: () => Promise.reject(new Error('not opened here')),
+    close: () => Promise.resolve(),
+    ...times,
+  };
+}
+
+export const catalogOf = (...wanted: readonly Wanted[]): Catalog => createCatalog(wanted.map(fakeChannel), 0);
+export const candidatesOf = (...wanted: readonly Wanted[]): readonly Candidate[] =>
+  catalogOf(...wanted).candidates('m');
+
+/** `channel/key`. */
+export const nameOf = ({ channel, key }: Target): string => `${channel.id}/${key.id}`;
+
+/** A number generator that always gives the same series. */
+export function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let bits = Math.imul(state ^ (state >>> 15), 1 | state);
+    bits = (bits + Math.imul(bits ^ (bits >>> 7), 61 | bits)) ^ bits;
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** A health of a test's making, which remembers what it was told. */
+export class FakeHealth implements Health {
+  /** Milliseconds, by `channel/key`. */
+  readonly waits = new Map<string, number>();
+  readonly standings = new Map<string, Standing>();
+  /** Those that let nobody in. */
+  readonly closed = new Set<string>();
+  /** `channel/key outcome`, in the order in which it was told. */
+  readonly told: string[] = [];
+  readonly errors: GatewayError[] = [];
+  /** Visits whose end was not told yet. */
+  open = 0;
+  /** Visits of which more than one end was told. */
+  doubled = 0;
+  readonly sharing = 'alone';
+
+  waitFor(target: Target): number {
+    return this.waits.get(nameOf(target)) ?? 0;
+  }
+  standing(target: Target): Standing {
+    return this.standings.get(nameOf(target)) ?? 'up';
+  }
+  enter(target: Target): Visit | undefined {
+    const name = nameOf(target);
+    if (this.closed.has(name)) return undefined;
+    this.open += 1;
+    let over = false;
+    const end = (how: string): void => {
+      if (over) this.doubled += 1;
+      else this.open -= 1;
+      over = true;
+      this.told.push(`${name} ${how}`);
+    };
+    return {
+      answered() {},
+      succeeded: () => end('succeeded'),
+      failed: (error) => {
+        this.errors.push(error);
+        end('failed');
+      },
+      left: () => end('left'),
+    };
+  }
+  report(): readonly never[] {
+    return [];
+  }
+  reset(): void {}
+  follow(): () => void {
+    return () => {};
+  }
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,370 @@
+import * as fc from 'fast-check';
+import { NEVER, Observable, of, throwError } from 'rxjs';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Call } from '../../../core/call.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { upstreamError } from '../../../core/formats/_shared/upstream-error.ts';
+import { createLog } from '../../../core/log.ts';
+import type { GatewayEvent } from '../../../core/model/event.ts';
+import { Notices } from '../../../core/notices.ts';
+import { createAttempts, failedAttempts } from '../../../core/routing/attempts.ts';
+import { Load } from '../../../core/routing/load.ts';
+import { routingSchema, type RoutingSettings } from '../../../core/routing/settings.ts';
+import type { z } from 'zod';
+import { testCall } from '../../plugins/_call.ts';
+import { catalogOf, FakeHealth, nameOf, type Wanted } from './_targets.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const notices = new Notices(createLog('silent'));
+const event: GatewayEvent = { type: 'head', id: '1', model: 'm' };
+type Answer = (name: string, call: Call) => Promise<Observable<GatewayEvent>>;
+
+/** Attempts at channels that do as `answer` says, which is told `channel/key`. */
+function setUp(wanted: readonly Wanted[], answer: Answer, routing: z.input<typeof routingSchema> = {}) {
+  const health = new FakeHealth();
+  const load = new Load();
+  const settings: RoutingSettings = routingSchema.parse(routing);
+  const asked: string[] = [];
+  const attempts = createAttempts({
+    catalog: catalogOf(...wanted),
+    notices,
+    health,
+    load,
+    settings,
+    translate: (call) => {
+      if (call.target === undefined) throw new Error('no target');
+      const name = nameOf(call.target);
+      asked.push(name);
+      return answer(name, call);
+    },
+  });
+  const running = (): number => wanted.reduce((sum, { id }) => sum + load.channel(id).running, 0);
+  return { attempts, health, asked, running };
+}
+
+const status = (code: number, headers: Record<string, string> = {}): GatewayError =>
+  upstreamError(code, '{"error":{"message":"why not"}}', headers);
+const two: readonly Wanted[] = [{ id: 'x', priority: 1, keys: ['a', 'b'] }, { id: 'y' }];
+
+/** How the call fared with providers of which the first ones answer with these errors. */
+async function after(
+  errors: readonly GatewayError[],
+  wanted = two,
+  routing: z.input<typeof routingSchema> = {},
+) {
+  const left = [...errors];
+  const world = setUp(
+    wanted,
+    () => {
+      const error = left.shift();
+      return error === undefined ? Promise.resolve(of(event)) : Promise.reject(error);
+    },
+    routing,
+  );
+  const { call } = testCall({ model: 'm' });
+  let thrown: unknown;
+  try {
+    (await world.attempts(call)).subscribe();
+  } catch (error) {
+    thrown = error;
+  }
+  expect([world.running(), world.health.open, world.health.doubled]).toEqual([0, 0, 0]);
+  return { ...world, thrown, call };
+}
+
+describe('after a failure', () => {
+  test.each([400, 413, 422])('with %i nobody else is asked, and the provider is well', async (code) => {
+    const { asked, thrown, health } = await after([status(code)]);
+    expect(asked).toHaveLength(1);
+    expect(thrown).toMatchObject({ retryable: false });
+    expect(health.told).toEqual([expect.stringContaining('succeeded')]);
+  });
+
+  test.each([401, 403, 402])('with %i the other key is asked, and then the other channel', async (code) => {
+    const { asked } = await after([status(code), status(code)]);
+    expect(asked.slice(0, 2).toSorted()).toEqual(['x/a', 'x/b']);
+    expect(asked[2]).toBe('y/a');
+  });
+
+  test.each([404, 500, 502, 503, 504, 529])(
+    'with %i the other channel is asked before the other key',
+    async (code) => {
+      const { asked } = await after([status(code), status(code)]);
+      expect(asked[1]).toBe('y/a');
+      expect(asked).toHaveLength(3);
+      expect(asked.toSorted()).toEqual(['x/a', 'x/b', 'y/a']);
+    },
+  );
+
+  test.each([408, 409, 425])('with %i the same is asked once more, and then another', async (code) => {
+    const { asked, thrown } = await after([status(code), status(code)]);
+    expect(asked[1]).toBe(asked[0]);
+    expect(asked[2]).toBe('y/a');
+    expect(thrown).toBeUndefined();
+  });
+
+  test('of a connection that was closed unseen the same is asked at once, and nothing is noted', async () => {
+    const stale = new GatewayError('upstream_cut', 'closed', { origin: 'upstream', staleConnection: true });
+    const { asked, health, call } = await after([stale], two, { attempts: 1 });
+    expect(asked[1]).toBe(asked[0]);
+    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
+    expect(call.get(failedAttempts)).toBeUndefined();
+    const twice = await after([stale, stale, stale, stale], two);
+    expect(new Set(twice.asked).size).toBe(3);
+  });
+
+  test('of the gateway’s own nobody is blamed', async () => {
+    const { health } = await after([new GatewayError('internal_error', 'oops')]);
+    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['left', 'succeeded']);
+  });
+
+  test('of all, no more are asked than the settings allow', async () => {
+    const wanted = Array.from({ length: 9 }, (_, index) => ({ id: `c${index}` }));
+    const { asked, call } = await after(
+      Array.from({ length: 9 }, () => status(500)),
+      wanted,
+      { attempts: 4 },
+    );
+    expect(asked).toHaveLength(4);
+    expect(call.get(failedAttempts)).toHaveLength(4);
+    expect(call.get(failedAttempts)?.[0]).toMatchObject({ key: 'a', failure: 'upstream_error' });
+  });
+
+  test('of all, the client is told of a limit only where there was nothing else, with the shortest wait', async () => {
+    const one = [{ id: 'x' }, { id: 'y' }];
+    const limit = (seconds: number) => status(429, { 'retry-after': String(seconds) });
+    expect((await after([limit(9), limit(4)], one)).thrown).toMatchObject({ status: 429, retryAfter: 4 });
+    expect((await after([limit(4), limit(9)], one)).thrown).toMatchObject({ status: 429, retryAfter: 4 });
+    expect((await after([limit(4), status(500)], one)).thrown).toMatchObject({ status: 502 });
+    expect((await after([status(500), limit(4)], one)).thrown).toMatchObject({ status: 502 });
+  });
+
+  test.each([401, 402, 403, 404])('with %i of all the client is not told that status', async (code) => {
+    const { thrown } = await after([status(code), status(code), status(code)]);
+    expect([502, 503]).toContain((thrown as GatewayError).status);
+  });
+});
+
+describe('a deadline', () => {
+  test('of an attempt gives it up, up to the provider, and blames it; the next one has its own', async () => {
+    let ended = false;
+    const { attempts, health, running } = setUp(
+      [{ id: 'x', priority: 1 }, { id: 'y' }],
+      (name, call) => {
+        if (name === 'y/a') return Promise.resolve(of(event));
+        call.onEnd(() => (ended = true));
+        return new Promise(() => {});
+      },
+      { attempt: 200 },
+    );
+    const reply = attempts(testCall({ model: 'm' }).call);
+    await vi.advanceTimersByTimeAsync(199);
+    expect(ended).toBe(false);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ended).toBe(true);
+    (await reply).subscribe();
+    expect(health.told).toEqual(['x/a failed', 'y/a succeeded']);
+    expect(health.errors).toMatchObject([{ code: 'upstream_timeout', status: 504 }]);
+    expect([running(), vi.getTimerCount()]).toEqual([0, 0]);
+  });
+
+  test('for the first token holds for streams, and for a channel where it has its own', async () => {
+    const channels = [{ id: 'x', firstTokenTimeout: 50 }];
+    const took = async (stream: boolean): Promise<number> => {
+      const { attempts } = setUp(channels, () => new Promise(() => {}), { firstToken: 5_000, attempt: 700 });
+      const begun = performance.now();
+      let at = 0;
+      attempts(testCall({ model: 'm', stream }).call).catch(() => (at = performance.now() - begun));
+      await vi.advanceTimersByTimeAsync(1_000);
+      return at;
+    };
+    expect([await took(true), await took(false)]).toEqual([50, 700]);
+  });
+
+  test('of the whole call ends it, and does not blame whoever had too little time', async () => {
+    const { attempts, asked, health } = setUp(two, () => new Promise(() => {}), { total: 250, attempt: 200 });
+    let thrown: unknown;
+    attempts(testCall({ model: 'm' }).call).catch((error: unknown) => (thrown = error));
+    await vi.advanceTimersByTimeAsync(249);
+    expect(thrown).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(thrown).toMatchObject({ code: 'upstream_timeout', status: 504 });
+    expect(asked).toHaveLength(2);
+    expect(health.told.map((told) => told.split(' ')[1])).toEqual(['failed', 'left']);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('does not cut a reply that has begun', async () => {
+    const { attempts, health } = setUp(two, () => Promise.resolve(NEVER), {
+      total: 50,
+      attempt: 50,
+      firstToken: 50,
+    });
+    const subscription = (await attempts(testCall({ model: 'm' }).call)).subscribe();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(health.told).toEqual([]);
+    subscription.unsubscribe();
+    expect(health.told).toEqual([expect.stringContaining('left')]);
+  });
+});
+
+describe('where every target is held back', () => {
+  const held = (standing: 'cooling' | 'resting', wait: number) => {
+    const world = setUp([{ id: 'x' }, { id: 'y' }], () => Promise.resolve(of(event)));
+    for (const name of ['x/a', 'y/a']) {
+      world.health.waits.set(name, name === 'x/a' ? wait : wait + 5_000);
+      world.health.standings.set(name, standing);
+      if (standing === 'cooling') world.health.closed.add(name);
+    }
+    return world;
+  };
+
+  test('by a limit the client gets 429, and when to come back', async () => {
+    const { attempts, asked } = held('cooling', 7_200);
+    await expect(attempts(testCall({ model: 'm' }).call)).rejects.toMatchObject({
+      code: 'rate_limit_exceeded',
+      status: 429,
+      origin: 'upstream',
+      retryAfter: 8,
+    });
+    expect(asked).toEqual([]);
+  });
+
+  test('by failures the least bad one is tried; where nobody may find out, the client gets 503', async () => {
+    const world = held('resting', 7_200);
+    (await world.attempts(testCall({ model: 'm' }).call)).subscribe();
+    expect(world.asked).toEqual(['x/a']);
+    for (const name of ['x/a', 'y/a']) world.health.closed.add(name);
+    await expect(world.attempts(testCall({ model: 'm' }).call)).rejects.toMatchObject({
+      code: 'no_available_channel',
+      status: 503,
+      retryAfter: 8,
+    });
+  });
+
+  test('for a moment only, the call waits', async () => {
+    const { attempts, health, asked } = held('cooling', 400);
+    const reply = attempts(testCall({ model: 'm' }).call);
+    await vi.advanceTimersByTimeAsync(300);
+    expect(asked).toEqual([]);
+    health.waits.clear();
+    health.standings.clear();
+    health.closed.clear();
+    await vi.advanceTimersByTimeAsync(100);
+    (await reply).subscribe();
+    expect(asked).toHaveLength(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('a client that leaves while its call waits leaves nothing behind', async () => {
+    const { attempts, asked } = held('cooling', 400);
+    const { call, exchange } = testCall({ model: 'm' });
+    const reply = attempts(call);
+    const refused = reply.catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(100);
+    exchange.end();
+    expect(await refused).toMatchObject({ code: 'client_closed_request' });
+    expect([asked, vi.getTimerCount()]).toEqual([[], 0]);
+  });
+});
+
+describe('whatever happens', () => {
+  type Script =
+    | 'ok'
+    | 'breaks'
+    | 'goes on'
+    | 'silent'
+    | 'deaf'
+    | 'late'
+    | 400
+    | 401
+    | 409
+    | 429
+    | 500
+    | 'stale';
+  const scripts = fc.constantFrom<Script>(
+    'ok',
+    'breaks',
+    'goes on',
+    'silent',
+    'deaf',
+    'late',
+    400,
+    401,
+    409,
+    429,
+    500,
+    'stale',
+  );
+
+  const play = async (script: Script, call: Call): Promise<Observable<GatewayEvent>> => {
+    const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+    switch (script) {
+      case 'ok':
+        await wait(30);
+        return of(event);
+      case 'breaks':
+        return throwError(() => status(500));
+      case 'goes on':
+        await wait(10);
+        return NEVER;
+      case 'silent':
+        return new Promise((_resolve, reject) => {
+          call.onEnd(() => reject(new GatewayError('client_closed_request', 'left')));
+        });
+      case 'deaf':
+        return new Promise(() => {});
+      case 'late':
+        await wait(500);
+        return NEVER;
+      case 'stale':
+        await wait(5);
+        throw new GatewayError('upstream_cut', 'closed', { origin: 'upstream', staleConnection: true });
+      default:
+        await wait(15);
+        throw status(script);
+    }
+  };
+
+  test('health and load hear once of each attempt, and no timer stays', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(scripts, { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 0, max: 400 }),
+        fc.boolean(),
+        fc.integer({ min: 1, max: 5 }),
+        async (plays, leaves, hedged, most) => {
+          const left = [...plays];
+          const world = setUp(
+            [{ id: 'x', keys: ['a', 'b'] }, { id: 'y' }, { id: 'z', priority: -1 }],
+            (_name, call) => play(left.shift() ?? 'ok', call),
+            { attempts: most, attempt: 100, total: 300, hedge: hedged ? { after: 20, most: 2 } : false },
+          );
+          const { call, exchange } = testCall({ model: 'm', stream: true });
+          let settled = 0;
+          world.attempts(call).then(
+            (reply) => {
+              settled += 1;
+              reply.subscribe({ error: () => {} });
+            },
+            () => (settled += 1),
+          );
+          await vi.advanceTimersByTimeAsync(leaves);
+          exchange.end();
+          await vi.advanceTimersByTimeAsync(1_000);
+          expect([world.running(), world.health.open, world.health.doubled]).toEqual([0, 0, 0]);
+          expect([settled, vi.getTimerCount()]).toEqual([1, 0]);
+          const stale = plays.filter((script) => script === 'stale').length;
+          expect(world.asked.length).toBeLessThanOrEqual(most + stale);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

@@ -1,0 +1,168 @@
+import { request as send, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import type { GatewayConfig } from '../../core/config.ts';
+import demo from '../../channels/demo/index.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { SocketClient } from '../support/websocket.ts';
+import { formatNames, voices } from './_wire.ts';
+
+let gateway: TestGateway | undefined;
+afterEach(async () => {
+  await gateway?.close();
+  gateway = undefined;
+});
+
+const start = async (config: Partial<GatewayConfig>): Promise<TestGateway> => {
+  gateway = await startGateway({ timeouts: { drain: 100 }, channels: [demo()], ...config });
+  return gateway;
+};
+
+/** A call that is on its way. */
+function call(
+  door: TestGateway,
+  path: string,
+  body: object,
+  headers: Record<string, string> = {},
+): { readonly answer: Promise<IncomingMessage>; leave(): void } {
+  const request = send(new URL(path, door.url), {
+    method: 'POST',
+    agent: false,
+    headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json', ...headers },
+  });
+  const answer = new Promise<IncomingMessage>((resolve, reject) => {
+    request.once('response', resolve);
+    request.once('error', reject);
+  });
+  answer.catch(() => {});
+  request.end(JSON.stringify(body));
+  onTestFinished(() => void request.destroy());
+  return { answer, leave: () => void request.destroy() };
+}
+
+const ask = (door: TestGateway, words: string, stream = false) =>
+  call(door, '/v1/chat/completions', { model: 'demo', stream, messages: [{ role: 'user', content: words }] });
+
+const ready = (door: TestGateway): Promise<number> =>
+  fetch(`${door.url}/readyz`).then(({ status }) => status);
+
+describe('when as many calls run as may', () => {
+  test('the next is refused in its own format, before its body is read, and health answers', async () => {
+    const door = await start({ overload: { running: 1, waiting: 0 } });
+    const open = await ask(door, 'hello !silence=10k', true).answer;
+    for (const format of formatNames) {
+      const voice = voices[format];
+      const refused = await call(
+        door,
+        voice.path('demo', false),
+        voice.body('demo', false) as object,
+        voice.headers,
+      ).answer;
+      expect({ format, status: refused.statusCode }).toEqual({ format, status: 503 });
+      expect(refused.headers['retry-after']).toBe('1');
+      const body = JSON.parse(await text(refused)) as { error: Record<string, unknown> };
+      expect(body.error['message']).toContain('as many calls as it may');
+    }
+    // Nothing of the body was sent, and the answer is there.
+    const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
+    onTestFinished(() => void socket.destroy());
+    socket.write(
+      `POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: ${door.key}\r\nanthropic-version: 2023-06-01\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n`,
+    );
+    const [head] = await new Promise<[Buffer]>((resolve) => socket.once('data', (data) => resolve([data])));
+    expect(head.toString()).toMatch(/^HTTP\/1\.1 503 /);
+    expect(await ready(door)).toBe(200);
+    expect((await fetch(`${door.url}/healthz`)).status).toBe(200);
+    open.destroy();
+    await expect.poll(async () => (await ask(door, 'hello').answer).statusCode).toBe(200);
+  });
+
+  test('others wait for one to end, in their order, and a client that leaves gives its place up', async () => {
+    const door = await start({ overload: { running: 1, waiting: 3, patience: 15_000 } });
+    const first = await ask(door, 'hello !silence=600', true).answer;
+    const ended: string[] = [];
+    const follow = async (name: string, answer: Promise<IncomingMessage>): Promise<number | undefined> => {
+      const { statusCode } = await answer;
+      ended.push(name);
+      return statusCode;
+    };
+    const second = ask(door, 'second');
+    const waiting = follow('second', second.answer);
+    await passed(100);
+    const left = ask(door, 'left');
+    await passed(100);
+    const last = follow('last', ask(door, 'last').answer);
+    await passed(100);
+    left.leave();
+    await text(first);
+    expect([await waiting, await last]).toEqual([200, 200]);
+    expect(ended).toEqual(['second', 'last']);
+    expect((await ask(door, 'hello').answer).statusCode).toBe(200);
+  });
+
+  test('whoever waited too long is refused', async () => {
+    const door = await start({ overload: { running: 1, waiting: 1, patience: 100 } });
+    const open = await ask(door, 'hello !silence=10k', true).answer;
+    const refused = await ask(door, 'hello').answer;
+    expect(refused.statusCode).toBe(503);
+    expect(await text(refused)).toContain('none has ended in time');
+    open.destroy();
+  });
+
+  test('calls over a socket count as well', async () => {
+    const door = await start({ overload: { running: 1, waiting: 0 } });
+    const open = await ask(door, 'hello !silence=10k', true).answer;
+    const headers = { authorization: `Bearer ${door.key}` };
+    const socket = await SocketClient.open(`${door.url}/v1/responses`, { headers });
+    socket.send({ type: 'response.create', model: 'demo', input: 'hello' });
+    const [refused] = await socket.until(({ type }) => type === 'error');
+    expect(refused).toMatchObject({ error: { code: 'server_is_overloaded' } });
+    open.destroy();
+    await expect.poll(async () => (await ask(door, 'hello').answer).statusCode).toBe(200);
+    socket.send({ type: 'response.create', model: 'demo', input: 'hello' });
+    await socket.until(({ type }) => type === 'response.completed');
+    socket.vanish();
+  });
+});
+
+const passed = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
+
+test('bodies that would not fit beside those that are being read are refused, and fit afterwards', async () => {
+  const door = await start({ limits: { body: 100_000 }, overload: { bodies: 100_000 } });
+  const large = { model: 'demo', messages: [{ role: 'user', content: 'x'.repeat(60_000) }] };
+  const words = JSON.stringify(large);
+  const half = send(`${door.url}/v1/chat/completions`, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      authorization: `Bearer ${door.key}`,
+      'content-type': 'application/json',
+      'content-length': words.length,
+    },
+  });
+  onTestFinished(() => void half.destroy());
+  half.write(words.slice(0, -1));
+  await passed(200);
+  const refused = await call(door, '/v1/chat/completions', large).answer;
+  expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
+  expect(await text(refused)).toContain('as many large requests as it may');
+  // What counts is what a compressed body comes to.
+  const small = gzipSync(words);
+  const compressed = await fetch(`${door.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${door.key}`,
+      'content-type': 'application/json',
+      'content-encoding': 'gzip',
+    },
+    body: small,
+  });
+  expect(compressed.status).toBe(503);
+  await compressed.text();
+  const finished = new Promise<IncomingMessage>((resolve) => half.once('response', resolve));
+  half.end(words.slice(-1));
+  expect((await finished).statusCode).toBe(200);
+  expect((await call(door, '/v1/chat/completions', large).answer).statusCode).toBe(200);
+});

@@ -1,0 +1,127 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createApiKeys } from '../../core/state/api-keys.ts';
+import { openStores } from '../../core/state/stores.ts';
+import { configWith, key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
+
+let gateway: OperatedGateway | undefined;
+afterEach(async () => {
+  await gateway?.end();
+  gateway = undefined;
+});
+
+const start = async (members: string, args: readonly string[] = []): Promise<OperatedGateway> => {
+  gateway = await operate({ 'gateway.config.ts': configWith(members) }, args);
+  return gateway;
+};
+
+const two = `workers: 2, channels: [demo()]`;
+
+/** A call over a connection of its own, so that it may reach any worker. */
+async function ask(door: OperatedGateway, secret = key, words = 'hello'): Promise<number> {
+  const answer = await fetch(`${door.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: words }] }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+const many = (count: number, door: OperatedGateway, secret?: string, words?: string): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => ask(door, secret, words)));
+
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
+
+describe('two workers', { timeout: 90_000 }, () => {
+  test('serve side by side: limits of keys are exact over both, and a key that is revoked is refused by both', async () => {
+    const door = await start(two);
+    expect(door.workers()).toHaveLength(2);
+    const stores = openStores(`sqlite:${join(door.folder, 'data/sluice.db')}`);
+    try {
+      const apiKeys = createApiKeys(stores);
+      const limited = await apiKeys.create({ name: 'limited', requestsPerMinute: 20 });
+      const slots = await apiKeys.create({ name: 'slots', concurrency: 3 });
+      for (const { value } of [limited, slots])
+        await expect.poll(() => lists(door, value, 8), { timeout: 10_000 }).toEqual([200]);
+      const statuses = await many(60, door, limited.value);
+      const answered = statuses.filter((status) => status === 200).length;
+      console.log(`60 calls at 2 workers, limit 20: ${answered} answered`);
+      expect([answered, statuses.filter((status) => status === 429).length]).toEqual([20, 40]);
+      const running = await many(12, door, slots.value, 'hello !slow-headers=1500');
+      expect(running.filter((status) => status === 200)).toHaveLength(3);
+      expect(await ask(door, slots.value)).toBe(200);
+      await apiKeys.revoke(slots.record.id);
+      // Soon wrong keys from one address are answered 429.
+      await expect
+        .poll(
+          async () =>
+            (await lists(door, slots.value, 8)).filter((status) => status !== 401 && status !== 429),
+          {
+            timeout: 10_000,
+          },
+        )
+        .toEqual([]);
+    } finally {
+      await stores.close();
+    }
+    const workers = new Set<unknown>();
+    const { ask: admin } = await logIn(door);
+    await expect
+      .poll(async () => workers.add((await admin('GET', 'status'))['worker']).size, { timeout: 10_000 })
+      .toBe(2);
+  });
+
+  test('one that is killed is replaced, while the other serves; all end with the gateway', async () => {
+    const door = await start(two);
+    const before = door.workers();
+    process.kill(before[0] ?? 0, 'SIGKILL');
+    await door.logged('a worker ended by itself: another one takes its place');
+    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(2);
+    const after = door.workers();
+    expect(after).not.toContain(before[0]);
+    const { ask: admin } = await logIn(door);
+    await expect
+      .poll(async () => admin('GET', 'status'), { timeout: 20_000 })
+      .toMatchObject({ crashes: 1, workers: [{ state: 'serving' }, { state: 'serving' }] });
+    expect(new Set(await many(20, door))).toEqual(new Set([200]));
+    door.signal('SIGTERM');
+    expect(await door.exited).toBe(0);
+    for (const pid of after) expect(isAlive(pid)).toBe(false);
+  });
+
+  test('end when the process that started them is gone', async () => {
+    const door = await start(two);
+    const workers = door.workers();
+    door.signal('SIGKILL');
+    await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+    expect(await door.exited).toBe('SIGKILL');
+  });
+
+  test('cannot share a database in memory, and say so', async () => {
+    await expect(start(`database: 'sqlite::memory:', ${two}`)).rejects.toThrow(
+      'The gateway ended with 1: gateway.config.ts: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.\n',
+    );
+  });
+});
+
+test('a single worker that is killed is replaced on the same port', { timeout: 60_000 }, async () => {
+  const door = await start('channels: [demo()]');
+  process.kill(door.workers()[0] ?? 0, 'SIGKILL');
+  await door.logged('a worker ended by itself: another one takes its place');
+  await expect.poll(() => ask(door).catch(() => 0), { timeout: 20_000, interval: 100 }).toBe(200);
+});
+
+/** The statuses that several requests for the list of models get. */
+async function lists(door: OperatedGateway, secret: string, count: number): Promise<number[]> {
+  const statuses = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const headers = { authorization: `Bearer ${secret}`, connection: 'close' };
+      const answer = await fetch(`${door.url}/v1/models`, { headers });
+      await answer.arrayBuffer();
+      return answer.status;
+    }),
+  );
+  return [...new Set(statuses)];
+}

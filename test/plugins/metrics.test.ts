@@ -1,0 +1,239 @@
+import { request as send } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import demo from '../../channels/demo/index.ts';
+import openai from '../../channels/openai.ts';
+import { createAccess } from '../../plugins/metrics/access.ts';
+import metrics from '../../plugins/metrics/index.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+/** Series of a text by name and labels as they stand there. */
+async function scrape(
+  gateway: TestGateway,
+  headers: Record<string, string> = {},
+): Promise<Map<string, number>> {
+  const response = await fetch(`${gateway.url}/metrics`, { headers });
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+  const found = new Map<string, number>();
+  for (const line of (await response.text()).split('\n')) {
+    if (line === '' || line.startsWith('#')) continue;
+    const [, series = '', value = ''] = /^(.*) (\S+)$/.exec(line) ?? [];
+    expect(found.has(series)).toBe(false);
+    found.set(series, Number(value));
+  }
+  return found;
+}
+
+async function chat(
+  gateway: TestGateway,
+  model: string,
+  more: object = {},
+  key = gateway.key,
+): Promise<number> {
+  const response = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }], ...more }),
+  });
+  await response.text();
+  return response.status;
+}
+
+const calls = (labels: Record<string, string>): string => `sluice_calls_total{${listed(labels)}}`;
+const listed = (labels: Record<string, string>): string =>
+  Object.entries(labels)
+    .map(([name, value]) => `${name}="${value}"`)
+    .join(',');
+
+test('a scrape tells of calls, tokens, money, failures, channels and this process', async () => {
+  const upstream = await startUpstream((_request, response) => void response.writeHead(500).end());
+  onTestFinished(() => upstream.close());
+  const gateway = await startGateway({
+    prices: { demo: { input: 1000, output: 1000 } },
+    channels: [
+      demo(),
+      openai({ id: 'broken', keys: ['a', 'b'], baseUrl: upstream.url, models: ['broken', 'gpt-*'] }),
+    ],
+  });
+  onTestFinished(() => gateway.close());
+  expect(await chat(gateway, 'demo')).toBe(200);
+  expect(await chat(gateway, 'demo', { stream: true })).toBe(200);
+  expect(await chat(gateway, 'broken')).toBe(502);
+  expect(await chat(gateway, 'demo', {}, 'sk-nobody')).toBe(401);
+
+  const ok = calls({
+    operation: 'chat',
+    format: 'chat-completions',
+    channel: 'demo',
+    model: 'demo',
+    status: '2xx',
+    code: '',
+  });
+  await expect.poll(async () => (await scrape(gateway)).get(ok)).toBe(2);
+  const found = await scrape(gateway);
+  const refused = [...found].filter(([name]) => name.includes('status="4xx",code="invalid_api_key"'));
+  expect(refused.map(([, value]) => value)).toEqual([1]);
+  expect(
+    [...found].filter(([name]) => name.includes('model="broken",status="5xx",code="upstream_error"')),
+  ).toHaveLength(1);
+  expect(found.get(`sluice_call_duration_seconds_count{operation="chat",channel="demo"}`)).toBe(2);
+  expect(found.get(`sluice_first_token_seconds_count{operation="chat",channel="demo"}`)).toBe(2);
+  expect(found.get('sluice_tokens_total{kind="input",channel="demo",model="demo"}')).toBeGreaterThan(0);
+  expect(found.get('sluice_tokens_total{kind="output",channel="demo",model="demo"}')).toBeGreaterThan(0);
+  expect(found.get('sluice_cost_dollars_total{channel="demo",model="demo"}')).toBeGreaterThan(0);
+  expect(found.get('sluice_attempts_failed_total{channel="broken",code="upstream_error"}')).toBeGreaterThan(
+    0,
+  );
+  expect(found.get('sluice_channel_standing{channel="demo",key="",standing="up"}')).toBe(1);
+  expect(
+    [...found.keys()].filter((name) => name.startsWith('sluice_channel_standing{channel="broken"')),
+  ).toHaveLength(8);
+  expect(found.get('sluice_channel_enabled{channel="broken"}')).toBe(1);
+  expect(found.get('sluice_shared_store_up')).toBe(1);
+  expect(found.get('sluice_running_calls')).toBe(0);
+  expect(found.has('sluice_unsettled_calls')).toBe(true);
+  expect(found.get('sluice_open_sockets')).toBeGreaterThan(0);
+  const families = new Set([...found.keys()].map((series) => series.replace(/\{.*/s, '')));
+  expect([...families]).toEqual(
+    expect.arrayContaining([
+      'process_cpu_user_seconds_total',
+      'nodejs_eventloop_lag_seconds',
+      'nodejs_version_info',
+    ]),
+  );
+  const text = [...found.keys()].join('\n');
+  for (const secret of [gateway.key, upstream.url, 'sk-nobody']) expect(text).not.toContain(secret);
+});
+
+test('strangers who name any model make no new series', async () => {
+  const upstream = await startUpstream((_request, response) => void response.writeHead(400).end('{}'));
+  onTestFinished(() => upstream.close());
+  const gateway = await startGateway({
+    channels: [openai({ key: 'a', baseUrl: upstream.url, models: ['gpt-*', 'named'] })],
+  });
+  onTestFinished(() => gateway.close());
+  await Promise.all(Array.from({ length: 30 }, (_, index) => chat(gateway, `gpt-${index}`)));
+  await Promise.all(Array.from({ length: 30 }, (_, index) => chat(gateway, `nobody-${index}"\n\\`)));
+  await chat(gateway, 'named');
+  const models = async (): Promise<Map<string, number>> => {
+    const sums = new Map<string, number>();
+    for (const [name, value] of await scrape(gateway)) {
+      const model = /^sluice_calls_total\{.*model="([^"]*)"/.exec(name)?.[1];
+      if (model !== undefined) sums.set(model, (sums.get(model) ?? 0) + value);
+    }
+    return sums;
+  };
+  await expect.poll(models).toEqual(
+    new Map([
+      ['other', 60],
+      ['named', 1],
+    ]),
+  );
+});
+
+test('calls that run are seen while they run, and one that its client left is counted so', async () => {
+  const upstream = await startUpstream(() => {});
+  onTestFinished(() => upstream.close());
+  const gateway = await startGateway({
+    channels: [openai({ key: 'a', baseUrl: upstream.url, models: ['silent'] })],
+  });
+  onTestFinished(() => gateway.close());
+  const leave = new AbortController();
+  const left = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'silent', messages: [{ role: 'user', content: 'hi' }] }),
+    signal: leave.signal,
+  });
+  await expect.poll(async () => (await scrape(gateway)).get('sluice_running_calls')).toBe(1);
+  leave.abort();
+  await expect(left).rejects.toThrow(/abort/);
+  await expect.poll(async () => (await scrape(gateway)).get('sluice_running_calls')).toBe(0);
+  const found = await scrape(gateway);
+  expect([...found.keys()].filter((name) => name.includes('status="left"'))).toHaveLength(1);
+});
+
+describe('who may read them', () => {
+  const asking = (remoteAddress: string, headers: IncomingMessage['headers'] = {}): IncomingMessage =>
+    ({ socket: { remoteAddress }, headers }) as unknown as IncomingMessage;
+
+  test.each(['127.0.0.1', '::1', '::ffff:10.1.2.3', '172.20.0.3', '192.168.1.1', 'fd00::7', '169.254.1.1'])(
+    '%s may',
+    (address) => {
+      expect(() => createAccess(undefined, [])(asking(address))).not.toThrow();
+    },
+  );
+
+  test.each(['203.0.113.9', '2001:db8::1', '172.32.0.1', ''])('%s may not', (address) => {
+    expect(() => createAccess(undefined, [])(asking(address))).toThrow(/private addresses/);
+  });
+
+  test('somebody behind a proxy is who the proxy says, where it is trusted, and nobody where it is not', () => {
+    const told = { 'x-forwarded-for': '10.0.0.7' };
+    expect(() => createAccess(undefined, [])(asking('127.0.0.1', told))).toThrow(/private addresses/);
+    expect(() => createAccess(undefined, [])(asking('127.0.0.1', { via: '1.1 proxy' }))).toThrow(
+      /private addresses/,
+    );
+    const access = createAccess(undefined, ['127.0.0.1']);
+    expect(() => access(asking('127.0.0.1', told))).not.toThrow();
+    expect(() => access(asking('127.0.0.1', { 'x-forwarded-for': '203.0.113.9' }))).toThrow(
+      /private addresses/,
+    );
+    expect(() => access(asking('10.9.9.9', told))).toThrow(/private addresses/);
+  });
+
+  test('with a token only who sends it, from wherever', () => {
+    const access = createAccess('a-token-that-is-long', []);
+    expect(() =>
+      access(asking('203.0.113.9', { authorization: 'Bearer a-token-that-is-long' })),
+    ).not.toThrow();
+    expect(() =>
+      access(asking('203.0.113.9', { authorization: 'bearer  a-token-that-is-long' })),
+    ).not.toThrow();
+    for (const authorization of [
+      undefined,
+      '',
+      'Bearer',
+      'Bearer a-token-that-is-lonG',
+      'Basic a-token-that-is-long',
+    ])
+      expect(() => access(asking('127.0.0.1', authorization === undefined ? {} : { authorization }))).toThrow(
+        /token/,
+      );
+  });
+
+  test('a refusal is a status and a sentence, and the token is never shown', async () => {
+    const token = 'metrics-secret-0123456789';
+    const gateway = await startGateway({ channels: [demo()], plugins: [metrics({ token })] });
+    onTestFinished(() => gateway.close());
+    const refused = await fetch(`${gateway.url}/metrics`);
+    expect(refused.status).toBe(401);
+    expect(refused.headers.get('www-authenticate')).toBe('Bearer');
+    expect(await refused.text()).not.toContain(token);
+    expect((await scrape(gateway, { authorization: `Bearer ${token}` })).size).toBeGreaterThan(20);
+    expect(JSON.stringify(gateway.lines)).not.toContain(token);
+  });
+
+  test('a request through a proxy that nobody trusts is refused', async () => {
+    const gateway = await startGateway({ channels: [demo()] });
+    onTestFinished(() => gateway.close());
+    const status = await new Promise<number | undefined>((resolve, reject) => {
+      send(`${gateway.url}/metrics`, { headers: { 'x-forwarded-for': '127.0.0.1' } }, (response) => {
+        response.resume();
+        resolve(response.statusCode);
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(status).toBe(403);
+  });
+
+  test('switched off, there is nothing', async () => {
+    const gateway = await startGateway({ channels: [demo()], plugins: [metrics({ enabled: false })] });
+    onTestFinished(() => gateway.close());
+    expect((await fetch(`${gateway.url}/metrics`)).status).toBe(404);
+    expect(await chat(gateway, 'demo')).toBe(200);
+  });
+});

@@ -1,0 +1,184 @@
+import { Agent, request as send, type IncomingMessage } from 'node:http';
+import { setTimeout as pass } from 'node:timers/promises';
+import { configWith, key, operate, type OperatedGateway } from './gateway.ts';
+import { NumberStream, voices, type End } from './streams.ts';
+
+/** What is tried. */
+export interface ReloadPlan {
+  readonly streams: number;
+  /** Milliseconds between two numbers of a stream. */
+  readonly pace: number;
+  /** Numbers of the longest stream; the shortest has a twentieth. */
+  readonly longest: number;
+  /** Milliseconds for open streams when the gateway stops. */
+  readonly drain: number;
+  readonly say: (line: string) => void;
+}
+
+/** What came of it. */
+export interface ReloadResult {
+  readonly streams: Readonly<Record<End, number>>;
+  /** Streams that became complete between the wish to stop and its deadline. */
+  readonly completeWhileStopping: number;
+  /** Streams that ended with an error before the deadline: there must be none. */
+  readonly errorsTooEarly: number;
+  readonly calls: number;
+  /** Calls that got anything but a whole answer, before the gateway was told to stop. */
+  readonly failedCalls: number;
+  /** Reasons of everything that went wrong, a few of them. */
+  readonly reasons: readonly string[];
+  /** Marks that calls carried: which version of the plugin answered. */
+  readonly marks: readonly string[];
+  readonly exit: number | string;
+}
+
+const marker = (mark: string): string => `
+import { addReplyHeaders, definePlugin } from '#sluice';
+export default definePlugin({
+  name: 'marker',
+  stage: 'shape',
+  setup: () => (call, next) => {
+    addReplyHeaders(call, { 'x-mark': '${mark}' });
+    return next(call);
+  },
+});
+`;
+
+/**
+ * Opens streams through a gateway with two workers; then changes config and plugin and reloads, breaks the config and reloads, and stops
+ * it. Meanwhile calls go on, over new connections and over kept ones.
+ */
+export async function tryReloads({
+  streams: count,
+  pace,
+  longest,
+  drain,
+  say,
+}: ReloadPlan): Promise<ReloadResult> {
+  const config = (more: string): string =>
+    configWith(
+      `workers: 2, log: { level: 'info' }, timeouts: { drain: ${drain} }, channels: [demo({ pace: ${pace} })], ${more}`,
+    );
+  const gateway = await operate({ 'gateway.config.ts': config(''), 'plugins/marker.ts': marker('one') });
+  try {
+    const began = performance.now();
+    const since = (): string => `${((performance.now() - began) / 1000).toFixed(1)} s`;
+    const open = Array.from({ length: count }, (_, index) => {
+      const numbers = Math.round(longest * (0.05 + (0.95 * (index + 1)) / count));
+      return new NumberStream(gateway.url, voices[index % voices.length] ?? voices[0]!, numbers);
+    });
+    await Promise.all(open.map(({ begun }) => begun));
+    say(`${since()}: ${count} streams are open, through workers ${gateway.workers().join(' and ')}`);
+    const callers = [new Caller(gateway, false), new Caller(gateway, true), new Caller(gateway, true)];
+
+    gateway.write('plugins/marker.ts', marker('two'));
+    gateway.write('gateway.config.ts', config(`limits: { depth: 100 },`));
+    gateway.signal('SIGHUP');
+    await gateway.logged('reloaded: the workers before finish what they have');
+    await callers[0]?.sees('two');
+    say(
+      `${since()}: reloaded, with another config and another plugin: workers ${gateway.workers().join(', ')}`,
+    );
+
+    gateway.write('gateway.config.ts', config(`lisen: {},`));
+    gateway.signal('SIGHUP');
+    const { problem } = await gateway.logged('the reload failed: what ran before goes on');
+    say(`${since()}: not reloaded, with a config that is wrong: ${String(problem)}`);
+    await pass(2 * pace);
+
+    const outcomes = await Promise.all(callers.map((caller) => caller.stop()));
+    const stoppedAt = performance.now();
+    gateway.signal('SIGTERM');
+    say(`${since()}: told to stop, within ${drain / 1000} s`);
+    const exit = await gateway.exited;
+    say(`${since()}: ended with ${exit}`);
+    const ends = await Promise.all(open.map(({ end }) => end));
+    const of = (wanted: End): number => ends.filter((end) => end === wanted).length;
+    return {
+      streams: { complete: of('complete'), error: of('error'), broken: of('broken') },
+      completeWhileStopping: open.filter(
+        ({ endedAt }, index) => ends[index] === 'complete' && endedAt > stoppedAt,
+      ).length,
+      errorsTooEarly: open.filter(
+        ({ endedAt }, index) => ends[index] === 'error' && endedAt < stoppedAt + drain - 50,
+      ).length,
+      calls: outcomes.reduce((sum, { calls }) => sum + calls, 0),
+      failedCalls: outcomes.reduce((sum, { failures }) => sum + failures.length, 0),
+      reasons: [
+        ...open.flatMap(({ why }) => (why === '' ? [] : [why])),
+        ...outcomes.flatMap(({ failures }) => failures),
+      ].slice(0, 10),
+      marks: [...new Set(outcomes.flatMap(({ marks }) => [...marks]))],
+      exit,
+    };
+  } finally {
+    await gateway.end();
+  }
+}
+
+interface CallerOutcome {
+  readonly calls: number;
+  readonly failures: readonly string[];
+  readonly marks: ReadonlySet<string>;
+}
+
+/** A client that makes one small call after the other, each over a connection of its own or all over one that is kept. */
+class Caller {
+  readonly #gateway: OperatedGateway;
+  readonly #agent: Agent | false;
+  readonly #failures: string[] = [];
+  readonly #marks = new Set<string>();
+  #calls = 0;
+  #stopped = false;
+  readonly #over: Promise<void>;
+
+  constructor(gateway: OperatedGateway, keepsConnection: boolean) {
+    this.#gateway = gateway;
+    this.#agent = keepsConnection ? new Agent({ keepAlive: true, maxSockets: 1 }) : false;
+    this.#over = this.#run();
+  }
+
+  /** Resolves when a call was answered by this version of the plugin. */
+  async sees(mark: string): Promise<void> {
+    while (!this.#marks.has(mark) && this.#failures.length === 0) await pass(20);
+  }
+
+  async stop(): Promise<CallerOutcome> {
+    this.#stopped = true;
+    await this.#over;
+    if (this.#agent !== false) this.#agent.destroy();
+    return { calls: this.#calls, failures: this.#failures, marks: this.#marks };
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      this.#calls += 1;
+      try {
+        await this.#call();
+      } catch (error) {
+        this.#failures.push(`a call failed: ${error instanceof Error ? error.message : String(error)}`);
+      }
+      await pass(5);
+    }
+  }
+
+  async #call(): Promise<void> {
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      send(`${this.#gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        agent: this.#agent,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      })
+        .once('response', resolve)
+        .once('error', reject)
+        .end(JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hello' }] }));
+    });
+    let text = '';
+    response.setEncoding('utf8');
+    for await (const chunk of response) text += chunk as string;
+    if (response.statusCode !== 200 || !text.includes('You said'))
+      throw new Error(`status ${response.statusCode}: ${text.slice(0, 200)}`);
+    const mark = response.headers['x-mark'];
+    if (typeof mark === 'string') this.#marks.add(mark);
+  }
+}

@@ -1,0 +1,330 @@
+import { expect, test } from 'vitest';
+import type { Channel } from '../../core/channel.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { upstreamError } from '../../core/formats/_shared/upstream-error.ts';
+import type { Health, Visit } from '../../core/routing/health.ts';
+import { healthSchema, type HealthSettings } from '../../core/routing/settings.ts';
+import type { Target } from '../../core/routing/target.ts';
+
+/** A clock that a test moves by hand. */
+export interface Clock {
+  now: number;
+}
+
+/** What a driver is opened with. */
+export type OpenHealth = (settings: HealthSettings, clock: Clock) => Health;
+
+let channels = 0;
+
+/** A target of a channel that no other test has used. */
+export function newTarget(): Target {
+  channels += 1;
+  return targetOf(`channel-${process.pid}-${channels}`);
+}
+
+/** The same channel with another key, or another model. */
+export function targetOf(channel: string, key = 'first', model = 'model'): Target {
+  return {
+    channel: { id: channel, keys: [{ id: key, index: 0 }] } as unknown as Channel,
+    key: { id: key, index: 0 },
+    model,
+    traits: {},
+  };
+}
+
+/** Errors as they come from providers. */
+export const errors = {
+  failed: () => upstreamError(500, '{"error":{"message":"it broke"}}'),
+  overloaded: () => upstreamError(529, '', { 'retry-after': '7' }),
+  cut: () => new GatewayError('upstream_cut', 'cut', { origin: 'upstream' }),
+  refused: () => upstreamError(401, '{"error":{"message":"Incorrect API key provided"}}'),
+  noCredit: () => upstreamError(429, '{"error":{"code":"insufficient_quota","message":"no credit"}}'),
+  limited: (seconds?: number) =>
+    upstreamError(
+      429,
+      '{"error":{"message":"slow down"}}',
+      seconds === undefined ? {} : { 'retry-after': String(seconds) },
+    ),
+  noModel: () => upstreamError(404, '{"error":{"message":"The model `x` does not exist"}}'),
+  noThing: () => upstreamError(404, '{"error":{"message":"No item with id vid_1"}}'),
+  badRequest: () => upstreamError(400, '{"error":{"message":"bad field"}}'),
+} as const;
+
+/** Settings with short names for what tests count on. */
+export function settingsOf(settings: Partial<HealthSettings> = {}): HealthSettings {
+  return { ...healthSchema.parse({ failures: 3 }), ...settings };
+}
+
+/** Enters, or fails. */
+export function enter(health: Health, target: Target): Visit {
+  const visit = health.enter(target);
+  if (visit === undefined) throw new Error('It may not be asked.');
+  return visit;
+}
+
+/** Lets a target fail until it rests. */
+export function fail(health: Health, target: Target, times = 3): void {
+  for (let count = 0; count < times; count += 1) enter(health, target).failed(errors.failed());
+}
+
+/** What every driver promises about one gateway, whatever it shares. */
+export function healthSuite(open: OpenHealth): void {
+  const start = (settings?: Partial<HealthSettings>): { health: Health; clock: Clock; target: Target } => {
+    const clock = { now: 1_000_000 };
+    return { health: open(settingsOf(settings), clock), clock, target: newTarget() };
+  };
+
+  test('what nobody has asked yet may be asked', () => {
+    const { health, target } = start();
+    expect(health.waitFor(target)).toBe(0);
+    expect(health.standing(target)).toBe('up');
+    expect(health.report().filter(({ channel }) => channel === target.channel.id)).toEqual([]);
+  });
+
+  test.each(['failed', 'overloaded', 'cut'] as const)(
+    'a key that %s often enough is left alone, its brother is not',
+    (kind) => {
+      const { health, target } = start();
+      const brother = targetOf(target.channel.id, 'second');
+      for (let count = 0; count < 3; count += 1) {
+        // Another model each time: what is asked is the key.
+        const other = targetOf(target.channel.id, 'first', `model-${count}`);
+        expect(health.waitFor(other)).toBe(0);
+        enter(health, other).failed(errors[kind]());
+      }
+      expect(health.waitFor(target)).toBeGreaterThanOrEqual(8_000);
+      expect(health.waitFor(target)).toBeLessThanOrEqual(12_000);
+      expect(health.standing(target)).toBe('resting');
+      expect(health.enter(target)).toBeUndefined();
+      expect(health.waitFor(brother)).toBe(0);
+    },
+  );
+
+  test('a busy key that fails now and then goes on', () => {
+    const { health, clock, target } = start();
+    for (let count = 0; count < 500; count += 1) {
+      clock.now += 10;
+      const visit = enter(health, target);
+      if (count % 50 === 0) visit.failed(errors.failed());
+      else visit.succeeded();
+    }
+    expect(health.waitFor(target)).toBe(0);
+    expect(health.report().find(({ channel }) => channel === target.channel.id)).toMatchObject({
+      standing: 'up',
+      failures: 10,
+      last: { code: 'upstream_error', message: 'it broke' },
+    });
+  });
+
+  test('failures further apart than the window are none', () => {
+    const { health, clock, target } = start();
+    for (let count = 0; count < 10; count += 1) {
+      enter(health, target).failed(errors.failed());
+      clock.now += 31_000;
+    }
+    expect(health.waitFor(target)).toBe(0);
+  });
+
+  test('one probe finds out, and all may go when it was answered', () => {
+    const { health, clock, target } = start();
+    fail(health, target);
+    clock.now += 12_001;
+    const probe = enter(health, target);
+    expect(health.standing(target)).toBe('probing');
+    expect(health.enter(target)).toBeUndefined();
+    expect(health.waitFor(target)).toBeGreaterThan(0);
+    probe.answered();
+    expect(health.standing(target)).toBe('up');
+    expect(health.waitFor(target)).toBe(0);
+    probe.succeeded();
+    // Old failures are forgotten: one more does not open it again.
+    enter(health, target).failed(errors.failed());
+    expect(health.waitFor(target)).toBe(0);
+  });
+
+  test('a rest is twice as long after each probe in vain, up to the longest', () => {
+    const { health, clock, target } = start({ rest: 1_000, mostRest: 5_000 });
+    fail(health, target);
+    let longest = 0;
+    for (let count = 0; count < 8; count += 1) {
+      const wait = health.waitFor(target);
+      expect(wait).toBeLessThanOrEqual(5_000);
+      if (count < 2) expect(wait).toBeGreaterThanOrEqual(Math.min(5_000, 2 ** count * 800));
+      longest = Math.max(longest, wait);
+      clock.now += wait;
+      enter(health, target).failed(errors.cut());
+    }
+    expect(longest).toBeGreaterThanOrEqual(4_000);
+  });
+
+  test('a probe whose client left says nothing: the next may go', () => {
+    const { health, clock, target } = start();
+    fail(health, target);
+    clock.now += 12_001;
+    enter(health, target).left();
+    expect(health.standing(target)).toBe('resting');
+    enter(health, target).succeeded();
+    expect(health.standing(target)).toBe('up');
+  });
+
+  test('where all else is gone, one call at a time may come before its time, and not often', () => {
+    const { health, clock, target } = start();
+    fail(health, target);
+    expect(health.enter(target)).toBeUndefined();
+    clock.now += 1_001;
+    const early = enter(health, target);
+    expect(health.enter(target)).toBeUndefined();
+    const wait = health.waitFor(target);
+    early.failed(errors.failed());
+    // It makes nothing worse.
+    expect(health.waitFor(target)).toBeLessThanOrEqual(wait);
+    expect(health.enter(target)).toBeUndefined();
+    clock.now += 1_001;
+    enter(health, target).answered();
+    expect(health.waitFor(target)).toBe(0);
+  });
+
+  test.each([
+    ['refused', 'upstream_error', 'Incorrect API key provided'],
+    ['noCredit', 'no_available_channel', 'no credit'],
+  ] as const)('a key that is %s is out at once, for longer, and operators see why', (kind, code, message) => {
+    const { health, target } = start();
+    enter(health, target).succeeded();
+    enter(health, target).failed(errors[kind]());
+    expect(health.waitFor(target)).toBeGreaterThanOrEqual(48_000);
+    const place = health.report().find(({ channel }) => channel === target.channel.id);
+    expect(place).toMatchObject({ key: 'first', standing: 'resting', last: { code, message } });
+    expect(place).not.toHaveProperty('model');
+    expect(place?.until).toBeGreaterThan(Date.now());
+  });
+
+  test('a key that is refused while it rests for failures rests for longer', () => {
+    const { health, target } = start();
+    const late = enter(health, target);
+    fail(health, target);
+    late.failed(errors.refused());
+    expect(health.waitFor(target)).toBeGreaterThanOrEqual(48_000);
+  });
+
+  test('a model that is limited is spared for as long as the provider says; other models are not', () => {
+    const { health, clock, target } = start();
+    const other = targetOf(target.channel.id, 'first', 'other');
+    enter(health, target).failed(errors.limited(30));
+    expect(health.waitFor(target)).toBe(30_000);
+    expect(health.standing(target)).toBe('cooling');
+    expect(health.waitFor(other)).toBe(0);
+    expect(health.enter(target)).toBeUndefined();
+    clock.now += 30_000;
+    expect(health.waitFor(target)).toBe(0);
+    // No probe: all may go at once.
+    for (const visit of [enter(health, target), enter(health, target)]) visit.succeeded();
+  });
+
+  test('patience without a time is short, and a time beyond belief is cut', () => {
+    const { health, target } = start();
+    const other = targetOf(target.channel.id, 'first', 'other');
+    enter(health, target).failed(errors.limited());
+    enter(health, other).failed(errors.limited(86_400));
+    expect(health.waitFor(target)).toBe(5_000);
+    expect(health.waitFor(other)).toBe(120_000);
+  });
+
+  test('limits never count as failures, however many', () => {
+    const { health, clock, target } = start();
+    for (let count = 0; count < 20; count += 1) {
+      enter(health, target).failed(errors.limited(1));
+      clock.now += 1_000;
+    }
+    expect(health.waitFor(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
+    expect(health.report().find(({ channel }) => channel === target.channel.id)?.failures).toBe(0);
+  });
+
+  test('a reply that began before a limit does not end it', () => {
+    const { health, target } = start();
+    const early = enter(health, target);
+    enter(health, target).failed(errors.limited(30));
+    early.succeeded();
+    expect(health.waitFor(target)).toBe(30_000);
+  });
+
+  test('the time that an overloaded provider names is kept', () => {
+    const { health, target } = start();
+    enter(health, target).failed(errors.overloaded());
+    expect(health.waitFor(target)).toBe(7_000);
+    expect(health.waitFor(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
+  });
+
+  test('a model that the provider does not know is left alone, the key is not', () => {
+    const { health, clock, target } = start();
+    enter(health, target).failed(errors.noModel());
+    expect(health.standing(target)).toBe('resting');
+    expect(health.waitFor(target)).toBeGreaterThanOrEqual(48_000);
+    expect(health.waitFor(targetOf(target.channel.id, 'first', 'other'))).toBe(0);
+    clock.now += 72_001;
+    const probe = enter(health, target);
+    expect(health.enter(target)).toBeUndefined();
+    probe.succeeded();
+    expect(health.standing(target)).toBe('up');
+  });
+
+  test.each(['badRequest', 'noThing'] as const)(
+    'callers cannot harm a channel by mistakes of their own: %s',
+    (kind) => {
+      const { health, target } = start();
+      for (let count = 0; count < 20; count += 1) enter(health, target).failed(errors[kind]());
+      for (let count = 0; count < 20; count += 1) enter(health, target).left();
+      const internal = new GatewayError('internal_error', 'a plugin broke');
+      for (let count = 0; count < 20; count += 1) enter(health, target).failed(internal);
+      expect(health.waitFor(target)).toBe(0);
+      expect(health.standing(target)).toBe('up');
+    },
+  );
+
+  test('a channel that is reset may be asked at once', () => {
+    const { health, target } = start();
+    const model = targetOf(target.channel.id, 'first', 'limited');
+    const elsewhere = newTarget();
+    enter(health, model).failed(errors.limited(60));
+    for (const one of [target, elsewhere]) enter(health, one).failed(errors.refused());
+    health.reset(target.channel.id);
+    expect(health.waitFor(target)).toBe(0);
+    expect(health.waitFor(model)).toBe(0);
+    expect(health.waitFor(elsewhere)).toBeGreaterThan(0);
+    expect(health.report().filter(({ channel }) => channel === target.channel.id)).toEqual([]);
+  });
+
+  test('each change is told once', () => {
+    const { health, clock, target } = start();
+    const told: string[] = [];
+    const stop = health.follow(({ channel, before, standing }) => {
+      if (channel === target.channel.id) told.push(`${before} > ${standing}`);
+    });
+    fail(health, target);
+    clock.now += 12_001;
+    enter(health, target).failed(errors.failed());
+    clock.now += 24_001;
+    enter(health, target).succeeded();
+    enter(health, target).failed(errors.limited(5));
+    enter(health, targetOf(target.channel.id, 'second')).failed(errors.limited(5));
+    stop();
+    clock.now += 5_000;
+    fail(health, target);
+    expect(told).toEqual([
+      'up > resting',
+      'resting > probing',
+      'probing > resting',
+      'resting > probing',
+      'probing > up',
+      'up > cooling',
+      'up > cooling',
+    ]);
+  });
+
+  test('switched off, everything may always be asked', () => {
+    const { health, target } = start({ enabled: false });
+    fail(health, target, 20);
+    enter(health, target).failed(errors.refused());
+    expect(health.waitFor(target)).toBe(0);
+    expect(health.enter(target)).toBeDefined();
+  });
+}
