@@ -126,6 +126,7 @@ export {
   type Observing,
 } from './operators.ts';
 export type { Load } from './processes/overload.ts';
+export type { Answerer, Gathered, PeerAnswer, Peers, Totals } from './processes/peers.ts';
 export type { Processes, ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes/processes.ts';
 export { addReplyHeaders } from './reply-headers.ts';
 export { askedAt, failedAttempts, taskTarget } from './routing/attempts.ts';

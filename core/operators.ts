@@ -130,18 +130,27 @@ export function eachInOrder(
 
 /**
  * Waits for the first event (or the end, or the failure) before promising anything. Resolves to a stream that begins with that event;
- * rejects with the failure when nothing came before it. When more comes before somebody subscribes, the gate is shut until then, so that
- * nothing piles up. The returned stream takes one subscriber.
+ * rejects with the failure when nothing came before it. `counts` says which event is the first that counts: those before it are kept and
+ * come with it, or are lost with the failure. When more comes before somebody subscribes, the gate is shut until then, so that nothing
+ * piles up. The returned stream takes one subscriber.
  */
-export function peekFirst<T>(source: Observable<T>, gate: Gate): Promise<Observable<T>> {
+export function peekFirst<T>(
+  source: Observable<T>,
+  gate: Gate,
+  counts: (value: T) => boolean = () => true,
+): Promise<Observable<T>> {
   return new Promise((resolve, reject) => {
-    new Peeked<T>(gate, resolve, reject).follow(source);
+    new Peeked<T>(gate, counts, resolve, reject).follow(source);
   });
 }
+
+/** So many events are kept before one counts, whatever a provider sends. */
+const mostUncounted = 1000;
 
 /** One stream between its first event and its subscriber. */
 class Peeked<T> {
   readonly #gate: Gate;
+  readonly #counts: (value: T) => boolean;
   readonly #resolve: (stream: Observable<T>) => void;
   readonly #reject: (error: Error) => void;
   #subscription: Subscription | undefined;
@@ -151,8 +160,14 @@ class Peeked<T> {
   #settled = false;
   #holdsGate = false;
 
-  constructor(gate: Gate, resolve: (stream: Observable<T>) => void, reject: (error: Error) => void) {
+  constructor(
+    gate: Gate,
+    counts: (value: T) => boolean,
+    resolve: (stream: Observable<T>) => void,
+    reject: (error: Error) => void,
+  ) {
     this.#gate = gate;
+    this.#counts = counts;
     this.#resolve = resolve;
     this.#reject = reject;
   }
@@ -167,8 +182,9 @@ class Peeked<T> {
       return;
     }
     this.#early.push(value);
-    if (!this.#settled) this.#settle();
-    else if (!this.#holdsGate) {
+    if (!this.#settled) {
+      if (this.#counts(value) || this.#early.length > mostUncounted) this.#settle();
+    } else if (!this.#holdsGate) {
       this.#holdsGate = true;
       this.#gate.close();
     }

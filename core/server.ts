@@ -45,7 +45,7 @@ export function databaseUrl(config: LoadedConfig): string {
 export async function startServer(
   config: LoadedConfig,
   log: Log = createLog(config.settings.log.level),
-  processes: Processes = alone,
+  processes: Processes = alone(),
 ): Promise<RunningServer> {
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });

@@ -32,10 +32,10 @@ export function openSurroundings(
   stores: Stores,
   apiKeys: ApiKeys,
   { shared, health, overload, limits }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits'>,
-  processes: Processes = alone,
+  processes: Processes = alone(),
 ): Surroundings {
   const ledger = openLedger(stores);
-  const ownHealth = openHealth(health, shared);
+  const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);
   ownHealth.follow((change) => logChange(log, change));
   return {
     log,

@@ -90,6 +90,8 @@ export interface StreamEncoder {
   end(): readonly WireFrame[];
   /** The reply broke after it began: the format's in-stream error, which is then the last frame. */
   error(error: GatewayError): readonly WireFrame[];
+  /** Told, before an error is to be written, what passed last of a stream that was not written here: frames may be numbered. */
+  passed?(frames: Buffer): void;
   /** Something harmless to say in a long silence; empty where the framing's own way (comment, newline) is meant. */
   keepAlive(): readonly WireFrame[];
 }

@@ -247,7 +247,10 @@ export function createApp(
 
   const koa = new Koa();
   koa.silent = true;
-  koa.on('error', (error: Error) => log.error({ error }, 'the front end failed'));
+  koa.on('error', (error: NodeJS.ErrnoException) => {
+    // A client that hangs up is no failure of the gateway's.
+    if (!clientErrors.has(error.code ?? '')) log.error({ error }, 'the front end failed');
+  });
   koa.use(router.routes());
   koa.use((ctx) => {
     const allowed = [
@@ -316,6 +319,14 @@ export function createApp(
     },
   };
 }
+
+/** What sockets tell when a client has hung up. */
+const clientErrors: ReadonlySet<string> = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'ECONNABORTED',
+  'ERR_STREAM_PREMATURE_CLOSE',
+]);
 
 /** True for a form where one may come; 415 where nothing else may. */
 function takesForm(request: IncomingMessage, accepts: NonNullable<Route['accepts']>): boolean {

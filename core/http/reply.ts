@@ -42,6 +42,8 @@ export class Reply {
   #encoder: StreamEncoder | undefined;
   #whole: WholeEncoder | undefined;
   #passing = false;
+  /** What passed last of a stream; nothing is read of it unless the stream breaks. */
+  #lastFrames: Buffer | undefined;
   #committed = false;
   #over = false;
   #arrayBegun = false;
@@ -108,7 +110,9 @@ export class Reply {
       return;
     }
     try {
-      this.#finish(this.#frames(this.#streamEncoder().error(error)) + this.#arrayEnd());
+      const encoder = this.#streamEncoder();
+      if (this.#lastFrames !== undefined) encoder.passed?.(this.#lastFrames);
+      this.#finish(this.#frames(encoder.error(error)) + this.#arrayEnd());
     } catch {
       this.#finish('');
     }
@@ -184,6 +188,7 @@ export class Reply {
         return;
       case 'frames':
         this.#passing = true;
+        this.#lastFrames = event.bytes;
         this.#commitStream();
         this.#write(this.#exchange.framing === 'sse' ? event.bytes : this.#reframed(event.bytes));
         return;

@@ -164,3 +164,23 @@ export type OperationResult =
 
 /** The name of every event. */
 export type EventType = GatewayEvent['type'];
+
+/** Events by which a reply has not yet said anything: as long as no other came, it may still be had elsewhere. */
+const beforeWords: ReadonlySet<EventType> = new Set<EventType>([
+  'request',
+  'attempt',
+  'loss',
+  'answer',
+  'head',
+  'usage',
+  'text-start',
+  'refusal-start',
+  'reasoning-start',
+  'media-start',
+]);
+
+/** True for an event that gives the client something of the answer. */
+export function saysSomething(event: GatewayEvent): boolean {
+  if (event.type === 'text-delta' || event.type === 'reasoning-delta') return event.text !== '';
+  return !beforeWords.has(event.type);
+}

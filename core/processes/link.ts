@@ -1,6 +1,8 @@
+import type { HealthNews, HealthLine } from '../routing/health-primary.ts';
 import type { RatesAnswer } from '../state/rates-primary.ts';
 import type { RatesLine } from '../state/rates.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
+import { WorkerPeers, type PeerNews } from './peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from './processes.ts';
 
 /** What the primary may tell a worker to do. */
@@ -15,6 +17,8 @@ export class PrimaryLink {
   readonly #asked = new Map<number, (answer: ToWorker) => void>();
   #ids = 0;
   #onRates: ((answer: RatesAnswer) => void) | undefined;
+  #onHealth: ((news: HealthNews) => void) | undefined;
+  #onPeers: ((news: PeerNews) => void) | undefined;
 
   constructor(orders: Orders) {
     process.on('message', (message: ToWorker) => {
@@ -30,6 +34,12 @@ export class PrimaryLink {
           return;
         case 'rates':
           this.#onRates?.(message.answer);
+          return;
+        case 'health':
+          this.#onHealth?.(message.news);
+          return;
+        case 'peers':
+          this.#onPeers?.(message.news);
           return;
         case 'reloaded':
         case 'told':
@@ -59,10 +69,24 @@ export class PrimaryLink {
         this.#onRates = listener;
       },
     };
+    const health: HealthLine = {
+      send: (word) => this.send({ type: 'health', word }),
+      listen: (listener) => {
+        this.#onHealth = listener;
+      },
+    };
+    const peers = new WorkerPeers({
+      send: (word, sent) => this.send({ type: 'peers', word }, sent),
+      listen: (listener) => {
+        this.#onPeers = listener;
+      },
+    });
     return {
       worker,
       workers,
       rates,
+      health,
+      peers,
       reload: () =>
         this.#ask<ReloadOutcome>('reload', (answer) =>
           answer.type === 'reloaded' ? answer.outcome : undefined,

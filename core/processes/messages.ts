@@ -1,4 +1,6 @@
+import type { HealthNews, HealthWord } from '../routing/health-primary.ts';
 import type { RatesAnswer, RatesQuestion } from '../state/rates-primary.ts';
+import type { PeerNews, PeerWord } from './peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome } from './processes.ts';
 
 /*
@@ -57,7 +59,9 @@ export type ToWorker =
   | { readonly type: 'stop' }
   | { readonly type: 'reloaded'; readonly id: number; readonly outcome: ReloadOutcome }
   | { readonly type: 'told'; readonly id: number; readonly status: ProcessesStatus }
-  | { readonly type: 'rates'; readonly answer: RatesAnswer };
+  | { readonly type: 'rates'; readonly answer: RatesAnswer }
+  | { readonly type: 'health'; readonly news: HealthNews }
+  | { readonly type: 'peers'; readonly news: PeerNews };
 
 /** From a worker to the primary. */
 export type ToPrimary =
@@ -68,4 +72,6 @@ export type ToPrimary =
   | { readonly type: 'failed'; readonly problems: readonly string[] }
   | { readonly type: 'reload'; readonly id: number }
   | { readonly type: 'status'; readonly id: number }
-  | { readonly type: 'rates'; readonly question: RatesQuestion };
+  | { readonly type: 'rates'; readonly question: RatesQuestion }
+  | { readonly type: 'health'; readonly word: HealthWord }
+  | { readonly type: 'peers'; readonly word: PeerWord };

@@ -1,8 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pass } from 'node:timers/promises';
 import { createLog, maskSecrets, type Log } from '../log.ts';
+import { HealthDesk } from '../routing/health-primary.ts';
 import { RatesDesk } from '../state/rates-primary.ts';
 import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
+import { PeersDesk } from './peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes.ts';
 import { Watch } from './watch.ts';
 
@@ -55,6 +57,8 @@ interface Slot {
   state: WorkerStatus['state'];
   since: number;
   facts: Facts | undefined;
+  /** It has not read what was sent to it: news that it can do without are not sent meanwhile. */
+  isBehind: boolean;
 }
 
 /**
@@ -65,6 +69,8 @@ export class Primary {
   readonly #options: PrimaryOptions;
   readonly #slots = new Set<Slot>();
   readonly #rates = new RatesDesk();
+  readonly #health = new HealthDesk();
+  readonly #peers = new PeersDesk();
   readonly #givenUp = Promise.withResolvers<string>();
   #log: Log = createLog('silent');
   /** What is in force: the facts of the first worker of the generation that serves. */
@@ -239,6 +245,7 @@ export class Primary {
       state: 'starting',
       since: Date.now(),
       facts: undefined,
+      isBehind: false,
     };
     this.#slots.add(slot);
     process.on('message', (message: ToPrimary) => {
@@ -251,6 +258,7 @@ export class Primary {
           slot.facts = message.facts;
           slot.since = Date.now();
           if (slot.state === 'starting') slot.state = 'serving';
+          this.#peers.join(process.id, (news) => offer(slot, { type: 'peers', news }));
           setTimeout(() => {
             if (this.#slots.has(slot)) this.#isSound = true;
           }, soundAfter).unref();
@@ -270,6 +278,8 @@ export class Primary {
     process.once('exit', (code, signal) => {
       this.#slots.delete(slot);
       this.#rates.forget(process.id);
+      this.#health.forget(process.id);
+      this.#peers.forget(process.id);
       started.resolve({ ended: signal ?? `code ${code}` });
       ended.resolve();
       if (slot.state === 'serving' && generation === this.#inForce) void this.#replace(slot, signal ?? code);
@@ -300,6 +310,12 @@ export class Primary {
         if (answer !== undefined) tell(slot, { type: 'rates', answer });
         return;
       }
+      case 'health':
+        this.#health.hear(slot.process.id, message.word, (news) => offer(slot, { type: 'health', news }));
+        return;
+      case 'peers':
+        this.#peers.hear(slot.process.id, message.word);
+        return;
       case 'status':
         tell(slot, { type: 'told', id: message.id, status: this.status() });
         return;
@@ -404,4 +420,13 @@ const home = new URL('../..', import.meta.url).pathname;
 
 function tell({ process }: Slot, message: ToWorker): void {
   if (process.isConnected()) process.send(message);
+}
+
+/** Tells a worker what it can do without. False where it was not sent, because the worker reads nothing. */
+function offer(slot: Slot, message: ToWorker): boolean {
+  if (slot.isBehind || !slot.process.isConnected()) return false;
+  slot.isBehind = !slot.process.send(message, undefined, {}, () => {
+    slot.isBehind = false;
+  });
+  return true;
 }

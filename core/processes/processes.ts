@@ -1,4 +1,6 @@
+import type { HealthLine } from '../routing/health-primary.ts';
 import type { RatesLine } from '../state/rates.ts';
+import { OnlyPeer, type Peers } from './peers.ts';
 
 /** What came of a reload. */
 export interface ReloadOutcome {
@@ -53,24 +55,31 @@ export interface Processes {
   status(): Promise<ProcessesStatus>;
   /** Where calls are counted for all processes together; absent when this one is alone. */
   readonly rates?: RatesLine;
+  /** Where processes tell each other of channels' health; absent when this one is alone. */
+  readonly health?: HealthLine;
+  /** Asks all processes. */
+  readonly peers: Peers;
 }
 
 const startedAt = Date.now();
 
 /** A gateway that is one process, or a part of one. */
-export const alone: Processes = {
-  worker: 1,
-  workers: 1,
-  reload: async () => ({
-    ok: false,
-    problems: ['This gateway is part of another program: only one that "sluice start" runs can reload.'],
-  }),
-  status: async () => ({
-    version: '',
-    since: startedAt,
-    reloads: false,
-    watching: false,
-    crashes: 0,
-    workers: [{ worker: 1, pid: process.pid, state: 'serving', version: '', since: startedAt }],
-  }),
-};
+export function alone(): Processes {
+  return {
+    worker: 1,
+    workers: 1,
+    reload: async () => ({
+      ok: false,
+      problems: ['This gateway is part of another program: only one that "sluice start" runs can reload.'],
+    }),
+    status: async () => ({
+      version: '',
+      since: startedAt,
+      reloads: false,
+      watching: false,
+      crashes: 0,
+      workers: [{ worker: 1, pid: process.pid, state: 'serving', version: '', since: startedAt }],
+    }),
+    peers: new OnlyPeer(),
+  };
+}

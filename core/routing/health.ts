@@ -1,6 +1,7 @@
 import type { Channel } from '../channel.ts';
 import type { GatewayError } from '../errors.ts';
 import { HealthBook, type HealthOptions } from './health-book.ts';
+import { primarySharing, type HealthLine } from './health-primary.ts';
 import { redisSharing } from './health-redis.ts';
 import type { HealthSettings } from './settings.ts';
 import type { Target } from './target.ts';
@@ -69,9 +70,17 @@ export interface Health {
   close(): Promise<void>;
 }
 
-/** Opens the health of targets as this store's gateways know it: `memory:` (this process alone) or `redis://…`. At once, also when it cannot be reached. */
-export function openHealth(settings: HealthSettings, { url }: { readonly url: string }): Health {
-  return createHealth(settings, url.startsWith('memory:') ? {} : { share: redisSharing(url) });
+/**
+ * Opens the health of targets as this store's gateways know it: `memory:` (the processes of this gateway alone, or this process where there
+ * is no `line`) or `redis://…`. At once, also when it cannot be reached.
+ */
+export function openHealth(
+  settings: HealthSettings,
+  { url }: { readonly url: string },
+  line?: HealthLine,
+): Health {
+  if (!url.startsWith('memory:')) return createHealth(settings, { share: redisSharing(url) });
+  return createHealth(settings, line === undefined ? {} : { share: primarySharing(line) });
 }
 
 /** Knows nothing yet: everything may be tried. */

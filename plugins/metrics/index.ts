@@ -1,10 +1,15 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { definePlugin, followDetached, hideSecret, toGatewayError } from '#sluice';
+import { definePlugin, followDetached, GatewayError, hideSecret, toGatewayError, type PeerAnswer } from '#sluice';
 import { CallRecord, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
+import { measured, textOf } from './scrape.ts';
 import { Series } from './series.ts';
+
+/** Under this name the processes ask each other. */
+const topic = 'metrics';
 
 const options = z.strictObject({
   /** Whether there are metrics at all. */
@@ -14,8 +19,8 @@ const options = z.strictObject({
 });
 
 /**
- * The operator's Prometheus finds numbers about calls, channels and this process under `GET /metrics`. Callers notice nothing. A call is
- * counted once, in the turn after its end, with the tokens that others have asked for: metrics alone change no request.
+ * The operator's Prometheus finds numbers about calls, channels and processes under `GET /metrics`, one for all workers together. Callers
+ * notice nothing. A call is counted once, in the turn after its end, with the tokens that others have asked for: metrics alone change no request.
  */
 export default definePlugin({
   name: 'metrics',
@@ -29,13 +34,34 @@ export default definePlugin({
     const mayRead = createAccess(token, settings.trustedProxies);
     onClose(notices.on('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code)));
 
+    const { peers } = tools.processes;
+    const measure = async (): Promise<PeerAnswer> => measured([series.registry, processMetrics()]);
+    const stopAnswering = peers.answer(topic, () =>
+      measure().catch((error: unknown) => {
+        log.error({ error }, 'the metrics of this process could not be read');
+        throw error;
+      }),
+    );
+    onClose(async () => {
+      // Calls are counted in the turn after their end.
+      await nextTurn();
+      stopAnswering();
+      await peers.leave(topic, (await measure()).totals ?? {});
+    });
+
+    const gather = async (): Promise<string> => {
+      const gathered = await peers.gather(topic);
+      if (gathered === undefined || gathered.answers.length === 0)
+        throw new GatewayError('server_is_overloaded', 'No process told its metrics in time: try again.', {
+          retryAfter: 1,
+        });
+      return textOf(gathered);
+    };
     let gathering: Promise<string> | undefined;
     const text = (): Promise<string> =>
-      (gathering ??= Promise.all([series.registry.metrics(), processMetrics().metrics()])
-        .then((parts) => parts.join('\n'))
-        .finally(() => {
-          gathering = undefined;
-        }));
+      (gathering ??= gather().finally(() => {
+        gathering = undefined;
+      }));
     route('GET', '/metrics', async (request, response) => {
       response.on('error', () => {});
       try {

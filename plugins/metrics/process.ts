@@ -10,7 +10,7 @@ export function processMetrics(): Registry {
     collectDefaultMetrics({ register: registry });
     const sockets: Gauge = new Gauge({
       name: 'sluice_open_sockets',
-      help: 'TCP connections of this process: with clients, providers and stores.',
+      help: 'TCP connections: with clients, providers and stores.',
       registers: [registry],
       collect: () =>
         sockets.set(process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length),

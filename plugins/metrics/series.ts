@@ -1,11 +1,11 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
 import { charge, type PluginTools, type Standing } from '#sluice';
 import type { CallRecord } from '../_record.ts';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
   PluginTools,
-  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'processes' | 'rates'
+  'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'rates'
 >;
 
 /** Seconds: from an answer of a cache to a long piece of thinking. */
@@ -34,9 +34,6 @@ export class Series {
       tools.catalog.channels.flatMap(({ models }) => models).filter((name) => !name.includes('*')),
     );
     const registers = [this.registry];
-    // Another process may answer the next scrape: without this its numbers would look like a step back.
-    if (tools.processes.workers > 1)
-      this.registry.setDefaultLabels({ worker: String(tools.processes.worker) });
     this.#calls = new Counter({
       name: 'sluice_calls_total',
       help: 'Calls that have ended. status: 2xx, 4xx or 5xx as the client saw it, or left; code: what went wrong, empty when nothing did.',
@@ -126,19 +123,22 @@ export class Series {
   /** What is not counted but stands somewhere already. */
   #look({ bookkeeper, catalog, health, overload, rates }: SeriesTools): void {
     const registers = [this.registry];
-    const gauge = (name: string, help: string, read: () => number): void => {
-      const made: Gauge = new Gauge({ name, help, registers, collect: () => made.set(read()) });
+    const gauge = (name: string, help: string, read: () => number, aggregator: Aggregator = 'sum'): void => {
+      const made: Gauge = new Gauge({ name, help, registers, aggregator, collect: () => made.set(read()) });
     };
-    gauge('sluice_running_calls', 'Calls that run in this process.', () => overload.running);
+    gauge('sluice_running_calls', 'Calls that run.', () => overload.running);
     gauge('sluice_waiting_calls', 'Calls that wait for others to end.', () => overload.waiting);
     gauge('sluice_body_bytes', 'Bytes of request bodies that are being read.', () => overload.bodies);
     gauge('sluice_unsettled_calls', 'Calls that wait to be charged and recorded.', () => bookkeeper.waiting);
-    gauge('sluice_shared_store_up', 'Whether the shared store answers; 1 also where there is none.', () =>
-      rates.state === 'ok' && health.sharing !== 'degraded' ? 1 : 0,
+    gauge(
+      'sluice_shared_store_up',
+      'Whether the shared store answers; 1 also where there is none.',
+      () => (rates.state === 'ok' && health.sharing !== 'degraded' ? 1 : 0),
+      'min',
     );
     const refused = new Counter({
       name: 'sluice_overload_refusals_total',
-      help: 'Calls that were refused because this process had too much to do.',
+      help: 'Calls that were refused because a process had too much to do.',
       registers,
       collect: () => {
         refused.reset();
@@ -150,6 +150,7 @@ export class Series {
       help: 'How each key of a channel stands: 1 for what it is, 0 for what it is not. key: its id, empty where there is none.',
       labelNames: ['channel', 'key', 'standing'],
       registers,
+      aggregator: 'max',
       collect: () => {
         const report = health.report();
         for (const { id, keys } of catalog.channels)
@@ -168,6 +169,7 @@ export class Series {
       help: 'Whether a channel is switched on.',
       labelNames: ['channel'],
       registers,
+      aggregator: 'min',
       collect: () => {
         for (const { id } of catalog.channels) enabled.set({ channel: id }, catalog.isOn(id) ? 1 : 0);
       },

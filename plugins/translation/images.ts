@@ -90,6 +90,8 @@ export function withBytes(
   target: Target,
   tools: PluginTools,
 ): Observable<GatewayEvent> {
+  // No other request is decoded for this.
+  if (!operations.has(call.operation)) return source;
   const { request } = call;
   if (!isOfImages(request) || !(request.stream || request.delivery === 'base64')) return source;
   return source.pipe(
@@ -132,9 +134,9 @@ async function download(call: Call, result: ImageResult, { fetchMedia }: PluginT
 }
 
 /** What a reply used that passed through: nobody counts the images in it, so that they are as many as were asked for. */
-export function withImages(usage: Usage | undefined, { codec, request }: Call): Usage | undefined {
-  if (!isOfImages(request)) return usage;
-  const { units } = codec.estimate?.(request) ?? {};
+export function withImages(usage: Usage | undefined, call: Call): Usage | undefined {
+  if (!operations.has(call.operation)) return usage;
+  const { units } = call.codec.estimate?.(call.request) ?? {};
   return {
     ...(usage ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 }),
     ...(units === undefined ? {} : { units }),

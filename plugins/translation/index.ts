@@ -6,6 +6,7 @@ import {
   forgetMedia,
   GatewayError,
   peekFirst,
+  saysSomething,
   sealMarks,
   startWithEvents,
   type AttemptEvent,
@@ -67,6 +68,7 @@ export default definePlugin({
         const reply = await peekFirst(
           passReply(source, { call, target, swallowUsage: edited.usage }),
           call.gate,
+          saysSomething,
         );
         // What came otherwise than it was asked for is decoded, and may need the same as a translated one.
         return startWithEvents(
@@ -148,6 +150,7 @@ async function translate(
       wholeLimit: chosen.wholeLimit,
     }),
     call.gate,
+    saysSomething,
   );
   // A provider has taken them: nobody will ask again.
   forgetMedia(call);

@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import {
   parseObject,
   parseSse,
+  saysSomething,
   SseCutter,
   upstreamError,
   type AnswerEvent,
@@ -257,8 +258,11 @@ class PassedBytes {
 /** Most bytes that are held back before a reply begins. */
 const mostBefore = 64 * 1024;
 
-/** How the first frame of a reply looks, in one format or another. */
-const beginnings = /"(?:choices|candidates)"\s*:\s*\[\s*\{|"message_start"|"response\.created"/;
+/** How a frame looks that says something, in one format or another, and how one does that only opens a reply. JSON escapes quotes: these are no words of an answer. */
+const words =
+  /"(?:content|reasoning_content|reasoning|refusal|arguments|text|thinking|partial_json)"\s*:\s*"(?!")|"(?:tool_calls|functionCall|inlineData)"\s*:\s*[[{]|"(?:finish_reason|finishReason|stop_reason)"\s*:\s*"|"type"\s*:\s*"(?:response\.[\w.]+\.delta|tool_use)"/;
+const openings =
+  /"message_start"|"response\.(?:created|queued|in_progress)"|"choices"\s*:\s*\[\s*\{|"content_block_start"|"type"\s*:\s*"ping"/;
 
 /** Frames of a stream as they came; only those that may carry usage are parsed. */
 class PassedStream {
@@ -268,11 +272,12 @@ class PassedStream {
   readonly #swallow: boolean;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #tap: ReturnType<Codec['usageTap']>;
-  /** What came before the reply began: comments, pings. They are no beginning, the provider may still fail and another channel answer instead. */
+  /** What came before the first word: comments, pings, frames that only open a reply. The provider may still fail, and another channel answer instead. */
   #before: Buffer[] | undefined = [];
   #beforeLength = 0;
-  /** Says of frames that do not look like a reply whether they are one. */
+  /** Says of the first frames what is in them. */
   #judge: StreamDecoder | undefined;
+  #opened = false;
   readonly #traits: Target['traits'];
   #complete = false;
 
@@ -299,7 +304,14 @@ class PassedStream {
       this.#run(Buffer.concat([rest, Buffer.from('\n\n')]));
     }
     if (!this.#complete) throw cut();
-    if (this.#before !== undefined) throw garbage('an empty stream');
+    if (this.#before === undefined) return;
+    if (!this.#opened) throw garbage('an empty stream');
+    // Complete, and without a word.
+    this.#emit({
+      type: 'frames',
+      format: this.#codec.format,
+      bytes: this.#renamed(Buffer.concat(this.#before)),
+    });
   }
 
   #run(run: Buffer): void {
@@ -324,25 +336,36 @@ class PassedStream {
       this.#before = undefined;
       this.#judge = undefined;
     }
-    if (this.#rename !== undefined) bytes = renamed(bytes, this.#codec.marks.model ?? 'model', this.#rename);
-    this.#emit({ type: 'frames', format: this.#codec.format, bytes });
+    this.#emit({ type: 'frames', format: this.#codec.format, bytes: this.#renamed(bytes) });
   }
 
-  /** True when the reply has begun. Throws what is told instead of one. */
+  #renamed(bytes: Buffer): Buffer {
+    return this.#rename === undefined
+      ? bytes
+      : renamed(bytes, this.#codec.marks.model ?? 'model', this.#rename);
+  }
+
+  /** True when the reply has said something. Throws what is told instead of one. */
   #begins(run: Buffer): boolean {
     const frames = parseSse(run);
     if (frames.length === 0) return false;
     if (this.#codec.operation !== 'chat' || this.#beforeLength > mostBefore) return true;
     const text = run.toString('latin1');
-    if (beginnings.test(text) && !failureMarks.test(text)) return true;
+    if (!failureMarks.test(text)) {
+      if (words.test(text)) return true;
+      if (openings.test(text)) {
+        this.#opened ||= !frames.every(({ data }) => data.includes('"ping"'));
+        return false;
+      }
+    }
     const judge = (this.#judge ??= this.#codec.decodeStream?.(this.#traits));
-    let begun = false;
     for (const frame of frames) {
       checkFirstFrame(frame.data);
-      if (judge === undefined || judge.frame(frame).length > 0) begun = true;
-      if (begun) break;
+      const events = judge?.frame(frame);
+      if (events === undefined || events.some(saysSomething)) return true;
+      if (events.length > 0) this.#opened = true;
     }
-    return begun;
+    return false;
   }
 
   #readUsage(run: Buffer): void {

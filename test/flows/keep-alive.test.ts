@@ -136,7 +136,7 @@ describe.each(pairs)('%s client, %s channel', (client, channel) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const frame of voice.frames(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'])) {
         response.write(frame);
-        await new Promise((resolve) => setTimeout(resolve, keepAlive / 4));
+        await new Promise((resolve) => setTimeout(resolve, keepAlive / 8));
       }
       response.end();
     };

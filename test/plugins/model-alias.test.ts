@@ -16,6 +16,7 @@ function catalogOf(...models: string[]) {
     models,
     priority: 0,
     weight: 1,
+    keys: [{ id: '', index: 0 }],
     speaks: {},
     upstreamModel: (model: string) => (matchesModel(models, model) ? model : undefined),
     traits: () => ({}),

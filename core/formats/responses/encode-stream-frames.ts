@@ -18,6 +18,13 @@ export class FrameWriter {
     this.#out.push({ event: type, json });
   }
 
+  /** Goes on behind frames that somebody else has numbered. */
+  goOnAfter(frames: Buffer): void {
+    const numbers = frames.toString('latin1').match(/"sequence_number": ?\d+/g);
+    const last = Number(/\d+/.exec(numbers?.at(-1) ?? '')?.[0] ?? Number.NaN);
+    if (Number.isSafeInteger(last)) this.#sequence = last + 1;
+  }
+
   take(): readonly WireFrame[] {
     if (this.#out.length === 0) return none;
     const frames = this.#out;

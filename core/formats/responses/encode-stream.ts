@@ -84,6 +84,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#writer.take();
   }
 
+  passed(frames: Buffer): void {
+    this.#writer.goOnAfter(frames);
+  }
+
   end(): readonly WireFrame[] {
     if (this.#over) return none;
     const output = this.#start();

@@ -1,0 +1,101 @@
+import { AggregatorRegistry, type Registry } from 'prom-client';
+import { z } from 'zod';
+import type { Gathered, PeerAnswer } from '#sluice';
+
+const kind = z.object({ name: z.string(), help: z.string(), type: z.string() });
+const sample = z.object({
+  labels: z.record(z.string(), z.union([z.string(), z.number()])).default({}),
+  value: z.number(),
+  /** Where it is not the metric's own: `…_bucket`, `…_sum`. */
+  metricName: z.string().optional(),
+});
+type Sample = z.output<typeof sample>;
+
+const aggregator = z.enum(['sum', 'average', 'min', 'max', 'first', 'omit']).default('sum');
+const metric = kind.extend({ aggregator, values: z.array(z.unknown()) });
+
+/** What one process tells besides its totals: what its counters and histograms are, and its gauges whole. */
+const told = z.object({ counted: z.array(kind), gauges: z.array(metric) });
+
+/** The series of one total. */
+const series = z.tuple([z.string(), z.string(), sample.shape.labels]);
+
+/** What this process has measured, for {@link textOf}. Counters and histograms only grow: they are totals. */
+export async function measured(registries: readonly Registry[]): Promise<PeerAnswer> {
+  const counted: z.output<typeof kind>[] = [];
+  const gauges: z.output<typeof metric>[] = [];
+  const totals: Record<string, number> = {};
+  const all = await Promise.all(registries.map((registry) => registry.getMetricsAsJSON()));
+  for (const found of z.array(metric).parse(all.flat())) {
+    const { name, help, type, values } = found;
+    if (type === 'gauge') {
+      gauges.push({ ...found, values: samplesOf(values) });
+      continue;
+    }
+    counted.push({ name, help, type });
+    for (const { labels, value, metricName = name } of samplesOf(values)) {
+      const key = JSON.stringify([name, metricName, labels] satisfies z.input<typeof series>);
+      totals[key] = (totals[key] ?? 0) + value;
+    }
+  }
+  return { value: { counted, gauges }, totals };
+}
+
+/** All processes as one, in the text format of Prometheus. */
+export function textOf({ answers, silent, totals }: Gathered): Promise<string> {
+  const all = answers.flatMap(({ value }) => {
+    const { data } = told.safeParse(value);
+    return data === undefined ? [] : [data];
+  });
+  const samples = new Map<string, Sample[]>();
+  for (const { counted } of all) for (const { name } of counted) samples.set(name, []);
+  for (const [key, value] of Object.entries(totals)) {
+    const [name, metricName, labels] = seriesOf(key) ?? [];
+    if (name !== undefined && labels !== undefined) samples.get(name)?.push({ metricName, labels, value });
+  }
+  const counters = new Map(all.flatMap(({ counted }) => counted.map((one) => [one.name, one] as const)));
+  return AggregatorRegistry.aggregate([
+    [...counters.values()].map((one) => ({
+      ...one,
+      aggregator: 'sum',
+      values: (samples.get(one.name) ?? []).map((each) => plain(one.name, each)),
+    })),
+    ...all.map(({ gauges }) =>
+      // Where the gateway has been since when is told by its oldest process.
+      gauges.map((gauge) => ({ ...gauge, aggregator: gauge.aggregator === 'omit' ? 'min' : gauge.aggregator })),
+    ),
+    [
+      {
+        name: 'sluice_workers',
+        help: 'Processes that serve, or finish what they have. silent: they did not answer in time, and are left out of all gauges.',
+        type: 'gauge',
+        aggregator: 'sum',
+        values: [
+          { labels: { state: 'answered' }, value: all.length },
+          { labels: { state: 'silent' }, value: answers.length + silent.length - all.length },
+        ],
+      },
+    ],
+  ]).metrics();
+}
+
+/** The series that a total stands for; undefined for a total that another version of this code has named. */
+function seriesOf(key: string): z.output<typeof series> | undefined {
+  try {
+    return series.parse(JSON.parse(key));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Those that are numbers: there is none for what has not been measured yet. */
+function samplesOf(values: readonly unknown[]): Sample[] {
+  return values.flatMap((value) => {
+    const { data } = sample.safeParse(value);
+    return data === undefined ? [] : [data];
+  });
+}
+
+function plain(name: string, { labels, value, metricName }: Sample): Sample {
+  return metricName === name ? { labels, value } : { labels, value, metricName };
+}
