@@ -17,11 +17,13 @@ const embed: Codec<EmbedRequest> = {
   format: 'jina-embeddings',
   encodeRequest({ purpose, ...request }, target) {
     const { body, ...encoded } = embedCodec.encodeRequest(request, target);
-    const { encoding_format: _, user, input_type: _type, ...rest } = body;
+    const { encoding_format: _, user, input_type: _type, task: own, ...rest } = body;
     if (user !== undefined) target.lose('user');
     const task = purpose === undefined ? undefined : tasks[purpose];
     if (purpose !== undefined && task === undefined) target.lose('taskType');
-    return { ...encoded, body: { ...(task === undefined ? {} : { task }), ...rest } };
+    // A word of the vendor's own that nobody else knows stays what it is.
+    const said = purpose === undefined ? own : task;
+    return { ...encoded, body: { ...(said === undefined ? {} : { task: said }), ...rest } };
   },
 };
 

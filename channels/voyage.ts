@@ -58,15 +58,17 @@ const embed: Codec<EmbedRequest> = {
   format: 'voyage-embeddings',
   encodeRequest({ purpose, dimensions, ...request }, target) {
     const { body, ...encoded } = embedCodec.encodeRequest(request, target);
-    const { encoding_format: _, user, task: _task, ...rest } = body;
+    const { encoding_format: _, user, task: _task, input_type: own, ...rest } = body;
     if (user !== undefined) target.lose('user');
     const type = purpose === undefined ? undefined : inputTypes[purpose];
     if (purpose !== undefined && type === undefined) target.lose('taskType');
+    // A word of the vendor's own that nobody else knows stays what it is.
+    const said = purpose === undefined ? own : type;
     return {
       ...encoded,
       body: {
         ...rest,
-        ...(type === undefined ? {} : { input_type: type }),
+        ...(said === undefined ? {} : { input_type: said }),
         ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
       },
     };

@@ -14,10 +14,7 @@ interface Counted {
   readonly since: number;
 }
 
-/**
- * Counts failures by address, `most` of them a minute, in this process alone: an attacker gains a few tries by asking several. All
- * addresses of one /64 count as one, as whoever has one of them has all.
- */
+/** Counts failures by address, `most` of them a minute, in this process alone. */
 export function countFailures(most: number, clock: () => number = () => performance.now()): Failures {
   const counted = new Map<string, Counted>();
   const current = (address: string): Counted | undefined => {
@@ -26,11 +23,11 @@ export function countFailures(most: number, clock: () => number = () => performa
   };
   return {
     wait(address) {
-      const one = current(network(address));
+      const one = current(networkOf(address));
       return one === undefined || one.failures < most ? 0 : one.since + 60_000 - clock();
     },
     count(address) {
-      const name = network(address);
+      const name = networkOf(address);
       const one = current(name);
       if (one !== undefined) {
         one.failures += 1;
@@ -45,8 +42,8 @@ export function countFailures(most: number, clock: () => number = () => performa
   };
 }
 
-/** The first four groups of an IPv6 address, any other address as it is. */
-function network(address: string): string {
+/** What an address counts as: itself, or its /64 for one of IPv6, as whoever has one address there has all of them. */
+export function networkOf(address: string): string {
   if (!address.includes(':')) return address;
   const [front = '', back] = address.split('::');
   const groups = front === '' ? [] : front.split(':');

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type ApiKeys, type Wire } from '#sluice';
+import { caller, definePlugin, GatewayError, type ApiKeys, type Rates, type Wire } from '#sluice';
 import { allowsAddress } from './_addresses.ts';
 import { readCredentials, removeCredentials } from './_credentials.ts';
-import { countFailures } from './_failures.ts';
+import { countFailures, networkOf } from './_failures.ts';
 
 /**
  * A caller without a valid API key gets 401, one from an address that its key does not allow 403. A key is accepted in every public style
@@ -15,11 +15,11 @@ export default definePlugin({
   name: 'auth',
   stage: 'identify',
   options: z.strictObject({
-    /** Wrong keys that one address may send within a minute, per process. 0 lets any number be tried. */
+    /** Wrong keys that one address may send within a minute, counted by all who share rates. 0 lets any number be tried. */
     failures: z.int().min(0).default(20),
   }),
-  setup({ failures }, { apiKeys }) {
-    const failed = failures === 0 ? undefined : countFailures(failures);
+  setup({ failures }, { apiKeys, rates }) {
+    const check = failures === 0 ? undefined : createCheck(failures, rates);
     return function auth(call, next) {
       const [secret] = readCredentials(call.wire);
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
@@ -27,10 +27,9 @@ export default definePlugin({
       if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
       const found = apiKeys.find(secret);
       if (found?.state !== 'valid') {
-        const wait = failed?.wait(call.wire.ip) ?? 0;
-        if (wait > 0) throw tooMany(wait);
-        failed?.count(call.wire.ip);
-        throw invalid(secret, found);
+        const refused = invalid(secret, found);
+        if (check === undefined) throw refused;
+        return check(call.wire.ip).then(() => Promise.reject(refused));
       }
       if (!allowsAddress(found.key, call.wire.ip)) {
         throw new GatewayError('forbidden', 'This API key may not be used from your address.');
@@ -40,6 +39,20 @@ export default definePlugin({
     };
   },
 });
+
+/** Counts a wrong key from an address. Rejects with 429 when there were too many: here, or elsewhere as long as the shared count answers. */
+function createCheck(most: number, rates: Rates): (address: string) => Promise<void> {
+  const here = countFailures(most);
+  return async (address) => {
+    // A flood is refused without a question to anybody.
+    const wait = here.wait(address);
+    if (wait > 0) throw tooMany(wait);
+    here.count(address);
+    const subject = `wrong-keys:${networkOf(address)}`;
+    const { allowed, degraded, retryMs } = await rates.take([{ subject, limit: most, cost: 1 }]);
+    if (!allowed && degraded !== true) throw tooMany(retryMs);
+  };
+}
 
 const nothingSent =
   'This request carries no API key. Send yours as "Authorization: Bearer YOUR_KEY", or in an x-api-key or x-goog-api-key header.';

@@ -1,15 +1,21 @@
 import { createHash } from 'node:crypto';
-import type { EmbedInput, EmbedRequest } from '#sluice';
+import { wrongValue, type EmbedInput, type EmbedRequest } from '#sluice';
 import type { Doing } from './operations.ts';
 
 /** Length of a vector when nothing is said. */
 const usualLength = 256;
+/** The longest that is made. */
+const longest = 8192;
 
 /** Vectors made of the words' hashes: texts that share words lie close to each other. */
 export const embed: Doing<EmbedRequest> = {
   speaks: ['embeddings', 'generate-content'],
   text: ({ inputs }) => inputs.map(textOf).join(' '),
-  answer({ inputs, dimensions = usualLength }) {
+  answer({ inputs, dimensions = usualLength, format }) {
+    if (dimensions > longest) {
+      const field = format === 'generate-content' ? 'outputDimensionality' : 'dimensions';
+      throw wrongValue(field, `at most ${longest}`);
+    }
     const tokens = inputs.reduce((sum, input) => sum + wordsOf(input).length, 0);
     return [
       { type: 'result', value: { vectors: inputs.map((input) => vectorOf(input, dimensions)) } },

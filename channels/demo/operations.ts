@@ -72,12 +72,14 @@ export async function answerOther(
   let request: GatewayRequest;
   let document: JsonObject;
   let switches: Switches;
+  let events: readonly GatewayEvent[];
   try {
     const form = formOf(wire);
     document = form === undefined ? (parseObject(wire.body.toString()) ?? {}) : fieldsOf(form);
     const params = { model: wire.model, ...(form === undefined ? {} : { form }) };
     request = codec.decodeRequest(document, params);
     switches = readSwitches(wire.model, doing.text(request));
+    events = doing.answer(request, switches);
   } catch (error) {
     return refusal(call, format, toGatewayError(error));
   }
@@ -86,7 +88,6 @@ export async function answerOther(
   if (switches.status !== undefined)
     return refusal(call, format, failure(switches.status, switches['retry-after']));
   if (switches['200-error']) return { ...refusal(call, format, overloaded()), status: 200 };
-  const events = doing.answer(request, switches);
   const context = contextOf(call, wire, document);
   const headers = format.replyHeaders(requestId(call));
   const encoder = wire.stream ? codec.encodeStream?.(context) : undefined;
@@ -115,15 +116,15 @@ function formOf({ body: sent }: UpstreamRequest): Form | undefined {
 
 /** The text fields of a form as the gateway would read them. */
 function fieldsOf(form: Form): JsonObject {
-  const fields: Record<string, string | string[]> = {};
+  const fields = new Map<string, string | string[]>();
   for (const part of form) {
     if (!('value' in part)) continue;
     const name = plainName(part.name);
-    const before = fields[name];
-    if (before !== undefined) fields[name] = [before, part.value].flat();
-    else fields[name] = name === part.name ? part.value : [part.value];
+    const before = fields.get(name);
+    if (before !== undefined) fields.set(name, [before, part.value].flat());
+    else fields.set(name, name === part.name ? part.value : [part.value]);
   }
-  return fields;
+  return Object.fromEntries(fields);
 }
 
 function contextOf(call: Call, wire: UpstreamRequest, document: JsonObject): ReplyContext {

@@ -176,6 +176,8 @@ export interface Marks {
   readonly model?: string;
   /** A frame that begins with one of these (SSE line or JSON) is an error. */
   readonly error: readonly string[];
+  /** Stands in every frame of a format whose frames are numbered. */
+  readonly number?: string;
 }
 
 /** What a request may use at most, before anybody has answered it. */

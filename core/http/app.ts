@@ -13,7 +13,7 @@ import type { Gateway } from '../gateway.ts';
 import { channelStanding, type Health } from '../routing/health.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
+import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark, type ByteBudget } from './body.ts';
 import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
@@ -119,7 +119,7 @@ export function createApp(
         wire.params = routeParams(ctx, route);
         if (route.accepts !== undefined && takesForm(ctx.req, route.accepts)) {
           const file = settings.limits[route.files ?? 'image'];
-          return understandForm(ctx.req, exchange, { ...settings.limits, file });
+          return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
         return readBytes(ctx.req, settings.limits.body, overload.bodyBudget).then((read) => {
@@ -340,8 +340,9 @@ async function understandForm(
   request: IncomingMessage,
   exchange: Exchange,
   limits: FormLimits,
+  budget: ByteBudget,
 ): Promise<void> {
-  const { form, fields, close } = await readForm(request, limits);
+  const { form, fields, close } = await readForm(request, limits, budget);
   exchange.onEnd(close);
   const { wire, codec } = exchange;
   wire.params = { ...wire.params, form };

@@ -8,7 +8,7 @@ import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/bus
 import { GatewayError } from '../errors.ts';
 import { plainName, type Form, type FormPart, type Upload } from '../model/form.ts';
 import type { JsonObject, JsonValue } from '../model/json.ts';
-import { clientLeft, decompressing, tooLarge } from './body.ts';
+import { clientLeft, decompressing, tooLarge, type ByteBudget } from './body.ts';
 
 /** Limits on the parts of a form. Sizes are bytes. */
 export interface FormLimits {
@@ -40,13 +40,18 @@ export function isForm({ headers }: IncomingMessage): boolean {
 
 /**
  * Reads a form. Files beyond `inMemory` are written to a temporary file while they come, and no faster than the disk takes them. 400 for
- * a form that is damaged or cut, 413 beyond a limit, each with the name of the field; nothing is left behind then.
+ * a form that is damaged or cut, 413 beyond a limit, each with the name of the field, 503 when the budget has no room for what is kept in
+ * memory, which it gets back when the form is closed. Nothing is left behind by a form that was refused.
  */
-export async function readForm(request: IncomingMessage, limits: FormLimits): Promise<ReadForm> {
+export async function readForm(
+  request: IncomingMessage,
+  limits: FormLimits,
+  budget?: ByteBudget,
+): Promise<ReadForm> {
   if (Number(request.headers['content-length']) > limits.body) throw tooLarge(limits.body);
   const parser = parserOf(request, limits);
   const source = decompressing(request);
-  const reading = new FormReading(source, parser, limits);
+  const reading = new FormReading(source, parser, limits, budget);
   try {
     return await reading.read();
   } catch (error) {
@@ -88,12 +93,14 @@ class FormReading {
   readonly #limits: FormLimits;
   readonly #parts: FormPart[] = [];
   readonly #files: StoredFile[] = [];
+  readonly #memory: Memory;
   #length = 0;
 
-  constructor(source: Readable, parser: BusboyInstance, limits: FormLimits) {
+  constructor(source: Readable, parser: BusboyInstance, limits: FormLimits, budget: ByteBudget | undefined) {
     this.#source = source;
     this.#parser = parser;
     this.#limits = limits;
+    this.#memory = new Memory(budget);
   }
 
   read(): Promise<ReadForm> {
@@ -112,14 +119,28 @@ class FormReading {
         if (this.#length > this.#limits.body) fail(tooLarge(this.#limits.body));
       };
       const whenStored: Promise<Upload>[] = [];
-      this.#parser.on('field', (name, value, nameCut, valueCut) => {
+      // Where a part has no name the parser gives none, whatever its types say.
+      const nameOf = (name: string | undefined): string => {
+        if (name === undefined) fail(new GatewayError('invalid_request', 'A part of the form has no name.'));
+        return name ?? '';
+      };
+      this.#parser.on('field', (told, value, nameCut, valueCut) => {
+        const name = nameOf(told);
         if (nameCut) fail(new GatewayError('invalid_value', 'The name of a form field is too long.'));
         else if (valueCut) fail(partTooLarge(name, fieldSize));
-        else this.#parts.push({ name, value });
+        else if (!settled) {
+          try {
+            this.#memory.take(Buffer.byteLength(value));
+            this.#parts.push({ name, value });
+          } catch (error) {
+            fail(error);
+          }
+        }
       });
-      this.#parser.on('file', (name, stream, filename, _encoding, mimeType) => {
+      this.#parser.on('file', (told, stream, filename, _encoding, mimeType) => {
+        const name = nameOf(told);
         const place = this.#parts.push({ name, value: '' }) - 1;
-        const file = new StoredFile(filename, mimeType, this.#limits.inMemory);
+        const file = new StoredFile(filename, mimeType, this.#limits.inMemory, this.#memory);
         this.#files.push(file);
         const stored = file.store(stream, partTooLarge(name, this.#limits.file));
         stored.then((upload) => void (this.#parts[place] = { name, file: upload }), fail);
@@ -146,6 +167,36 @@ class FormReading {
 
   close(): void {
     for (const file of this.#files.splice(0)) file.close();
+    this.#memory.close();
+  }
+}
+
+/** What one form holds of a budget. */
+class Memory {
+  readonly #budget: ByteBudget | undefined;
+  #held = 0;
+  #closed = false;
+
+  constructor(budget: ByteBudget | undefined) {
+    this.#budget = budget;
+  }
+
+  take(bytes: number): void {
+    if (this.#closed) return;
+    this.#budget?.take(bytes);
+    this.#held += bytes;
+  }
+
+  giveBack(bytes: number): void {
+    if (this.#closed) return;
+    this.#held -= bytes;
+    this.#budget?.giveBack(bytes);
+  }
+
+  /** Gives all back, once. */
+  close(): void {
+    this.giveBack(this.#held);
+    this.#closed = true;
   }
 }
 
@@ -157,6 +208,7 @@ class StoredFile {
   readonly #filename: string;
   readonly #mimeType: string;
   readonly #inMemory: number;
+  readonly #memory: Memory;
   #chunks: Buffer[] = [];
   #head = Buffer.alloc(0);
   #size = 0;
@@ -166,10 +218,11 @@ class StoredFile {
   #writing = 0;
   #closed = false;
 
-  constructor(filename: string | undefined, mimeType: string, inMemory: number) {
+  constructor(filename: string | undefined, mimeType: string, inMemory: number, memory: Memory) {
     this.#filename = filename ?? '';
     this.#mimeType = mimeType;
     this.#inMemory = inMemory;
+    this.#memory = memory;
   }
 
   /** Takes in the stream; rejects with `beyond` when it is cut at the limit. */
@@ -194,17 +247,21 @@ class StoredFile {
         this.#size += chunk.length;
         if (this.#head.length < headSize)
           this.#head = Buffer.concat([this.#head, chunk]).subarray(0, headSize);
-        if (this.#file === undefined && this.#size <= this.#inMemory) {
-          this.#chunks.push(chunk);
-          return;
-        }
         try {
+          if (this.#file === undefined && this.#size <= this.#inMemory) {
+            this.#memory.take(chunk.length);
+            this.#chunks.push(chunk);
+            return;
+          }
           this.#file ??= temporaryFile();
         } catch (error) {
           reject(error instanceof Error ? error : new Error('There is no temporary file.', { cause: error }));
           return;
         }
-        for (const early of this.#chunks.splice(0)) put(early);
+        for (const early of this.#chunks.splice(0)) {
+          this.#memory.giveBack(early.length);
+          put(early);
+        }
         put(chunk);
       });
       stream.on('end', () => {

@@ -42,8 +42,9 @@ export class Reply {
   #encoder: StreamEncoder | undefined;
   #whole: WholeEncoder | undefined;
   #passing = false;
-  /** What passed last of a stream; nothing is read of it unless the stream breaks. */
+  /** The last numbered frames that passed; nothing is read of them unless the stream breaks. */
   #lastFrames: Buffer | undefined;
+  readonly #numberMark: string | undefined;
   #committed = false;
   #over = false;
   #arrayBegun = false;
@@ -61,6 +62,7 @@ export class Reply {
     this.#options = options;
     this.#done = done;
     this.#context = replyContext(exchange, (path) => this.#lose(path));
+    this.#numberMark = exchange.codec.marks.number;
     response.on('close', this.#onClose);
   }
 
@@ -188,7 +190,8 @@ export class Reply {
         return;
       case 'frames':
         this.#passing = true;
-        this.#lastFrames = event.bytes;
+        if (this.#numberMark !== undefined && event.bytes.includes(this.#numberMark))
+          this.#lastFrames = event.bytes;
         this.#commitStream();
         this.#write(this.#exchange.framing === 'sse' ? event.bytes : this.#reframed(event.bytes));
         return;

@@ -13,7 +13,7 @@ export interface Load {
   readonly waiting: number;
   /** Calls that were refused since the start because there was too much to do. */
   readonly refused: number;
-  /** Bytes of bodies that are being read. */
+  /** Bytes of bodies that are being read, and of forms that calls keep in memory. */
   readonly bodies: number;
   /** Milliseconds by which the event loop was late when it was last looked at. */
   readonly lag: number;

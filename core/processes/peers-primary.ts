@@ -1,4 +1,11 @@
-import { Answerers, type Answerer, type Gathered, type PeerAnswer, type Peers, type Totals } from './peers.ts';
+import {
+  Answerers,
+  type Answerer,
+  type Gathered,
+  type PeerAnswer,
+  type Peers,
+  type Totals,
+} from './peers.ts';
 
 /** What a worker says about questions among processes. */
 export type PeerWord =

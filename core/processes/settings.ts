@@ -15,7 +15,9 @@ export const overloadSchema = z
       .int()
       .min(1024)
       .default(512 * 1024 * 1024)
-      .describe('most bytes of bodies that are being read at once; never less than limits.body'),
+      .describe(
+        'most bytes of bodies that are being read at once, and of forms in memory; never less than limits.body',
+      ),
   })
   .prefault({});
 

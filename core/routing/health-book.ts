@@ -383,8 +383,9 @@ export class HealthBook implements Health {
     this.#change(
       place,
       () => {
+        // What came after it was forgotten may come with it.
         if (forgotten === true) place.forget();
-        else place.hear(this.#now(), heard);
+        place.hear(this.#now(), heard);
       },
       false,
       true,

@@ -29,7 +29,7 @@ export default definePlugin({
   name: 'admin',
   stage: 'observe',
   async setup(_options, tools) {
-    const { settings, stores, catalog, log, notices, onClose } = tools;
+    const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) {
       hideSecret(settings.adminPassword);
@@ -37,17 +37,17 @@ export default definePlugin({
     }
     const sessions = new Sessions(stores, password);
     const audit = new Audit(stores);
-    const live = new LiveCalls();
+    const live = new LiveCalls(processes.peers);
     const switches = new ChannelSwitches(stores, catalog, log);
     await switches.follow();
     onClose(() => switches.stop());
-    onClose(notices.on('draining', () => live.close()));
+    onClose(notices.on('draining', () => live.letGo()));
     onClose(() => live.close());
 
     const handlers: Handlers = {
-      ...sessionHandlers(password, sessions, audit, log),
+      ...sessionHandlers(password, sessions, audit, log, new LoginThrottle(rates)),
       ...keyHandlers(tools, audit),
-      ...usageHandlers(tools, audit, () => live.running),
+      ...usageHandlers(tools, audit, () => live.running()),
       ...channelHandlers(tools, switches, audit),
       ...processHandlers(tools, audit),
       live({ request, response }) {
@@ -72,8 +72,8 @@ function sessionHandlers(
   sessions: Sessions,
   audit: Audit,
   log: Log,
+  throttle: LoginThrottle,
 ): Handlers<'login' | 'logout' | 'session'> {
-  const throttle = new LoginThrottle();
   return {
     async login({ body, ip, https, response }) {
       if (!(await throttle.check(ip, () => password.check(body.password)))) {

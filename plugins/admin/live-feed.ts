@@ -12,32 +12,34 @@ const forgetAfter = 5_000;
 
 const count = z.int().min(0);
 
-/** What is asked of the calls of one process. Nothing is told but their number when it is absent. */
-export const feedQuestion = z
-  .object({
-    /** By feed: what has been read of it. */
-    read: z.record(z.string(), count),
-    /** Calls that run are told whether they have changed or not. */
-    whole: z.boolean(),
-  })
-  .optional();
-type FeedQuestion = NonNullable<z.output<typeof feedQuestion>>;
+/** What has been read of a feed: how often, and how many ends of calls. */
+const mark = z.object({ at: count, ends: count });
+
+/** What is asked of the calls of one process. */
+export const feedQuestion = z.object({
+  /** By feed. */
+  read: z.record(z.string(), mark),
+  /** Calls that run are told whether they have changed or not. */
+  whole: z.boolean(),
+});
+type FeedQuestion = z.output<typeof feedQuestion>;
 
 /** The answer: the calls that have changed since, or have ended. */
 export const feedPortion = z.object({
   feed: z.string(),
   /** Goes into the next question. */
-  at: count,
+  mark,
   running: count,
   calls: z.array(liveCall),
+  /** Ends of calls that were too many to be told. */
   skipped: count,
 });
-/** Checked, as it may come from another process. */
-export type FeedPortion = z.output<typeof feedPortion>;
+type FeedPortion = z.output<typeof feedPortion>;
 
-interface Ended {
+/** The text of what was told of a call, and in which reading it was new. */
+interface Told {
+  readonly text: string;
   readonly at: number;
-  readonly view: LiveCall;
 }
 
 /**
@@ -47,10 +49,11 @@ interface Ended {
 export class LiveFeed {
   readonly #name = randomUUID();
   readonly #running = new Set<Call>();
-  /** What was told of each call, and when it last was something new. */
-  #told = new Map<string, { readonly text: string; readonly at: number }>();
-  #ended: Ended[] = [];
-  /** Grows with each reading: the time of this feed. */
+  #told = new Map<string, Told>();
+  /** The last of those that have ended, and how many there were. */
+  #ended: LiveCall[] = [];
+  #ends = 0;
+  /** Readings so far. */
   #at = 0;
   #readAt = Number.NEGATIVE_INFINITY;
 
@@ -69,36 +72,37 @@ export class LiveFeed {
     this.#running.delete(call);
     if (this.#isForgotten()) return;
     this.#told.delete(call.id);
-    this.#ended.push({ at: this.#at + 1, view: endOf(call) });
-    // Readers come several times within that time: what is left behind has been read by all but the slowest.
-    if (this.#ended.length > 2 * mostCalls) this.#ended = this.#ended.slice(-mostCalls);
+    this.#ends += 1;
+    this.#ended.push(endOf(call));
+    if (this.#ended.length > mostCalls) this.#ended.shift();
   }
 
   /** What has changed since it was read last. */
   read({ read, whole }: FeedQuestion): FeedPortion {
-    const since = read[this.#name] ?? 0;
     if (this.#isForgotten()) this.#forget();
     this.#readAt = performance.now();
     this.#at += 1;
-    const at = this.#at;
-    const ended = this.#ended.filter((one) => one.at > since).map(({ view }) => view);
-    const told = new Map<string, { readonly text: string; readonly at: number }>();
+    // Who reads for the first time wants to know what runs.
+    const since = read[this.#name] ?? { at: 0, ends: this.#ends };
+    const ends = Math.max(0, this.#ends - since.ends);
+    const ended = ends === 0 ? [] : this.#ended.slice(-ends);
+    const told = new Map<string, Told>();
     const changed: LiveCall[] = [];
     for (const call of this.#newest()) {
       const view = viewOf(call);
       const text = JSON.stringify(view);
       const before = this.#told.get(call.id);
-      const now = before?.text === text ? before : { text, at };
+      const now = before?.text === text ? before : { text, at: this.#at };
       told.set(call.id, now);
-      if (whole || now.at > since) changed.push(view);
+      if (whole || now.at > since.at) changed.push(view);
     }
     this.#told = told;
     return {
       feed: this.#name,
-      at,
+      mark: { at: this.#at, ends: this.#ends },
       running: this.running,
-      calls: [...ended.slice(-mostCalls), ...changed],
-      skipped: Math.max(0, ended.length - mostCalls),
+      calls: [...ended, ...changed],
+      skipped: ends - ended.length,
     };
   }
 
@@ -114,4 +118,43 @@ export class LiveFeed {
     this.#told = new Map();
     this.#ended = [];
   }
+}
+
+function viewOf(call: Call): LiveCall {
+  const record = recordOf(call);
+  const key = call.get(caller);
+  const attempt = record?.attempt;
+  const failed = record?.failures(({ channel, failure }) => `${channel}: ${failure}`);
+  return {
+    id: call.id,
+    at: Math.round(performance.timeOrigin + call.startedAt),
+    phase: record?.firstMs === undefined ? 'waiting' : 'answering',
+    ip: call.wire.ip,
+    operation: call.operation,
+    format: call.format.name,
+    stream: call.stream,
+    keyId: key?.id,
+    keyName: key?.name,
+    model: call.askedModel === '' ? undefined : call.askedModel,
+    channel: attempt?.channel,
+    upstreamModel: attempt?.model,
+    upstreamFormat: attempt?.format,
+    passThrough: attempt?.passThrough,
+    failedAttempts: failed === undefined ? undefined : [...failed],
+    firstMs: record?.firstMs,
+    input: record?.usage?.input,
+    output: record?.usage?.output,
+  };
+}
+
+function endOf(call: Call): LiveCall {
+  const record = recordOf(call);
+  return {
+    ...viewOf(call),
+    phase: 'ended',
+    ended: record?.ended ?? 'left',
+    status: record?.status ?? 499,
+    code: record?.error?.code,
+    ms: Math.round(performance.now() - call.startedAt),
+  };
 }

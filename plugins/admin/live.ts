@@ -1,46 +1,91 @@
 import type { ServerResponse } from 'node:http';
 import type { Observable } from 'rxjs';
-import { caller, GatewayError, sseComment, writeSse, type Call, type GatewayEvent, type Next } from '#sluice';
-import { recorded, recordOf } from '../_record.ts';
+import { z } from 'zod';
+import {
+  GatewayError,
+  sseComment,
+  writeSse,
+  type Call,
+  type Gathered,
+  type GatewayEvent,
+  type Next,
+  type PeerAnswer,
+  type Peers,
+} from '#sluice';
+import { recorded } from '../_record.ts';
+import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas.ts';
+
+/** Under these names processes ask each other: what their calls do, and how many run. */
+const callsTopic = 'admin/live';
+const runningTopic = 'admin/running';
 
 /** How often those who watch are told what has changed, and how often a silence is broken, in milliseconds. */
 const tellEvery = 250;
 const breakSilenceEvery = 15_000;
 
-/** The most who watch at once, and the most calls that they are told of at a time. */
+/** The most who watch at once, the most calls that they are shown first, and the most of which they are told at a time. */
 const mostWatching = 20;
-const mostCalls = 500;
+const mostShown = 500;
+const mostTold = 1_000;
 
 /** Bytes that may wait for somebody who reads slowly: beyond, the connection is cut, and the page opens a new one. */
 const mostWaiting = 1024 * 1024;
+
+const runningAnswer = z.object({ running: z.int().min(0) });
 
 interface Watcher {
   readonly response: ServerResponse;
   /** False once its session is over. */
   readonly mayWatch: () => Promise<boolean>;
+  /** True until it was told what runs. */
+  isNew: boolean;
 }
 
-/** The calls that run now, for those who watch them. While nobody does, each call costs a place in a set. */
+/** What was heard of the calls of one process. */
+interface Heard {
+  readonly feed: string;
+  /** Those that ran when it told of them last. */
+  readonly calls: Map<string, LiveCall>;
+  mark: z.output<typeof feedPortion>['mark'];
+  running: number;
+}
+
+/** The calls of all processes as they run, for those who watch them. Processes are asked for them only while somebody does. */
 export class LiveCalls {
-  readonly #running = new Set<Call>();
+  readonly #peers: Peers;
+  readonly #feed = new LiveFeed();
+  readonly #stopAnswering: readonly (() => void)[];
   readonly #watching = new Set<Watcher>();
-  /** What was told last of each call. */
-  #told = new Map<string, string>();
-  #ended: LiveCall[] = [];
-  #skipped = 0;
+  readonly #heard = new Map<number, Heard>();
+  #isLooking = false;
   #telling: NodeJS.Timeout | undefined;
   #breaking: NodeJS.Timeout | undefined;
 
-  /** The number of calls that run now. */
-  get running(): number {
-    return this.#running.size;
+  constructor(peers: Peers) {
+    this.#peers = peers;
+    this.#stopAnswering = [
+      peers.answer(callsTopic, (question): PeerAnswer => ({
+        value: this.#feed.read(feedQuestion.parse(question)),
+      })),
+      peers.answer(runningTopic, (): PeerAnswer => ({ value: { running: this.#feed.running } })),
+    ];
+  }
+
+  /** The number of calls that run now, in all processes. */
+  async running(): Promise<number> {
+    const gathered = await this.#peers.gather(runningTopic);
+    if (gathered === undefined || gathered.answers.length === 0) return this.#feed.running;
+    return gathered.answers.reduce(
+      (sum, { value }) => sum + (runningAnswer.safeParse(value).data?.running ?? 0),
+      0,
+    );
   }
 
   /** Follows a call to its end. */
   follow(call: Call, next: Next): Promise<Observable<GatewayEvent>> {
-    this.#running.add(call);
-    return recorded(call, next, () => this.#end(call));
+    this.#feed.add(call);
+    return recorded(call, next, () => this.#feed.end(call));
   }
 
   /** Tells this response of all calls until its client leaves or may watch no more. Throws 503 when too many watch. */
@@ -49,53 +94,85 @@ export class LiveCalls {
       throw new GatewayError('server_is_overloaded', `At most ${mostWatching} may watch at once.`, {
         retryAfter: 30,
       });
-    const watcher: Watcher = { response, mayWatch };
+    const watcher: Watcher = { response, mayWatch, isNew: true };
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'x-accel-buffering': 'no',
     });
     this.#watching.add(watcher);
     response.once('close', () => this.#leave(watcher));
-    const calls = this.#newest().map((call) => viewOf(call));
-    this.#write(watcher, frameOf('snapshot', { running: this.running, calls }));
-    this.#telling ??= setInterval(() => this.#tell(), tellEvery).unref();
+    this.#telling ??= setInterval(() => void this.#look(), tellEvery).unref();
     this.#breaking ??= setInterval(() => this.#breakSilence(), breakSilenceEvery).unref();
+    void this.#look();
   }
 
   /** Lets go of everybody: the page comes back to whoever takes over. */
-  close(): void {
+  letGo(): void {
     for (const { response } of this.#watching) response.end();
   }
 
-  #end(call: Call): void {
-    this.#running.delete(call);
-    if (this.#watching.size === 0) return;
-    this.#told.delete(call.id);
-    if (this.#ended.length < mostCalls) this.#ended.push(endOf(call));
-    else this.#skipped += 1;
+  /** Lets go of everybody, and tells other processes nothing any more. */
+  close(): void {
+    this.letGo();
+    for (const stop of this.#stopAnswering) stop();
   }
 
-  /** What has changed since the last time, once for all. */
-  #tell(): void {
-    const told = new Map<string, string>();
-    const calls = this.#ended;
-    for (const call of this.#newest()) {
-      const view = viewOf(call);
-      const text = JSON.stringify(view);
-      told.set(call.id, text);
-      if (this.#told.get(call.id) !== text) calls.push(view);
+  /** Asks all processes what has changed since the last time, once for all who watch. One question at a time. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    const fresh = [...this.#watching].filter(({ isNew }) => isNew);
+    const read = Object.fromEntries([...this.#heard.values()].map(({ feed, mark }) => [feed, mark]));
+    const gathered = await this.#peers.gather(callsTopic, { read, whole: fresh.length > 0 });
+    this.#isLooking = false;
+    // A process that cannot ask is about to end.
+    if (gathered === undefined || this.#watching.size === 0) return;
+    this.#tell(this.#changes(gathered), fresh);
+    if ([...this.#watching].some(({ isNew }) => isNew)) void this.#look();
+  }
+
+  #changes({ answers, silent }: Gathered): LiveFrame {
+    const calls: LiveCall[] = [];
+    let skipped = 0;
+    for (const { from, value } of answers) {
+      const { data } = feedPortion.safeParse(value);
+      if (data === undefined) continue;
+      const known = this.#heard.get(from);
+      const heard = known?.feed === data.feed ? known : { ...data, calls: new Map<string, LiveCall>() };
+      this.#heard.set(from, heard);
+      heard.mark = data.mark;
+      heard.running = data.running;
+      skipped += data.skipped;
+      for (const call of data.calls) {
+        calls.push(call);
+        heard.calls.delete(call.id);
+        if (call.phase !== 'ended') heard.calls.set(call.id, call);
+      }
+      for (const id of heard.calls.keys()) if (heard.calls.size > mostShown) heard.calls.delete(id);
     }
-    this.#told = told;
-    this.#ended = [];
-    const skipped = this.#skipped;
-    this.#skipped = 0;
-    if (calls.length === 0 && skipped === 0) return;
-    const frame = frameOf('calls', { running: this.running, calls, ...(skipped === 0 ? {} : { skipped }) });
-    for (const watcher of this.#watching) this.#write(watcher, frame);
+    const there = new Set([...answers.map(({ from }) => from), ...silent]);
+    for (const [from, heard] of this.#heard) {
+      if (there.has(from)) continue;
+      for (const call of heard.calls.values()) calls.push(lost(call));
+      this.#heard.delete(from);
+    }
+    const running = [...this.#heard.values()].reduce((sum, heard) => sum + heard.running, 0);
+    skipped += Math.max(0, calls.length - mostTold);
+    return { running, calls: newest(calls, mostTold), ...(skipped === 0 ? {} : { skipped }) };
   }
 
-  #newest(): readonly Call[] {
-    return this.#running.size <= mostCalls ? [...this.#running] : [...this.#running].slice(-mostCalls);
+  #tell(frame: LiveFrame, fresh: readonly Watcher[]): void {
+    const { running, calls, skipped } = frame;
+    const changes = calls.length > 0 || skipped !== undefined ? frameOf('calls', frame) : undefined;
+    for (const watcher of this.#watching)
+      if (!watcher.isNew && changes !== undefined) this.#write(watcher, changes);
+    if (fresh.length === 0) return;
+    const shown = calls.filter(({ phase }) => phase !== 'ended');
+    const snapshot = frameOf('snapshot', { running, calls: newest(shown, mostShown) });
+    for (const watcher of fresh) {
+      watcher.isNew = false;
+      this.#write(watcher, snapshot);
+    }
   }
 
   #breakSilence(): void {
@@ -122,9 +199,7 @@ export class LiveCalls {
     clearInterval(this.#breaking);
     this.#telling = undefined;
     this.#breaking = undefined;
-    this.#told = new Map();
-    this.#ended = [];
-    this.#skipped = 0;
+    this.#heard.clear();
   }
 }
 
@@ -132,41 +207,20 @@ function frameOf(event: 'snapshot' | 'calls', frame: LiveFrame): string {
   return writeSse({ event, text: JSON.stringify(frame) });
 }
 
-function viewOf(call: Call): LiveCall {
-  const record = recordOf(call);
-  const key = call.get(caller);
-  const attempt = record?.attempt;
-  const failed = record?.failures(({ channel, failure }) => `${channel}: ${failure}`);
-  return {
-    id: call.id,
-    at: Math.round(performance.timeOrigin + call.startedAt),
-    phase: record?.firstMs === undefined ? 'waiting' : 'answering',
-    ip: call.wire.ip,
-    operation: call.operation,
-    format: call.format.name,
-    stream: call.stream,
-    keyId: key?.id,
-    keyName: key?.name,
-    model: call.askedModel === '' ? undefined : call.askedModel,
-    channel: attempt?.channel,
-    upstreamModel: attempt?.model,
-    upstreamFormat: attempt?.format,
-    passThrough: attempt?.passThrough,
-    failedAttempts: failed === undefined ? undefined : [...failed],
-    firstMs: record?.firstMs,
-    input: record?.usage?.input,
-    output: record?.usage?.output,
-  };
+/** The calls that began last. */
+function newest(calls: readonly LiveCall[], most: number): LiveCall[] {
+  if (calls.length <= most) return [...calls];
+  return calls.toSorted((one, other) => one.at - other.at).slice(-most);
 }
 
-function endOf(call: Call): LiveCall {
-  const record = recordOf(call);
+/** How a call ended whose process is gone. */
+function lost(call: LiveCall): LiveCall {
   return {
-    ...viewOf(call),
+    ...call,
     phase: 'ended',
-    ended: record?.ended ?? 'left',
-    status: record?.status ?? 499,
-    code: record?.error?.code,
-    ms: Math.round(performance.now() - call.startedAt),
+    ended: 'error',
+    status: 500,
+    code: 'internal_error',
+    ms: Math.max(0, Date.now() - call.at),
   };
 }

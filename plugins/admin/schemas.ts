@@ -369,7 +369,7 @@ export const overview = z.object({
   until: time,
   /** The width of the buckets of `series`. */
   bucket: count,
-  /** Calls that run in this process now. */
+  /** Calls that run now, in all processes. */
   running: count,
   totals: z.object(totals),
   series: z.array(usageSums).describe('by time, without empty buckets'),
@@ -458,7 +458,7 @@ export const liveCall = z.object({
  * those that have changed since, whole: replace them by id. At most four events a second.
  */
 export const liveFrame = z.object({
-  /** Calls that run in this process now. */
+  /** Calls that run now, in all processes. */
   running: count,
   calls: z.array(liveCall),
   /** Changes that were left out because there were too many. */

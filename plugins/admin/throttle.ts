@@ -1,4 +1,4 @@
-import { GatewayError } from '#sluice';
+import { GatewayError, type RateGrant, type Rates } from '#sluice';
 
 /** Wrong passwords that are allowed in a window of so many milliseconds: from one address, and from all. */
 const window = 60_000;
@@ -14,12 +14,23 @@ interface Tries {
   readonly until: number;
 }
 
+/** What all processes and gateways count together. */
+const totalSubject = 'login';
+
 /** Slows guessing down. Whoever logs in with the right password never counts. */
 export class LoginThrottle {
+  readonly #rates: Rates | undefined;
   readonly #byAddress = new Map<string, Tries>();
   #total: Tries = { count: 0, until: 0 };
   #checking = 0;
+  /** Logins that are counted, wait or are checked. */
+  #pending = 0;
   readonly #waiting: (() => void)[] = [];
+
+  /** With rates whoever shares them counts together; while they cannot be asked this process counts for itself. */
+  constructor(rates?: Rates) {
+    this.#rates = rates;
+  }
 
   /** Runs a check of a password and returns what it found. Rejects with 429 when there were too many wrong ones, before any work. */
   async check(address: string, verify: () => Promise<boolean>): Promise<boolean> {
@@ -31,23 +42,51 @@ export class LoginThrottle {
     const total = this.#total;
     if (tries.count >= mostPerAddress) throw tooMany(tries.until - now);
     if (total.count >= mostInTotal) throw tooMany(total.until - now);
-    if (this.#waiting.length >= mostWaiting) throw tooMany(1000);
+    if (this.#pending >= mostAtOnce + mostWaiting) throw tooMany(1000);
     // Counted beforehand: many at once must not slip through while the first is being checked.
     tries.count += 1;
     total.count += 1;
     this.#remember(source, tries, now);
-    await this.#turn();
+    const takeBack = (): void => {
+      tries.count -= 1;
+      total.count -= 1;
+    };
+    this.#pending += 1;
     try {
-      const right = await verify();
+      const subject = `${totalSubject}:${source}`;
+      const grant = await this.#countForAll(subject, takeBack);
+      const right = await this.#inTurn(verify);
       if (right) {
-        tries.count -= 1;
-        total.count -= 1;
+        takeBack();
+        for (const counted of [subject, totalSubject]) grant?.correct(counted, -1);
       }
       return right;
+    } finally {
+      this.#pending -= 1;
+    }
+  }
+
+  async #inTurn(verify: () => Promise<boolean>): Promise<boolean> {
+    await this.#turn();
+    try {
+      return await verify();
     } finally {
       this.#checking -= 1;
       this.#waiting.shift()?.();
     }
+  }
+
+  /** Rejects with 429 when there were too many elsewhere. */
+  async #countForAll(subject: string, takeBack: () => void): Promise<RateGrant | undefined> {
+    const verdict = await this.#rates?.take([
+      { subject, limit: mostPerAddress, cost: 1 },
+      { subject: totalSubject, limit: mostInTotal, cost: 1 },
+    ]);
+    if (verdict?.allowed === false && verdict.degraded !== true) {
+      takeBack();
+      throw tooMany(verdict.retryMs);
+    }
+    return verdict?.grant;
   }
 
   #turn(): Promise<void> | undefined {

@@ -27,7 +27,7 @@ type UsageTools = Pick<PluginTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeep
 export function usageHandlers(
   { usageLog, apiKeys, rates, bookkeeper, catalog }: UsageTools,
   audit: Audit,
-  running: () => number,
+  running: () => Promise<number>,
 ): Handlers<'listUsage' | 'findUsage' | 'sumUsage' | 'exportUsage' | 'overview'> {
   return {
     listUsage({ query: { limit, after, ...filter } }) {
@@ -58,20 +58,21 @@ export function usageHandlers(
       const since = Math.ceil((now - length) / bucket) * bucket;
       const sums = (grouping: UsageGrouping): ReturnType<UsageLog['sums']> =>
         usageLog.sums({ since }, grouping);
-      const [series, models, keys, channels, statuses, records] = await Promise.all([
+      const [series, models, keys, channels, statuses, records, runs] = await Promise.all([
         sums({ bucket }),
         sums('model'),
         sums('keyId'),
         sums('channel'),
         sums('status'),
         apiKeys.list(),
+        running(),
       ]);
       const names = new Map<string | number, string>(records.map(({ id, name }) => [id, name]));
       return {
         since,
         until: now,
         bucket,
-        running: running(),
+        running: runs,
         totals: totalsOf(statuses),
         series,
         models: mostCalled(models),

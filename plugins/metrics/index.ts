@@ -1,7 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { definePlugin, followDetached, GatewayError, hideSecret, toGatewayError, type PeerAnswer } from '#sluice';
+import {
+  definePlugin,
+  followDetached,
+  GatewayError,
+  hideSecret,
+  toGatewayError,
+  type PeerAnswer,
+} from '#sluice';
 import { CallRecord, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';

@@ -62,7 +62,10 @@ export function textOf({ answers, silent, totals }: Gathered): Promise<string> {
     })),
     ...all.map(({ gauges }) =>
       // Where the gateway has been since when is told by its oldest process.
-      gauges.map((gauge) => ({ ...gauge, aggregator: gauge.aggregator === 'omit' ? 'min' : gauge.aggregator })),
+      gauges.map((gauge) => ({
+        ...gauge,
+        aggregator: gauge.aggregator === 'omit' ? 'min' : gauge.aggregator,
+      })),
     ),
     [
       {

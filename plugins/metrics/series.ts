@@ -128,7 +128,11 @@ export class Series {
     };
     gauge('sluice_running_calls', 'Calls that run.', () => overload.running);
     gauge('sluice_waiting_calls', 'Calls that wait for others to end.', () => overload.waiting);
-    gauge('sluice_body_bytes', 'Bytes of request bodies that are being read.', () => overload.bodies);
+    gauge(
+      'sluice_body_bytes',
+      'Bytes of request bodies that are being read, and of forms in memory.',
+      () => overload.bodies,
+    );
     gauge('sluice_unsettled_calls', 'Calls that wait to be charged and recorded.', () => bookkeeper.waiting);
     gauge(
       'sluice_shared_store_up',

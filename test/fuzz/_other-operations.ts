@@ -133,7 +133,12 @@ const bodies: Readonly<Record<string, readonly JsonObject[]>> = {
   moderate: [
     { input: 'be kind' },
     { input: ['be kind', 'kill it'], odd: 1 },
-    { input: [{ type: 'text', text: 'be kind' }, { type: 'image_url', image_url: { url: pictureUrl } }] },
+    {
+      input: [
+        { type: 'text', text: 'be kind' },
+        { type: 'image_url', image_url: { url: pictureUrl } },
+      ],
+    },
   ],
   speak: [
     { input: 'Hello you', voice: 'nova' },
@@ -263,7 +268,13 @@ const models: { readonly [O in Operation]?: readonly string[] } = {
   transcribe: ['whisper-1', 'gpt-4o-transcribe', 'whisper-large-v3'],
   'translate-audio': ['whisper-1'],
   speak: ['tts-1', 'gpt-4o-mini-tts', 'gemini-2.5-flash-preview-tts'],
-  'generate-image': ['gpt-image-1', 'dall-e-2', 'dall-e-3', 'gemini-2.5-flash-image', 'imagen-4.0-generate-001'],
+  'generate-image': [
+    'gpt-image-1',
+    'dall-e-2',
+    'dall-e-3',
+    'gemini-2.5-flash-image',
+    'imagen-4.0-generate-001',
+  ],
   'edit-image': ['gpt-image-1', 'dall-e-2', 'gemini-2.5-flash-image'],
   'vary-image': ['dall-e-2'],
   'create-video': videoModels,
@@ -290,7 +301,7 @@ export async function startPlayground(
 ): Promise<Playground> {
   const videos = new VideoUpstream();
   const upstream: ScriptedUpstream = await startUpstream((request, response) => {
-    upstream.requests.length = 0;
+    upstream.requests.splice(0, upstream.requests.length - 1);
     if (script !== undefined) script(request, response);
     else answerSoundly(request, response, videos);
   });
@@ -304,16 +315,22 @@ export async function startPlayground(
     channels: [
       demo(),
       openai(
-        at(
-          [
-            ...new Set(
-              ['moderate', 'transcribe', 'translate-audio', 'speak', 'generate-image', 'edit-image', 'vary-image']
-                .flatMap((operation) => modelsFor(operation as Operation))
-                .filter((name) => !isGoogle(name) && name !== 'whisper-large-v3'),
-            ),
-            'text-embedding-3-small',
-          ],
-        ),
+        at([
+          ...new Set(
+            [
+              'moderate',
+              'transcribe',
+              'translate-audio',
+              'speak',
+              'generate-image',
+              'edit-image',
+              'vary-image',
+            ]
+              .flatMap((operation) => modelsFor(operation as Operation))
+              .filter((name) => !isGoogle(name) && name !== 'whisper-large-v3'),
+          ),
+          'text-embedding-3-small',
+        ]),
       ),
       gemini(at([...new Set(Object.values(models).flat().filter(isGoogle))], '/v1beta')),
       groq(at(['whisper-large-v3'])),
@@ -329,7 +346,7 @@ export async function startPlayground(
         }),
       ),
     ],
-    health: { failures: 1_000_000 },
+    health: { enabled: false },
     // Nothing outside this machine is asked for.
     fetch: { enabled: false },
     ...config,
@@ -448,7 +465,8 @@ export function soundReply(url: string, body: JsonObject): Answering {
   if (url.endsWith('/embeddings')) {
     const { input, encoding_format: encoding } = body;
     const inputs = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input];
-    const written = encoding === 'base64' ? Buffer.from(Float32Array.from(vector).buffer).toString('base64') : vector;
+    const written =
+      encoding === 'base64' ? Buffer.from(Float32Array.from(vector).buffer).toString('base64') : vector;
     return json({
       object: 'list',
       model: 'theirs',
@@ -503,8 +521,7 @@ function transcript({ response_format: format }: JsonObject, streams: boolean): 
       },
     );
   if (format === 'text') return { type: 'text/plain; charset=utf-8', body: 'Hello you\n' };
-  if (format === 'srt')
-    return { type: 'text/plain', body: '1\n00:00:00,000 --> 00:00:02,000\nHello you\n' };
+  if (format === 'srt') return { type: 'text/plain', body: '1\n00:00:00,000 --> 00:00:02,000\nHello you\n' };
   if (format === 'vtt') return { type: 'text/vtt', body: 'WEBVTT\n\n00:00.000 --> 00:02.000\nHello you\n' };
   if (format !== 'verbose_json') return json({ text: 'Hello you', usage: { type: 'duration', seconds: 1 } });
   return json({
@@ -539,7 +556,12 @@ export function post(
 ): Promise<Got> {
   return new Promise((resolve, reject) => {
     const all = { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json', ...headers };
-    const request = send(new URL(path, gateway.url), { method: 'POST', headers: all, agent, timeout: 10_000 });
+    const request = send(new URL(path, gateway.url), {
+      method: 'POST',
+      headers: all,
+      agent,
+      timeout: 10_000,
+    });
     request.on('timeout', () => request.destroy(new Error(`The gateway hangs at ${path}.`)));
     let answered = false;
     request.on('error', (error) => {
@@ -614,13 +636,18 @@ export function readRefusal(
   const fail = (): never => {
     throw new Error(`Not the envelope of ${format}: ${text}`);
   };
-  const given = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined);
+  const given = (value: unknown): string | undefined =>
+    typeof value === 'string' && value !== '' ? value : undefined;
   switch (format) {
     case 'generate-content': {
       if (error.code !== status || !/^[A-Z_]+$/.test(String(error.status))) fail();
       const details = (Array.isArray(error.details) ? error.details : []) as Json[];
       const violations = details.flatMap((one) => (one.fieldViolations ?? []) as Json[]);
-      return { message: String(error.message), code: String(error.status), param: given(violations[0]?.field) };
+      return {
+        message: String(error.message),
+        code: String(error.status),
+        param: given(violations[0]?.field),
+      };
     }
     case 'kling':
     case 'jimeng':
@@ -628,9 +655,14 @@ export function readRefusal(
       return { message: String(body.message), code: String(body.code), param: undefined };
     case 'vidu':
       if (body.code !== status || typeof body.reason !== 'string' || typeof body.message !== 'string') fail();
-      return { message: String(body.message), code: String(body.reason), param: given(inner(body, 'metadata').field) };
+      return {
+        message: String(body.message),
+        code: String(body.reason),
+        param: given(inner(body, 'metadata').field),
+      };
     default:
-      if (typeof error.message !== 'string' || typeof error.type !== 'string' || error.code === undefined) fail();
+      if (typeof error.message !== 'string' || typeof error.type !== 'string' || error.code === undefined)
+        fail();
       return { message: String(error.message), code: String(error.code), param: given(error.param) };
   }
 }

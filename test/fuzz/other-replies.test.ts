@@ -30,7 +30,7 @@ interface Sending {
   readonly type: string | undefined;
   readonly framing: 'length' | 'chunked' | 'close';
   readonly gzip: boolean;
-  /** The connection breaks behind so many bytes. */
+  /** The connection breaks behind this share of the bytes. */
   readonly cut: number | undefined;
 }
 
@@ -54,7 +54,10 @@ function script(_request: SeenRequest, response: ServerResponse): void {
     ...(framing === 'length' ? { 'content-length': String(bytes.length) } : {}),
   });
   if (cut === undefined) response.end(bytes);
-  else response.write(bytes.subarray(0, cut), () => response.destroy());
+  else
+    response.write(bytes.subarray(0, Math.min(bytes.length - 1, Math.floor(bytes.length * cut))), () =>
+      response.destroy(),
+    );
 }
 
 beforeAll(async () => {
@@ -71,13 +74,14 @@ afterAll(async () => {
   console.log(`fuzzed replies of other operations, seed ${seed}: ${counts.join(', ')}`);
 });
 afterEach(() => {
-  expect(crashes).toEqual([]);
+  expect(crashes.splice(0)).toEqual([]);
 });
 
 type Json = Record<string, unknown>;
 const isRecord = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
-const isCount = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value) && value >= 0;
+const isCount = (value: unknown): boolean =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0;
 
 /** One endpoint and the provider behind it. */
 interface Row {
@@ -246,7 +250,12 @@ const rows: readonly Row[] = [
     verbatim: true,
     check: anything,
   },
-  embeddings('text-embedding-3-small', '/embeddings', { ...inputs, encoding_format: 'base64' }, { encoding_format: 'base64' }),
+  embeddings(
+    'text-embedding-3-small',
+    '/embeddings',
+    { ...inputs, encoding_format: 'base64' },
+    { encoding_format: 'base64' },
+  ),
   embeddings('embed-v4.0', '/v2/embed', { texts: ['one', 'two'] }),
   embeddings('jina-embeddings-v4', '/embeddings', inputs),
   embeddings('voyage-4', '/embeddings', inputs, { encoding_format: 'base64' }),
@@ -418,7 +427,9 @@ async function expectSane(row: Row, body: Buffer, sending: Sending): Promise<Got
   const count = (outcome: string): void => void outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   // A failure of a provider is told as one; the gateway itself has not failed.
   expect(got.text, what).not.toContain('internal_error');
-  const failed = ground.gateway.lines.filter(({ level, code }) => level === 'error' && code === 'internal_error');
+  const failed = ground.gateway.lines.filter(
+    ({ level, code }) => level === 'error' && code === 'internal_error',
+  );
   expect(failed, what).toEqual([]);
   if (got.status !== 200) {
     count(String(got.status));
@@ -457,7 +468,24 @@ async function expectSane(row: Row, body: Buffer, sending: Sending): Promise<Got
   return got;
 }
 
-const statusOf = fc.constantFrom(200, 200, 200, 200, 201, 204, 206, 302, 400, 401, 404, 422, 429, 500, 503, 599);
+const statusOf = fc.constantFrom(
+  200,
+  200,
+  200,
+  200,
+  201,
+  204,
+  206,
+  302,
+  400,
+  401,
+  404,
+  422,
+  429,
+  500,
+  503,
+  599,
+);
 const types = fc.constantFrom(
   'application/json',
   'application/json; charset=utf-8',
@@ -473,15 +501,13 @@ const types = fc.constantFrom(
 /** Where a close alone marks the end, a reply that passes as it is shows no cut in its middle. */
 const framings = fc.constantFrom<Sending['framing'][]>('length', 'chunked');
 
-function sendings(length: number): fc.Arbitrary<Sending> {
-  return fc.record({
-    status: fc.constant(200),
-    type: types,
-    framing: framings,
-    gzip: fc.boolean(),
-    cut: fc.option(fc.nat(Math.max(0, length - 1)), { freq: 2 }),
-  });
-}
+const sendings: fc.Arbitrary<Sending> = fc.record({
+  status: fc.constant(200),
+  type: types,
+  framing: framings,
+  gzip: fc.boolean(),
+  cut: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { freq: 2, nil: undefined }),
+});
 
 /** Errors as vendors tell them with whatever status, and things that are no answer. */
 const tellings = [
@@ -564,8 +590,7 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
   });
 
   test('a cut reply never ends well', async () => {
-    const step = Math.max(1, Math.floor(sound.length / 12));
-    for (let cut = 0; cut < sound.length; cut += step)
+    for (let cut = 0; cut < 1; cut += 1 / 12)
       for (const framing of ['length', 'chunked'] as const) {
         // oxlint-disable-next-line no-await-in-loop -- one reply after the other
         const got = await expectSane(row, sound, { ...usual, framing, cut });
@@ -606,7 +631,7 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
     const wire = body.chain((bytes) =>
       fc.oneof(
         fc.record({ bytes: fc.constant(bytes), sending: fc.constant(usual) }),
-        fc.record({ bytes: fc.constant(bytes), sending: sendings(bytes.length) }),
+        fc.record({ bytes: fc.constant(bytes), sending: sendings }),
         statusOf.map((status) => ({ bytes, sending: { ...usual, status } })),
       ),
     );

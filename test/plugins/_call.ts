@@ -8,6 +8,7 @@ import type { ChatRequest, ChatSettings } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { Notices } from '../../core/notices.ts';
+import { MemoryRates } from '../../core/state/rates-memory.ts';
 import type { z } from 'zod';
 
 /** What a test says of a call; everything else is ordinary. */
@@ -71,7 +72,14 @@ export function testTools(given: Partial<PluginTools> = {}): {
 } {
   const lines: Lines = [];
   const log = createLog('debug', { write: (line) => void lines.push(JSON.parse(line) as Lines[number]) });
-  const tools = { log, notices: new Notices(log), onClose: () => {}, reads: () => 'nothing', ...given };
+  const tools = {
+    log,
+    notices: new Notices(log),
+    rates: new MemoryRates(),
+    onClose: () => {},
+    reads: () => 'nothing',
+    ...given,
+  };
   return { tools: tools as PluginTools, lines };
 }
 

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { caller } from '../../core/caller.ts';
 import type { Call } from '../../core/call.ts';
 import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
+import type { Rates } from '../../core/state/rates.ts';
+import { MemoryRates } from '../../core/state/rates-memory.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { countFailures } from '../../plugins/_failures.ts';
 import auth from '../../plugins/auth.ts';
@@ -170,10 +172,10 @@ describe('a key that names addresses', () => {
 
 describe('an address that sends many wrong keys', () => {
   const wrong = { 'x-api-key': 'sk-unknown-unknown-unknown' };
-  const guard = async (failures?: number) => {
+  const guard = async (failures?: number, rates: Rates = new MemoryRates()) => {
     const handler = await handlerOf(
       auth,
-      testTools({ apiKeys }).tools,
+      testTools({ apiKeys, rates }).tools,
       failures === undefined ? {} : { failures },
     );
     return async (headers: CallOptions['headers'], ip: string) => {
@@ -221,8 +223,25 @@ describe('an address that sends many wrong keys', () => {
     expect(await ask(wrong, '192.0.2.1')).toBe(429);
     vi.advanceTimersByTime(59_999);
     expect(await ask(wrong, '192.0.2.1')).toBe(429);
-    vi.advanceTimersByTime(1);
+    // The shared minute moves on by the second.
+    vi.advanceTimersByTime(1_001);
     expect(await ask(wrong, '192.0.2.1')).toBe(401);
+  });
+
+  test('is one address for all processes that count together', async () => {
+    const rates = new MemoryRates();
+    const [here, there] = [await guard(2, rates), await guard(2, rates)];
+    expect(await here(wrong, '192.0.2.1')).toBe(401);
+    expect(await there(wrong, '192.0.2.1')).toBe(401);
+    expect([await here(wrong, '192.0.2.1'), await there(wrong, '192.0.2.1')]).toEqual([429, 429]);
+    expect(await here({ 'x-api-key': key }, '192.0.2.1')).toBe(200);
+  });
+
+  test('is counted by each process for itself while the shared count does not answer', async () => {
+    const rates = new MemoryRates();
+    rates.take = () => Promise.resolve({ allowed: false, states: [], retryMs: 1_000, degraded: true });
+    const ask = await guard(2, rates);
+    for (const status of [401, 401, 429]) expect(await ask(wrong, '192.0.2.1')).toBe(status);
   });
 
   test('is one /64 of IPv6 addresses', async () => {

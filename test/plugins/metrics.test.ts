@@ -1,10 +1,13 @@
 import { request as send } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
+import type { Gathered } from '../../core/processes/peers.ts';
 import { createAccess } from '../../plugins/metrics/access.ts';
 import metrics from '../../plugins/metrics/index.ts';
+import { measured, textOf } from '../../plugins/metrics/scrape.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
 
@@ -153,6 +156,67 @@ test('calls that run are seen while they run, and one that its client left is co
   await expect.poll(async () => (await scrape(gateway)).get('sluice_running_calls')).toBe(0);
   const found = await scrape(gateway);
   expect([...found.keys()].filter((name) => name.includes('status="left"'))).toHaveLength(1);
+});
+
+describe('several processes are one', () => {
+  /** What a process says that has measured so much. */
+  const tellingOf = async (count: number, lag: number) => {
+    const registry = new Registry();
+    const registers = [registry];
+    new Counter({ name: 'calls', help: 'h', labelNames: ['code'], registers }).inc({ code: 'a"\n' }, count);
+    new Histogram({ name: 'times', help: 'h', buckets: [1, 5], registers }).observe(count);
+    new Gauge({ name: 'runs', help: 'h', registers }).set(count);
+    new Gauge({ name: 'lag', help: 'h', registers, aggregator: 'max' }).set(lag);
+    new Gauge({ name: 'began', help: 'h', registers, aggregator: 'omit' }).set(1_000 + lag);
+    new Gauge({ name: 'unknown', help: 'h', registers }).set(Number.NaN);
+    return measured([registry]);
+  };
+
+  test('counters and histograms are added up, gauges as each of them wants; who is silent is told', async () => {
+    const answers = [await tellingOf(3, 0.5), await tellingOf(4, 0.25)];
+    const totals: Record<string, number> = {};
+    for (const answer of answers)
+      for (const [name, total] of Object.entries(answer.totals ?? {}))
+        totals[name] = (totals[name] ?? 0) + total;
+    const text = await textOf(
+      JSON.parse(
+        JSON.stringify({
+          answers: answers.map(({ value }, from) => ({ from, value })),
+          silent: [7],
+          totals,
+        }),
+      ) as Gathered,
+    );
+    for (const line of [
+      '# TYPE calls counter',
+      String.raw`calls{code="a\"\n"} 7`,
+      'times_bucket{le="1"} 0',
+      'times_bucket{le="5"} 2',
+      'times_bucket{le="+Inf"} 2',
+      'times_sum 7',
+      'times_count 2',
+      'runs 7',
+      'lag 0.5',
+      'began 1000.25',
+      'sluice_workers{state="answered"} 2',
+      'sluice_workers{state="silent"} 1',
+    ])
+      expect(text.split('\n')).toContain(line);
+  });
+
+  test('what another version of the code says is passed over', async () => {
+    const { value, totals } = await tellingOf(3, 0.5);
+    const odd = [undefined, null, 'text', { counted: 1 }, { counted: [], gauges: [{ name: 'lag' }] }];
+    const text = await textOf({
+      answers: [...odd, value].map((one, from) => ({ from, value: one })),
+      silent: [],
+      totals: { ...totals, 'no json': 1, '["calls"]': 2, '["gone","gone",{}]': 3, '[1,2,3]': 4 },
+    });
+    expect(text).toContain('runs 3');
+    expect(text).toContain('sluice_workers{state="answered"} 1');
+    expect(text).toContain('sluice_workers{state="silent"} 5');
+    expect(text).not.toContain('gone');
+  });
 });
 
 describe('who may read them', () => {

@@ -1,7 +1,7 @@
 import type { Extra } from '../../model/extra.ts';
 
 /**
- * Reports every field that only another format knows as lost. Keys that begin with `$` say how something was spelled and are no loss.
+ * Reports every field that only another format knows as lost. Formats and keys that begin with `$` say how something was spelled and are no loss.
  * `path` is the piece's place in the client's words; empty at the top level.
  */
 export function loseForeign(
@@ -12,7 +12,7 @@ export function loseForeign(
 ): void {
   if (extra === undefined) return;
   for (const [from, fields] of Object.entries(extra)) {
-    if (from === format) continue;
+    if (from === format || from.startsWith('$')) continue;
     for (const field of Object.keys(fields)) {
       if (!field.startsWith('$')) lose(path === undefined || path === '' ? field : `${path}.${field}`);
     }

@@ -54,7 +54,7 @@ export function decodeScores(body: JsonObject, format: string): readonly Gateway
 function scoreOf(value: JsonValue): RerankScore {
   if (!isObject(value) || typeof value.index !== 'number') throw noScores();
   const score = value.relevance_score ?? value.score;
-  if (typeof score !== 'number') throw noScores();
+  if (typeof score !== 'number' || !Number.isFinite(score)) throw noScores();
   return { index: value.index, score };
 }
 

@@ -1,13 +1,16 @@
-import type { EmbedVector } from '../../model/embed.ts';
+import { GatewayError } from '../../errors.ts';
+import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { JsonValue } from '../../model/json.ts';
 
 /** A vector as numbers. Throws when the text is no base64 of 32-bit floats. */
 export function asNumbers(vector: EmbedVector): readonly number[] {
   if (typeof vector !== 'string') return vector;
-  const bytes = Buffer.from(vector, 'base64');
-  if (bytes.length === 0 || bytes.length % 4 !== 0)
-    throw new Error('A vector is no base64 of 32-bit floats.');
-  return Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(index * 4));
+  const numbers = floatsIn(vector);
+  if (numbers === undefined)
+    throw new GatewayError('upstream_error', 'The upstream sent a vector that is damaged.', {
+      origin: 'upstream',
+    });
+  return numbers;
 }
 
 /** A vector as base64 of little-endian 32-bit floats. */
@@ -18,10 +21,31 @@ export function asBase64(vector: EmbedVector): string {
   return bytes.toString('base64');
 }
 
-/** A vector as a provider sent it; undefined when it is none. */
+/** A vector as a provider sent it; undefined when it is none: empty, damaged, or with numbers that no 32-bit float holds. */
 export function readVector(value: JsonValue | undefined): EmbedVector | undefined {
-  if (typeof value === 'string') return value;
-  return Array.isArray(value) && value.every((one) => typeof one === 'number')
+  if (typeof value === 'string') return floatsIn(value) === undefined ? undefined : value;
+  if (!Array.isArray(value) || value.length === 0) return undefined;
+  return value.every((one) => typeof one === 'number' && Number.isFinite(Math.fround(one)))
     ? (value as readonly number[])
     : undefined;
+}
+
+function floatsIn(base64: string): readonly number[] | undefined {
+  const bytes = Buffer.from(base64, 'base64');
+  // What is no base64 is passed over by the decoder: the text is then longer than its bytes explain.
+  const length = base64.replace(/=+$/, '').length;
+  if (bytes.length === 0 || bytes.length % 4 !== 0 || Math.ceil((bytes.length * 4) / 3) !== length)
+    return undefined;
+  const numbers = Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(index * 4));
+  return numbers.every((one) => Number.isFinite(one)) ? numbers : undefined;
+}
+
+/** Throws unless there is one vector for each input, where their number is known: with one too few nobody knows whose the others are. */
+export function checkCount({ vectors }: EmbedResult, inputs: number | undefined): void {
+  if (inputs === undefined || vectors.length === inputs) return;
+  throw new GatewayError(
+    'upstream_error',
+    `The upstream gave ${vectors.length} embeddings for ${inputs} inputs.`,
+    { origin: 'upstream' },
+  );
 }

@@ -98,7 +98,8 @@ export class SpeechStreamDecoder implements StreamDecoder {
 /** Samples of a provider that gives them bare say their rate: `audio/L16;codec=pcm;rate=24000`. */
 function rateOf(mimeType: string | undefined): number | undefined {
   if (mimeType === undefined || !/^audio\/(l16|pcm)\b/i.test(mimeType)) return undefined;
-  return Number(/rate=(\d+)/.exec(mimeType)?.[1] ?? pcmRate);
+  const told = Number(/rate=(\d{1,6})\b/.exec(mimeType)?.[1] ?? pcmRate);
+  return told === 0 ? pcmRate : told;
 }
 
 /** Writes speech as a file: in the wished format where the provider gave that, else WAV around the samples. */
@@ -107,12 +108,15 @@ export function encodeWhole({ body }: ReplyContext): WholeEncoder {
   const pieces: Buffer[] = [];
   let mimeType: string | undefined;
   const reply = (): PlainReply => {
-    if (pieces.length === 0) throw noSpeech();
     const bytes = Buffer.concat(pieces);
+    if (bytes.length === 0) throw noSpeech();
     const rate = rateOf(mimeType);
     if (rate !== undefined && format !== 'pcm')
       return { contentType: 'audio/wav', bytes: asWave(bytes, rate) };
-    return { contentType: mimeType !== undefined && rate === undefined ? mimeType : typeOf(format), bytes };
+    return {
+      contentType: mimeType !== undefined && rate === undefined ? toldType(mimeType) : typeOf(format),
+      bytes,
+    };
   };
   return {
     event(event) {
@@ -123,6 +127,11 @@ export function encodeWhole({ body }: ReplyContext): WholeEncoder {
     plain: reply,
     end: () => ({}),
   };
+}
+
+/** A provider's word for its bytes, where it names a kind of sound and can stand in a header. */
+function toldType(mimeType: string): string {
+  return /^audio\/[\w.+-]+(?: *;[ -~]*)?$/i.test(mimeType) ? mimeType : 'application/octet-stream';
 }
 
 function typeOf(format: string): string {

@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalNumber, optionalString, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, Expected } from '../format.ts';
 import { formatName, paths } from './wire.ts';
 
@@ -24,14 +25,14 @@ export function decodeSpeech(body: JsonObject): SpeakRequest {
   } = body;
   const text = requiredString(input, 'input');
   if (text === '') throw wrongValue('input', 'a string that is not empty');
-  if ([...text].length > mostCharacters)
+  // What is far too long need not be taken apart to be counted.
+  if (text.length > 2 * mostCharacters || [...text].length > mostCharacters)
     throw wrongValue('input', `at most ${mostCharacters} characters long`);
   if (given(framing) && framing !== 'audio' && framing !== 'sse')
     throw wrongValue('stream_format', '"audio" or "sse"');
   const pace = optionalNumber(speed, 'speed', { min: 0.25, max: 4 });
   const style = optionalString(instructions, 'instructions');
   const fileFormat = optionalString(format, 'response_format');
-  const own: JsonObject = { ...rest, ...(fileFormat === undefined ? { $format: true } : {}) };
   return {
     operation: 'speak',
     format: formatName,
@@ -42,7 +43,7 @@ export function decodeSpeech(body: JsonObject): SpeakRequest {
     stream: framing === 'sse',
     ...(pace === undefined ? {} : { speed: pace }),
     ...(style === undefined ? {} : { instructions: style }),
-    ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+    ...extraOf(formatName, rest, fileFormat === undefined ? { usual: true } : {}),
   };
 }
 
@@ -57,7 +58,7 @@ function voiceOf(voice: JsonObject[string]): SpeakRequest['voice'] {
 export function encodeSpeech(request: SpeakRequest, { model, traits, lose }: EncodeTarget): EncodedRequest {
   const { text, voice, fileFormat, speed, instructions, stream, extra } = request;
   loseForeign(extra, formatName, undefined, lose);
-  const { $format: usual, ...own } = extra?.[formatName] ?? {};
+  const { usual } = spellingIn(extra, formatName);
   return {
     path: paths.speak,
     body: {
@@ -69,7 +70,7 @@ export function encodeSpeech(request: SpeakRequest, { model, traits, lose }: Enc
       ...(instructions === undefined ? {} : { instructions }),
       // A model that only gives bytes gives them, and the stream is made of them here.
       ...(stream && traits.streamsSpeech !== false ? { stream_format: 'sse' } : {}),
-      ...own,
+      ...extra?.[formatName],
     },
   };
 }

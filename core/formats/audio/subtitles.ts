@@ -5,7 +5,7 @@ export function asSrt(segments: readonly TranscriptSegment[]): string {
   return segments
     .map(
       ({ start, end, text }, index) =>
-        `${index + 1}\n${time(start, ',')} --> ${time(end, ',')}\n${text.trim()}\n`,
+        `${index + 1}\n${time(start, ',')} --> ${time(end, ',')}\n${linesOf(text)}\n`,
     )
     .join('\n');
 }
@@ -15,9 +15,14 @@ export function asVtt(segments: readonly TranscriptSegment[]): string {
   const cues = segments.map(
     // An arrow inside a text would be read as the times of another cue.
     ({ start, end, text }) =>
-      `${time(start, '.')} --> ${time(end, '.')}\n${text.trim().replaceAll('-->', '->')}\n`,
+      `${time(start, '.')} --> ${time(end, '.')}\n${linesOf(text).replaceAll('-->', '->')}\n`,
   );
   return ['WEBVTT\n', ...cues].join('\n');
+}
+
+/** A blank line would end a cue in its middle. */
+function linesOf(text: string): string {
+  return text.trim().replaceAll(/\s*[\r\n]\s*/g, '\n');
 }
 
 function time(seconds: number, point: string): string {

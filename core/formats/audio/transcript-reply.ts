@@ -18,16 +18,15 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
       origin: 'upstream',
     });
   }
-  // Older replies have it as text.
-  const seconds = Number(duration ?? Number.NaN);
+  const seconds = secondsIn(duration);
   const transcript: Transcript = {
     text,
     ...(typeof language === 'string' ? { language } : {}),
-    ...(Number.isFinite(seconds) ? { duration: seconds } : {}),
+    ...(seconds === undefined ? {} : { duration: seconds }),
     ...(Array.isArray(segments)
       ? { segments: (segments as readonly JsonValue[]).filter(isObject).map(readSegment) }
       : {}),
-    ...(Array.isArray(words) ? { words: words as unknown as NonNullable<Transcript['words']> } : {}),
+    ...(Array.isArray(words) ? { words: (words as readonly JsonValue[]).filter(isWord) } : {}),
     ...(Array.isArray(logprobs) ? { logprobs: (logprobs as readonly JsonValue[]).filter(isObject) } : {}),
     ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
   };
@@ -37,10 +36,39 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   return events;
 }
 
+type Word = NonNullable<Transcript['words']>[number] & JsonObject;
+
+function isWord(value: JsonValue): value is Word {
+  return (
+    isObject(value) &&
+    typeof value.word === 'string' &&
+    Number.isFinite(value.start) &&
+    Number.isFinite(value.end)
+  );
+}
+
+/** Longest recording of which anybody tells, in seconds: some thirty years. */
+const longest = 1e9;
+
+/** Seconds as a number or, in older replies, as text; undefined for what is no time. */
+function secondsIn(value: JsonValue | undefined): number | undefined {
+  const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? seconds : undefined;
+}
+
+/** A time of a segment, 0 where none is told. */
+function timeIn(value: JsonValue | undefined): number {
+  const seconds = value === undefined || value === null ? 0 : secondsIn(value);
+  if (seconds !== undefined) return seconds;
+  throw new GatewayError('upstream_error', 'The upstream sent a transcript with times that are none.', {
+    origin: 'upstream',
+  });
+}
+
 function readSegment({ start, end, text, speaker, ...rest }: JsonObject): TranscriptSegment {
   return {
-    start: Number(start ?? 0),
-    end: Number(end ?? 0),
+    start: timeIn(start),
+    end: timeIn(end),
     text: typeof text === 'string' ? text : '',
     ...(typeof speaker === 'string' ? { speaker } : {}),
     ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
@@ -49,8 +77,8 @@ function readSegment({ start, end, text, speaker, ...rest }: JsonObject): Transc
 
 /** Usage by tokens, or by the length of the recording. */
 export function readUsage(usage: JsonObject): Usage {
-  const seconds = Number(usage.seconds ?? Number.NaN);
-  const known = Number.isFinite(seconds) ? { units: { seconds } } : {};
+  const seconds = secondsIn(usage.seconds);
+  const known = seconds === undefined ? {} : { units: { seconds } };
   return { ...readPlainUsage(usage, formatName), ...known };
 }
 
@@ -136,8 +164,7 @@ export function usageTap(): UsageTap {
     read(data) {
       const body = parseObject(data);
       if (isObject(body?.usage)) return readUsage(body.usage);
-      const duration = Number(body?.duration ?? Number.NaN);
-      return Number.isFinite(duration) ? usageOfDuration(duration) : undefined;
+      return usageOfDuration(secondsIn(body?.duration));
     },
   };
 }

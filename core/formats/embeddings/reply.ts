@@ -1,38 +1,46 @@
 import { GatewayError } from '../../errors.ts';
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
 import { readPlainUsage } from '../_shared/usage.ts';
-import { asBase64, asNumbers, readVector } from '../_shared/vectors.ts';
+import { asBase64, asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type { ReplyContext, UsageTap, WholeEncoder } from '../format.ts';
+import { countInputs } from './request.ts';
 import { formatName } from './wire.ts';
 
 /** A provider's reply as events; the vectors in the order of their inputs. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { data, usage, model, object: _, ...rest } = body;
-  const entries = (Array.isArray(data) ? data : []).filter(isObject);
-  const vectors: (EmbedVector | undefined)[] = [];
-  entries.forEach((entry, place) => {
-    const index = typeof entry.index === 'number' ? entry.index : place;
-    vectors[index] = readVector(entry.embedding);
-  });
-  const sound = vectors.filter((vector) => vector !== undefined);
-  if (sound.length === 0 || sound.length !== vectors.length) {
+  const vectors = inOrder(Array.isArray(data) ? (data as readonly JsonValue[]) : []);
+  if (vectors === undefined) {
     throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
       origin: 'upstream',
     });
   }
   const extra = Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } };
-  const result: EmbedResult = { vectors: sound, ...extra };
+  const result: EmbedResult = { vectors, ...extra };
   const events: GatewayEvent[] = [
     { type: 'head', id: '', model: typeof model === 'string' ? model : '' },
     { type: 'result', value: result },
   ];
   if (isObject(usage)) events.push({ type: 'usage', usage: readPlainUsage(usage, formatName) });
   return events;
+}
+
+/** The vectors by the places that are told with them; undefined unless there is one for each place. */
+function inOrder(entries: readonly JsonValue[]): readonly EmbedVector[] | undefined {
+  const vectors = new Map<number, EmbedVector>();
+  for (const [place, entry] of entries.entries()) {
+    if (!isObject(entry)) return undefined;
+    const index = typeof entry.index === 'number' ? entry.index : place;
+    const vector = readVector(entry.embedding);
+    if (vector !== undefined) vectors.set(index, vector);
+  }
+  const ordered = entries.map((_, index) => vectors.get(index)).filter((vector) => vector !== undefined);
+  return ordered.length > 0 && ordered.length === entries.length ? ordered : undefined;
 }
 
 /** Writes the reply for a client, in the encoding that it asked for. */
@@ -50,6 +58,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
       if (result === undefined) {
         throw new GatewayError('upstream_error', 'The upstream gave no embeddings.', { origin: 'upstream' });
       }
+      checkCount(result, countInputs(context.body));
       const tokens = usage?.input ?? context.inputEstimate;
       const own = usage?.format === formatName && usage.raw !== undefined ? usage.raw : {};
       return {
@@ -57,7 +66,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
         data: result.vectors.map((vector, index) => ({
           object: 'embedding',
           index,
-          embedding: written(write, vector),
+          embedding: write(vector),
         })),
         model: context.model,
         usage: { ...own, prompt_tokens: tokens, total_tokens: tokens },
@@ -65,20 +74,6 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
       };
     },
   };
-}
-
-function written(
-  write: (vector: EmbedVector) => string | readonly number[],
-  vector: EmbedVector,
-): string | readonly number[] {
-  try {
-    return write(vector);
-  } catch (error) {
-    throw new GatewayError('upstream_error', 'The upstream sent a vector that is damaged.', {
-      origin: 'upstream',
-      cause: error,
-    });
-  }
 }
 
 /** Reads the usage of a reply that passes through. */

@@ -3,6 +3,7 @@ import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalNumber, optionalString, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
 import { formatName, mostInputs, path, purposeOf } from './wire.ts';
 
@@ -20,11 +21,10 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
     ...(task === undefined ? {} : { task }),
   };
   // How something was spelled is for the same format alone, and no loss elsewhere.
-  const own: JsonObject = {
-    ...rest,
-    ...(purpose === undefined ? said : { $purpose: said }),
-    ...(given(encoding) ? { $encoding: encoding } : {}),
-    ...spelling(input),
+  const spelled: JsonObject = {
+    ...(purpose === undefined ? {} : { purpose: said }),
+    ...(given(encoding) ? { encoding } : {}),
+    ...(isList(input) ? {} : { single: true }),
   };
   return {
     operation: 'embed',
@@ -34,13 +34,19 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
     ...(length === undefined ? {} : { dimensions: length }),
     ...(purpose === undefined ? {} : { purpose }),
     ...(endUser === undefined ? {} : { user: endUser }),
-    ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+    ...extraOf(formatName, purpose === undefined ? { ...rest, ...said } : rest, spelled),
   };
 }
 
 /** One text or one list of tokens stands for itself; several stand in a list. */
-function spelling(input: JsonValue | undefined): JsonObject {
-  return Array.isArray(input) && !isTokens(input as readonly JsonValue[]) ? {} : { $single: true };
+function isList(input: JsonValue | undefined): boolean {
+  return Array.isArray(input) && !isTokens(input as readonly JsonValue[]);
+}
+
+/** How many inputs a body has; undefined where it has none. */
+export function countInputs({ input }: JsonObject): number | undefined {
+  if (!given(input)) return undefined;
+  return Array.isArray(input) && isList(input as readonly JsonValue[]) ? input.length : 1;
 }
 
 function readInputs(input: JsonValue | undefined): readonly EmbedInput[] {
@@ -82,7 +88,7 @@ export function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarg
   loseForeign(extra, formatName, undefined, lose);
   if (format !== formatName && purpose !== undefined) lose('taskType');
   if (title !== undefined) lose('title');
-  const { $single: single, $encoding: encoding, $purpose: said, ...own } = extra?.[formatName] ?? {};
+  const { single, encoding, purpose: said } = spellingIn(extra, formatName);
   const written = inputs.map((input, index) => {
     loseForeign(input.extra, formatName, `requests[${index}]`, lose);
     return writeInput(input, `input[${index}]`);
@@ -97,7 +103,7 @@ export function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarg
       ...(dimensions === undefined ? {} : { dimensions }),
       ...(user === undefined ? {} : { user }),
       ...(isObject(said) ? said : {}),
-      ...own,
+      ...extra?.[formatName],
     },
   };
 }

@@ -6,7 +6,7 @@ import { given, optionalArray, optionalNumber, optionalObject, optionalString } 
 import { expectedOfInputs, splitInputs } from '../_shared/embed.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
-import { asNumbers, readVector } from '../_shared/vectors.ts';
+import { asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type {
   Codec,
   EncodedRequest,
@@ -21,8 +21,9 @@ import { renamed } from './patch.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { embedFields, name, official } from './wire.ts';
 
-/** Most requests of one batch. */
+/** Most requests of one batch at the provider, and of a client's, which is asked for in several. */
 const mostAtOnce = 100;
+const mostRequests = 2048;
 
 const purposes: readonly (readonly [EmbedPurpose, string])[] = [
   ['query', 'RETRIEVAL_QUERY'],
@@ -70,6 +71,8 @@ interface One {
 function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
   const batch = optionalArray(body.requests, 'requests');
   if (batch?.length === 0) throw wrongValue('requests', 'a list with at least one request');
+  if (batch !== undefined && batch.length > mostRequests)
+    throw wrongValue('requests', `a list of at most ${mostRequests} requests`);
   const read =
     batch === undefined
       ? [readOne(body, '')]
@@ -190,6 +193,10 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
       if (result === undefined) {
         throw new GatewayError('upstream_error', 'The upstream gave no embeddings.', { origin: 'upstream' });
       }
+      checkCount(
+        result,
+        Array.isArray(body.requests) ? body.requests.length : given(body.content) ? 1 : undefined,
+      );
       const vectors = result.vectors.map((vector) => ({ values: asNumbers(vector) }));
       const [only = { values: [] }] = vectors;
       const said = given(body.requests) ? { embeddings: vectors } : { embedding: only };

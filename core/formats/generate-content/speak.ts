@@ -45,17 +45,27 @@ function encodeRequest(request: SpeakRequest, { model, lose }: EncodeTarget): En
   };
 }
 
+function isSound({ mimeType, data }: JsonObject): boolean {
+  return (
+    typeof data === 'string' &&
+    /^[\w+/-]+={0,2}$/.test(data) &&
+    (typeof mimeType !== 'string' || /^audio\//i.test(mimeType))
+  );
+}
+
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const [candidate] = Array.isArray(body.candidates) ? (body.candidates as readonly JsonValue[]) : [];
   const content = isObject(candidate) && isObject(candidate.content) ? candidate.content : {};
   const parts = Array.isArray(content.parts) ? (content.parts as readonly JsonValue[]) : [];
   const sounds = parts.flatMap((part) =>
-    isObject(part) && isObject(part.inlineData) ? [part.inlineData] : [],
+    isObject(part) && isObject(part.inlineData) && isSound(part.inlineData) ? [part.inlineData] : [],
   );
   if (sounds.length === 0) {
     const why =
-      isObject(candidate) && typeof candidate.finishReason === 'string' ? candidate.finishReason : '';
+      isObject(candidate) && typeof candidate.finishReason === 'string'
+        ? candidate.finishReason.slice(0, 100)
+        : '';
     throw new GatewayError('upstream_error', `The upstream gave no speech${why === '' ? '' : `: ${why}`}.`, {
       origin: 'upstream',
     });

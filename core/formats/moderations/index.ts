@@ -6,6 +6,7 @@ import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
 import { given, optionalString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
 import type { Codec, EncodedRequest, EncodeTarget, Format, ReplyContext, WholeEncoder } from '../format.ts';
@@ -39,13 +40,12 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
 
 function decodeRequest(body: JsonObject): ModerationRequest {
   const { model, input, ...rest } = body;
-  const own: JsonObject = { ...rest, ...(Array.isArray(input) ? {} : { $single: true }) };
   return {
     operation: 'moderate',
     format: formatName,
     model: optionalString(model, 'model') ?? defaultModel,
     inputs: readInputs(input),
-    ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+    ...extraOf(formatName, rest, Array.isArray(input) ? {} : { single: true }),
   };
 }
 
@@ -64,8 +64,11 @@ function readInputs(input: JsonValue | undefined): readonly (string | JsonObject
 function encodeRequest(request: ModerationRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { inputs, extra } = request;
   loseForeign(extra, formatName, undefined, lose);
-  const { $single: single, ...own } = extra?.[formatName] ?? {};
-  return { path, body: { model, input: single === true ? (inputs[0] ?? '') : inputs, ...own } };
+  const { single } = spellingIn(extra, formatName);
+  return {
+    path,
+    body: { model, input: single === true ? (inputs[0] ?? '') : inputs, ...extra?.[formatName] },
+  };
 }
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

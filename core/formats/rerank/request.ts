@@ -3,8 +3,9 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest } from '../../model/rerank.ts';
 import { given, optionalArray, optionalBoolean, optionalNumber, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
-import { formatName, mostDocuments, path } from './wire.ts';
+import { formatName, mostDocuments, mostFields, path } from './wire.ts';
 
 /** Reads and checks a request, in the words of both families of providers. */
 export function decodeRequest(body: JsonObject): RerankRequest {
@@ -16,6 +17,8 @@ export function decodeRequest(body: JsonObject): RerankRequest {
   const fields = optionalArray(rankFields, 'rank_fields')?.map((field, index) =>
     requiredString(field, `rank_fields[${index}]`),
   );
+  if (fields !== undefined && fields.length > mostFields)
+    throw wrongValue('rank_fields', `a list of at most ${mostFields} names`);
   const count = (name: string): number | undefined =>
     optionalNumber(rest[name], name, { min: 0, integer: true });
   const chunks = count('max_chunk_per_doc') ?? count('max_chunks_per_doc');
@@ -33,7 +36,7 @@ export function decodeRequest(body: JsonObject): RerankRequest {
     ...(chunks === undefined ? {} : { maxChunksPerDocument: chunks }),
     ...(tokens === undefined ? {} : { maxTokensPerDocument: tokens }),
     ...(overlap === undefined ? {} : { overlapTokens: overlap }),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: ownFields(rest) } }),
+    ...extraOf(formatName, ...ownFields(rest)),
   };
 }
 
@@ -45,10 +48,10 @@ const limits: ReadonlySet<string> = new Set([
   'overlap_tokens',
 ]);
 
-function ownFields(rest: JsonObject): JsonObject {
+function ownFields(rest: JsonObject): readonly [own: JsonObject, spelling: JsonObject] {
   const spelled = Object.fromEntries(Object.entries(rest).filter(([name]) => limits.has(name)));
   const others = Object.fromEntries(Object.entries(rest).filter(([name]) => !limits.has(name)));
-  return Object.keys(spelled).length === 0 ? others : { ...others, $limits: spelled };
+  return [others, spelled];
 }
 
 function readDocuments(
@@ -76,7 +79,6 @@ function readDocuments(
 export function encodeRequest(request: RerankRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { query, documents, topN, rankFields, extra } = request;
   loseForeign(extra, formatName, undefined, lose);
-  const { $limits: spelled, ...own } = extra?.[formatName] ?? {};
   return {
     path,
     body: {
@@ -86,8 +88,8 @@ export function encodeRequest(request: RerankRequest, { model, lose }: EncodeTar
       ...(topN === undefined ? {} : { top_n: Math.min(topN, documents.length) }),
       return_documents: false,
       ...(rankFields === undefined ? {} : { rank_fields: rankFields }),
-      ...(isObject(spelled) ? spelled : {}),
-      ...own,
+      ...spellingIn(extra, formatName),
+      ...extra?.[formatName],
     },
   };
 }

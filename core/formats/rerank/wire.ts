@@ -6,3 +6,6 @@ export const path = '/rerank';
 
 /** Most documents of one request. */
 export const mostDocuments = 10_000;
+
+/** Most names of fields: each is looked for in every document. */
+export const mostFields = 100;

@@ -31,6 +31,7 @@ function base(
     upstreamFraming: counting ? 'none' : 'sse',
     toleratesComments: true,
     marks: {
+      number: '"sequence_number"',
       // Snapshots before the last one carry `"usage":null`, which is no usage.
       usage: ['"usage":{', '"usage": {'],
       terminal: lastFrames.flatMap((name) => [`"${name}"`, `event: ${name}`, `event:${name}`]),

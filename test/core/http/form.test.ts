@@ -7,7 +7,9 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ByteBudget } from '../../../core/http/body.ts';
 import { isForm, readForm, type FormLimits, type ReadForm } from '../../../core/http/form.ts';
+import { GatewayError } from '../../../core/errors.ts';
 import { filesOf, type Upload } from '../../../core/model/form.ts';
 
 const limits: FormLimits = {
@@ -21,12 +23,20 @@ const limits: FormLimits = {
 /** Sends what `make` writes to a server that reads it as a form. */
 async function read(
   body: Buffer | FormData | Readable,
-  options: { headers?: Record<string, string>; limits?: Partial<FormLimits>; cutAfter?: number } = {},
+  options: {
+    headers?: Record<string, string>;
+    limits?: Partial<FormLimits>;
+    cutAfter?: number;
+    budget?: ByteBudget;
+  } = {},
 ): Promise<ReadForm> {
   const outcome = Promise.withResolvers<ReadForm>();
   outcome.promise.catch(() => {});
   const server = createServer((incoming: IncomingMessage, response) => {
-    readForm(incoming, { ...limits, ...options.limits }).then(outcome.resolve, outcome.reject);
+    readForm(incoming, { ...limits, ...options.limits }, options.budget).then(
+      outcome.resolve,
+      outcome.reject,
+    );
     outcome.promise.then(
       () => response.end(),
       () => response.writeHead(400, { connection: 'close' }).end(),
@@ -239,5 +249,64 @@ describe('a form that is refused', () => {
       }),
       { seed: 20_261_121, numRuns: 150 },
     );
+  });
+});
+
+describe('the memory of a form', () => {
+  /** A budget that a test can read. */
+  const budgetOf = (most: number) => {
+    const budget = {
+      held: 0,
+      take(bytes: number) {
+        if (budget.held + bytes > most) throw new GatewayError('server_is_overloaded', 'full');
+        budget.held += bytes;
+      },
+      giveBack(bytes: number) {
+        budget.held -= bytes;
+      },
+    };
+    return budget;
+  };
+  const form = (small: number, large: number): FormData => {
+    const body = new FormData();
+    body.append('prompt', 'ä'.repeat(500));
+    body.append('small', new Blob([Buffer.alloc(small)]), 'small.bin');
+    body.append('large', new Blob([Buffer.alloc(large)]), 'large.bin');
+    return body;
+  };
+
+  test('is fields and small files, until the form is closed: large files are on the disk', async () => {
+    const budget = budgetOf(1024 * 1024);
+    const kept = await read(form(10_000, 500_000), { budget });
+    expect(budget.held).toBe(11_000);
+    expect(await bytesOf(filesOf(kept.form, 'large')[0])).toHaveLength(500_000);
+    kept.close();
+    kept.close();
+    expect(budget.held).toBe(0);
+  });
+
+  test.each([
+    ['a file', 5_000, 10_000],
+    ['a field', 900, 10],
+  ])(
+    'refuses the form when there is no room for %s, and gives back what it had',
+    async (_what, most, small) => {
+      const budget = budgetOf(most);
+      await expect(read(form(small, small), { budget })).rejects.toMatchObject({
+        code: 'server_is_overloaded',
+      });
+      expect(budget.held).toBe(0);
+    },
+  );
+
+  test.each([3_000, 30_000])('is given back when the client leaves after %i bytes', async (cutAfter) => {
+    const budget = budgetOf(1024 * 1024);
+    const encoded = new Response(form(10_000, 500_000));
+    const headers = { 'content-type': encoded.headers.get('content-type') ?? '' };
+    const bytes = Buffer.from(await encoded.arrayBuffer());
+    await expect(read(bytes, { budget, headers, cutAfter })).rejects.toMatchObject({
+      code: 'client_closed_request',
+    });
+    expect(budget.held).toBe(0);
   });
 });

@@ -110,7 +110,7 @@ describe('a reply with scores', () => {
   test('is sorted, cut, and holds each document once, whatever a provider sends', () => {
     const item = fc.record({
       index: fc.integer({ min: -2, max: 8 }),
-      relevance_score: fc.float({ noNaN: true }),
+      relevance_score: fc.float({ noNaN: true, noDefaultInfinity: true }),
     });
     fc.assert(
       fc.property(fc.array(item, { maxLength: 20 }), fc.integer({ min: 1, max: 9 }), (results, topN) => {

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { NEVER } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { OnlyPeer } from '../../../core/processes/peers.ts';
 import { LiveCalls } from '../../../plugins/admin/live.ts';
 import { liveFrame, type LiveFrame } from '../../../plugins/admin/schemas.ts';
 import { answering, testCall } from '../_call.ts';
@@ -52,17 +53,20 @@ function watching(live: LiveCalls, mayWatch = allowed): FakeResponse {
   return response;
 }
 
+/** What is on its way arrives. */
+const soon = () => vi.advanceTimersByTimeAsync(1);
+
 const waiting = () => Promise.resolve(NEVER);
 
 describe('those who watch', () => {
-  test('cost nothing while there are none: no timer runs, and calls are only counted', () => {
-    const live = new LiveCalls();
+  test('cost nothing while there are none: no timer runs, and calls are only counted', async () => {
+    const live = new LiveCalls(new OnlyPeer());
     const { call, exchange } = testCall({ model: 'm' });
     void live.follow(call, waiting);
-    expect(live.running).toBe(1);
+    expect(await live.running()).toBe(1);
     expect(vi.getTimerCount()).toBe(0);
     exchange.end();
-    expect(live.running).toBe(0);
+    expect(await live.running()).toBe(0);
     const response = watching(live);
     expect(vi.getTimerCount()).toBe(2);
     response.destroy();
@@ -70,8 +74,9 @@ describe('those who watch', () => {
   });
 
   test('are told of a call when it changes, and not again when it does not', async () => {
-    const live = new LiveCalls();
+    const live = new LiveCalls(new OnlyPeer());
     const response = watching(live);
+    await soon();
     const { call, exchange } = testCall({ model: 'm' });
     void live.follow(call, waiting);
     await vi.advanceTimersByTimeAsync(2_000);
@@ -89,7 +94,7 @@ describe('those who watch', () => {
   });
 
   test('hear something in a silence, and nothing once their login is over', async () => {
-    const live = new LiveCalls();
+    const live = new LiveCalls(new OnlyPeer());
     let loggedIn = true;
     const response = watching(live, () => Promise.resolve(loggedIn));
     await vi.advanceTimersByTimeAsync(15_000);
@@ -101,9 +106,10 @@ describe('those who watch', () => {
   });
 
   test('are let go of when they read too slowly; others see everything', async () => {
-    const live = new LiveCalls();
+    const live = new LiveCalls(new OnlyPeer());
     const slow = watching(live);
     const quick = watching(live);
+    await soon();
     slow.reads = false;
     for (let round = 0; round < 400; round += 1) {
       for (let index = 0; index < 20; index += 1) {
@@ -121,8 +127,9 @@ describe('those who watch', () => {
   });
 
   test('are told how much was left out when there was too much at once', async () => {
-    const live = new LiveCalls();
+    const live = new LiveCalls(new OnlyPeer());
     const response = watching(live);
+    await soon();
     for (let index = 0; index < 800; index += 1) {
       const { call, exchange } = testCall({ model: 'm' });
       void live.follow(call, answering());
@@ -134,13 +141,13 @@ describe('those who watch', () => {
   });
 
   test('are few', () => {
-    const live = new LiveCalls();
+    const live = new LiveCalls(new OnlyPeer());
     for (let index = 0; index < 20; index += 1) watching(live);
     expect(() => watching(live)).toThrow(expect.objectContaining({ code: 'server_is_overloaded' }));
   });
 
   test('are all let go of at the end', () => {
-    const live = new LiveCalls();
+    const live = new LiveCalls(new OnlyPeer());
     const responses = [watching(live), watching(live)];
     live.close();
     expect(responses.map(({ writable }) => writable)).toEqual([false, false]);

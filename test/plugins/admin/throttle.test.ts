@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { MemoryRates } from '../../../core/state/rates-memory.ts';
 import { LoginThrottle } from '../../../plugins/admin/throttle.ts';
 
 const wrong = () => Promise.resolve(false);
@@ -81,5 +82,33 @@ describe('logins', () => {
     for (let round = 0; round < 4; round += 1)
       await expect(throttle.check('192.0.2.1', broken)).rejects.toThrow('no database');
     expect(await throttle.check('192.0.2.1', right)).toBe(true);
+  });
+
+  test('are counted together by all processes that share a count, and the right password counts nowhere', async () => {
+    const rates = new MemoryRates();
+    const [one, other] = [new LoginThrottle(rates), new LoginThrottle(rates)];
+    for (let round = 0; round < 3; round += 1) {
+      expect(await one.check('192.0.2.1', wrong)).toBe(false);
+      expect(await one.check('192.0.2.1', right)).toBe(true);
+    }
+    expect(await other.check('192.0.2.1', wrong)).toBe(false);
+    expect(await other.check('192.0.2.1', wrong)).toBe(false);
+    for (const throttle of [one, other]) {
+      const verify = vi.fn<() => Promise<boolean>>(right);
+      await expect(throttle.check('192.0.2.1', verify)).rejects.toMatchObject({ status: 429 });
+      expect(verify).not.toHaveBeenCalled();
+    }
+    expect(await one.check('192.0.2.2', right)).toBe(true);
+    vi.advanceTimersByTime(61_001);
+    expect(await other.check('192.0.2.1', right)).toBe(true);
+  });
+
+  test('are counted by each process for itself while the shared count does not answer', async () => {
+    const rates = new MemoryRates();
+    rates.take = () => Promise.resolve({ allowed: false, states: [], retryMs: 1_000, degraded: true });
+    const throttle = new LoginThrottle(rates);
+    for (let round = 0; round < 5; round += 1) expect(await throttle.check('192.0.2.1', wrong)).toBe(false);
+    await expect(throttle.check('192.0.2.1', right)).rejects.toMatchObject({ status: 429 });
+    expect(await throttle.check('192.0.2.2', right)).toBe(true);
   });
 });

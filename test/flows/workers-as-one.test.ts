@@ -1,0 +1,348 @@
+import { existsSync } from 'node:fs';
+import { Agent, get, type IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { parseSse } from '../../core/http/sse.ts';
+import { liveFrame, type LiveCall } from '../../plugins/admin/schemas.ts';
+import { configWith, key, logIn, operate, password, type OperatedGateway } from '../reload/gateway.ts';
+import { startUpstream } from '../support/upstream.ts';
+import { SocketClient } from '../support/websocket.ts';
+
+const openai = fileURLToPath(new URL('../../channels/openai.ts', import.meta.url));
+
+let gateway: OperatedGateway | undefined;
+afterEach(async () => {
+  // One that was stopped could not be ended in order.
+  for (const pid of gateway?.workers() ?? []) process.kill(pid, 'SIGCONT');
+  await gateway?.end();
+  gateway = undefined;
+});
+
+const start = async (members: string): Promise<OperatedGateway> => {
+  gateway = await operate({
+    'gateway.config.ts': `import openai from '${openai}';\n${configWith(members)}`,
+  });
+  return gateway;
+};
+
+const three = 'workers: 3, channels: [demo()]';
+
+/** A request over a connection of its own, so that it may reach any worker. */
+const fresh = (door: OperatedGateway, path: string, init: RequestInit = {}): Promise<Response> =>
+  fetch(`${door.url}${path}`, { ...init, headers: { connection: 'close', ...init.headers } });
+
+async function chat(door: OperatedGateway, words = 'hello', secret = key, model = 'demo'): Promise<number> {
+  const answer = await fresh(door, '/v1/chat/completions', {
+    method: 'POST',
+    headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: words }] }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+const many = (count: number, door: OperatedGateway, words?: string): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => chat(door, words)));
+
+/** The series of a scrape, whichever worker answers it. */
+async function scrape(door: OperatedGateway): Promise<ReadonlyMap<string, number>> {
+  const answer = await fresh(door, '/metrics');
+  expect(answer.status).toBe(200);
+  const found = new Map<string, number>();
+  for (const line of (await answer.text()).split('\n')) {
+    if (line === '' || line.startsWith('#')) continue;
+    const [, series = '', value = ''] = /^(.*) (\S+)$/.exec(line) ?? [];
+    expect(found.has(series)).toBe(false);
+    found.set(series, Number(value));
+  }
+  return found;
+}
+
+/** Calls that the demo has answered, as a scrape tells it. */
+async function counted(door: OperatedGateway): Promise<number> {
+  const found = await scrape(door);
+  return [...found]
+    .filter(([series]) => series.startsWith('sluice_calls_total{') && series.includes('status="2xx"'))
+    .reduce((sum, [, value]) => sum + value, 0);
+}
+
+const soon = { timeout: 15_000, interval: 50 };
+
+describe('several workers are one to who reads the metrics', { timeout: 120_000 }, () => {
+  test('one scrape has all, and no count goes down when workers are killed, hang, or are replaced', async () => {
+    const door = await start(three);
+    const seen: number[] = [];
+    const count = async (): Promise<number> => {
+      seen.push(await counted(door));
+      return seen.at(-1) ?? 0;
+    };
+    expect(new Set(await many(30, door))).toEqual(new Set([200]));
+    await expect.poll(count, soon).toBe(30);
+    const found = await scrape(door);
+    expect([...found.keys()].filter((series) => series.includes('worker='))).toEqual([]);
+    expect(found.get('sluice_workers{state="answered"}')).toBe(3);
+    expect(found.get('sluice_workers{state="silent"}')).toBe(0);
+    expect(found.get('sluice_call_duration_seconds_count{operation="chat",channel="demo"}')).toBe(30);
+    expect(found.get('sluice_channel_standing{channel="demo",key="",standing="up"}')).toBe(1);
+    expect(found.get('sluice_shared_store_up')).toBe(1);
+    expect(found.get('process_resident_memory_bytes')).toBeGreaterThan(150 * 1024 * 1024);
+    expect(found.get('nodejs_eventloop_lag_seconds')).toBeLessThan(10);
+
+    const running = many(6, door, 'hello !slow-headers=3000');
+    const { ask: admin } = await logIn(door);
+    await expect.poll(async () => (await scrape(door)).get('sluice_running_calls'), soon).toBe(6);
+    await expect.poll(async () => (await admin('GET', 'overview'))['running'], soon).toBe(6);
+    await running;
+    await expect.poll(count, soon).toBe(36);
+
+    const [killed = 0, stopped = 0] = door.workers();
+    process.kill(killed, 'SIGKILL');
+    await door.logged('a worker ended by itself: another one takes its place');
+    await expect
+      .poll(async () => (await scrape(door)).get('sluice_workers{state="answered"}'), {
+        ...soon,
+        timeout: 30_000,
+      })
+      .toBe(3);
+    expect(await count()).toBe(36);
+
+    process.kill(stopped, 'SIGSTOP');
+    // Connections that are handed to the one that hangs wait with it.
+    await expect
+      .poll(async () => {
+        const answer = await fresh(door, '/metrics', { signal: AbortSignal.timeout(3_000) }).catch(
+          () => undefined,
+        );
+        return (await answer?.text())?.match(/sluice_workers\{state="silent"\} (\d)/)?.[1];
+      }, soon)
+      .toBe('1');
+    process.kill(stopped, 'SIGCONT');
+    await expect.poll(count, soon).toBe(36);
+
+    // Nobody reads these before their workers are gone.
+    await many(14, door);
+    const before = door.workers();
+    door.signal('SIGHUP');
+    await door.logged('reloaded: the workers before finish what they have');
+    await expect
+      .poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), { ...soon, timeout: 30_000 })
+      .toEqual([]);
+    expect(await count()).toBe(50);
+    await many(5, door);
+    await expect.poll(count, soon).toBe(55);
+    console.log(`calls as scrapes told them: ${[...new Set(seen)].join(', ')}`);
+    expect(seen).toEqual(seen.toSorted((one, other) => one - other));
+  });
+});
+
+describe('several workers are one to an operator', { timeout: 120_000 }, () => {
+  test('the live view shows the calls of all, also how one ends whose process is killed', async () => {
+    const door = await start(three);
+    const { cookie } = await session(door);
+    // Both requests go over one connection, and so to one worker.
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const told = (await json(await got(door, '/api/admin/status', cookie, agent))) as {
+      readonly worker: number;
+      readonly workers: readonly { readonly worker: number; readonly pid: number }[];
+    };
+    const watching = told.workers.find(({ worker }) => worker === told.worker)?.pid;
+    const live = await got(door, '/api/admin/live', cookie, agent);
+    onTestFinished(() => void live.destroy());
+    const calls = new Map<string, LiveCall>();
+    let most = 0;
+    let running = 0;
+    let first: string | undefined;
+    const reading = (async () => {
+      let text = '';
+      live.setEncoding('utf8');
+      for await (const chunk of live) {
+        text += chunk as string;
+        const end = text.lastIndexOf('\n\n') + 2;
+        for (const { event, data } of parseSse(text.slice(0, end))) {
+          first ??= event;
+          const frame = liveFrame.parse(JSON.parse(data));
+          running = frame.running;
+          most = Math.max(most, running);
+          for (const call of frame.calls) calls.set(call.id, call);
+        }
+        text = text.slice(end);
+      }
+    })().catch(() => {});
+
+    expect(new Set(await many(12, door, 'hello !slow-headers=1500'))).toEqual(new Set([200]));
+    await expect
+      .poll(() => [...calls.values()].filter(({ phase }) => phase === 'ended').length, soon)
+      .toBe(12);
+    expect(first).toBe('snapshot');
+    expect(most).toBe(12);
+    expect(running).toBe(0);
+    // Ids begin differently in each process.
+    expect(new Set([...calls.keys()].map((id) => id.slice(0, 20))).size).toBe(3);
+
+    const cut = Promise.allSettled(Array.from({ length: 9 }, () => chat(door, 'hello !slow-headers=4000')));
+    await expect.poll(() => running, soon).toBe(9);
+    process.kill(door.workers().find((pid) => pid !== watching) ?? 0, 'SIGKILL');
+    const outcomes = await cut;
+    const lost = outcomes.filter(({ status }) => status === 'rejected').length;
+    expect(lost).toBeGreaterThan(0);
+    await expect
+      .poll(() => [...calls.values()].filter(({ code }) => code === 'internal_error').length, soon)
+      .toBe(lost);
+    await expect.poll(() => running, soon).toBe(0);
+    live.destroy();
+    await reading;
+  });
+
+  test('wrong passwords and wrong keys are counted over all', async () => {
+    const door = await start(three);
+    const guesses: number[] = [];
+    for (let count = 0; count < 24; count += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- a guesser, one guess after the other
+      guesses.push(await logInWith(door, 'a wrong password'));
+    }
+    expect([guesses.filter((status) => status === 401).length, guesses.slice(5)]).toEqual([
+      5,
+      Array<number>(19).fill(429),
+    ]);
+    expect(await logInWith(door, password)).toBe(429);
+    const keys = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => chat(door, 'hello', `sk-wrong-${index}-0123456789abcdef`)),
+    );
+    expect(keys.filter((status) => status === 401)).toHaveLength(20);
+    expect(keys.filter((status) => status === 429)).toHaveLength(40);
+    expect(await chat(door)).toBe(200);
+  });
+});
+
+test('what one worker finds out about a channel spares the others', { timeout: 60_000 }, async () => {
+  let broken = true;
+  const provider = await startUpstream((_request, response) => {
+    if (broken) response.writeHead(401).end('{"error":{"message":"Incorrect API key provided"}}');
+    else
+      response.writeHead(200, { 'content-type': 'application/json' }).end(
+        JSON.stringify({
+          id: 'c1',
+          object: 'chat.completion',
+          created: 1,
+          model: 'demo',
+          choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+        }),
+      );
+  });
+  onTestFinished(() => provider.close());
+  const door = await start(
+    `workers: 3, channels: [
+      openai({ id: 'broken', key: 'sk-upstream-0123456789', baseUrl: '${provider.url}', models: ['demo'], priority: 1 }),
+      demo(),
+    ]`,
+  );
+  for (let count = 0; count < 30; count += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- each finds what those before it have found out
+    expect(await chat(door)).toBe(200);
+  }
+  console.log(`30 calls at 3 workers: the provider that refuses was asked ${provider.requests.length} times`);
+  // Each worker alone would ask once, and the second call may come before the news of the first.
+  expect(provider.requests.length).toBeGreaterThanOrEqual(1);
+  expect(provider.requests.length).toBeLessThanOrEqual(2);
+  const standing = async (): Promise<unknown[]> =>
+    Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const answer = (await (await fresh(door, '/readyz')).json()) as {
+          channels: Record<string, unknown>;
+        };
+        return JSON.stringify(answer.channels);
+      }),
+    );
+  expect([...new Set(await standing())]).toHaveLength(1);
+  expect((await standing())[0]).toContain('resting');
+
+  broken = false;
+  const asked = provider.requests.length;
+  const { ask: admin } = await logIn(door);
+  await admin('POST', 'channels/broken/reset');
+  await expect
+    .poll(async () => (await standing()).every((one) => !String(one).includes('resting')), soon)
+    .toBe(true);
+  expect(new Set(await many(12, door))).toEqual(new Set([200]));
+  expect(provider.requests.length - asked).toBe(12);
+});
+
+describe('a session over a WebSocket through a worker that is replaced', { timeout: 60_000 }, () => {
+  const bearer = { headers: { authorization: `Bearer ${key}` } };
+  const reloaded = async (door: OperatedGateway): Promise<number> => {
+    door.signal('SIGHUP');
+    await door.logged('reloaded: the workers before finish what they have');
+    return performance.now();
+  };
+
+  test('goes on until the time for it has passed, and is closed then; a new one runs elsewhere', async () => {
+    const door = await start('workers: 2, timeouts: { reload: 3000 }, channels: [demo()]');
+    const before = door.workers();
+    const open = (): Promise<SocketClient> => SocketClient.open(`${door.url}/v1/realtime?model=demo`, bearer);
+    const client = await open();
+    const answer = async (one: SocketClient, count: number): Promise<void> => {
+      one.send({ type: 'response.create' });
+      await one.until(({ type }) => type === 'response.done', count);
+    };
+    await answer(client, 1);
+    const at = await reloaded(door);
+    await answer(client, 2);
+    const next = await open();
+    await answer(next, 1);
+    await answer(client, 3);
+    const { code } = await client.closed;
+    expect(code).toBe(1001);
+    expect(client.messages.at(-1)).toMatchObject({ type: 'error' });
+    const lasted = performance.now() - at;
+    console.log(`the session lasted ${Math.round(lasted)} ms behind the reload, of 3000`);
+    expect(lasted).toBeGreaterThan(2_500);
+    await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), soon).toEqual([]);
+    await answer(next, 2);
+    expect(next.socket.readyState).toBe(next.socket.OPEN);
+    next.socket.close();
+    await next.closed;
+  });
+
+  test('a call over it that is still running then ends with an error before the close', async () => {
+    const door = await start('workers: 2, timeouts: { reload: 3000 }, channels: [demo({ pace: 200 })]');
+    const client = await SocketClient.open(`${door.url}/v1/responses`, bearer);
+    client.send({ type: 'response.create', model: 'demo', input: 'count !chunks=1000' });
+    await client.until(({ type }) => type === 'response.output_text.delta');
+    await reloaded(door);
+    const begun = client.messages.length;
+    const { code } = await client.closed;
+    expect(code).toBe(1001);
+    expect(client.messages.length).toBeGreaterThan(begun + 5);
+    expect(client.messages.at(-1)).toMatchObject({ type: 'error' });
+  });
+});
+
+async function logInWith(door: OperatedGateway, secret: string): Promise<number> {
+  const answer = await fresh(door, '/api/admin/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ password: secret }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+async function session(door: OperatedGateway): Promise<{ readonly cookie: string }> {
+  const answer = await fresh(door, '/api/admin/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ password }),
+  });
+  await answer.arrayBuffer();
+  return { cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' };
+}
+
+/** An answer over a connection of this agent's. */
+function got(door: OperatedGateway, path: string, cookie: string, agent: Agent): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    get(`${door.url}${path}`, { agent, headers: { cookie } }, resolve).on('error', reject);
+  });
+}

@@ -1,0 +1,342 @@
+/* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
+import { readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { gzipSync } from 'node:zlib';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  everyDoor,
+  formsFor,
+  hangUp,
+  modelsFor,
+  openUploads,
+  picture,
+  post,
+  readRefusal,
+  recording,
+  startPlayground,
+  written,
+  type Door,
+  type Got,
+  type Part,
+  type Playground,
+} from './_other-operations.ts';
+
+const seed = 20_261_120;
+const doors = (await everyDoor()).filter(({ takesForms }) => takesForms);
+const fileLimit = 100_000;
+
+let ground: Playground;
+const crashes: unknown[] = [];
+const onCrash = (error: unknown): void => void crashes.push(error);
+const statuses = new Map<number, number>();
+
+beforeAll(async () => {
+  process.on('uncaughtException', onCrash);
+  process.on('unhandledRejection', onCrash);
+  ground = await startPlayground({
+    // Every file goes to the disk.
+    limits: { audio: fileLimit, image: fileLimit, video: fileLimit, inMemory: 0, files: 10, fields: 100 },
+  });
+});
+afterAll(async () => {
+  await ground.close();
+  hangUp();
+  process.off('uncaughtException', onCrash);
+  process.off('unhandledRejection', onCrash);
+  const counts = [...statuses].toSorted().map(([status, count]) => `${count} × ${status}`);
+  console.log(`fuzzed forms, seed ${seed}: ${counts.join(', ')}`);
+});
+
+function expectSane({ format }: Door, answer: Got, what: string): void {
+  const failures = ground.gateway.lines
+    .splice(0)
+    .filter(({ level }) => level === 'error' || level === 'fatal');
+  const said = `${what}\n→ ${answer.status} ${answer.text.slice(0, 500)}`;
+  statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
+  expect([200, 400, 403, 404, 413, 415, 503], said).toContain(answer.status);
+  expect(answer.ended, said).toBe(true);
+  if (answer.status === 200) expect(answer.text, said).not.toContain('internal_error');
+  else {
+    const { message, param } = readRefusal(format.name, answer);
+    const isOfField =
+      answer.status === 400 &&
+      !/^(The form|The body|The request has no body|The name of a form field|A part of the form|Content-Type)/.test(
+        message,
+      );
+    if (isOfField) expect(param, said).toBeTypeOf('string');
+    expect(message, said).not.toContain(tmpdir());
+  }
+  expect(
+    failures.map((line) => JSON.stringify(line)),
+    said,
+  ).toEqual([]);
+  expect(crashes.splice(0), said).toEqual([]);
+  expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
+}
+
+async function expectNothingLeft(): Promise<void> {
+  await expect.poll(openUploads, { timeout: 5000 }).toEqual([]);
+  expect(readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'))).toEqual([]);
+}
+
+const modelsOf = (door: Door): readonly string[] => ['demo', ...modelsFor(door.operation)];
+const withModel = (door: Door, model: string, parts: readonly Part[]): readonly Part[] =>
+  door.route.path.includes(':id') ? parts : [{ name: 'model', value: model }, ...parts];
+
+/** A part as it stands on the wire; `head` are its lines without the blank one. */
+interface Raw {
+  readonly head: string;
+  readonly value: Buffer;
+}
+
+function rawOf({ name, value, filename, type }: Part): Raw {
+  const file = filename === undefined ? '' : `; filename="${filename}"`;
+  const kind = type === undefined ? '' : `\r\ncontent-type: ${type}`;
+  return { head: `content-disposition: form-data; name="${name}"${file}${kind}`, value: Buffer.from(value) };
+}
+
+function bytesOf(parts: readonly Raw[], boundary = 'x'): Buffer {
+  return Buffer.concat([
+    ...parts.flatMap(({ head, value }) => [
+      Buffer.from(`--${boundary}\r\n${head}\r\n\r\n`, 'latin1'),
+      value,
+      Buffer.from('\r\n'),
+    ]),
+    Buffer.from(`--${boundary}--\r\n`),
+  ]);
+}
+
+const oddHeads = [
+  'content-disposition: form-data',
+  'content-disposition: form-data; name',
+  'content-disposition: form-data; name=""',
+  'content-disposition: form-data; filename="a.wav"',
+  'content-disposition: form-data; name=""; filename="a.wav"',
+  'content-disposition: attachment; name="file"; filename="a.wav"',
+  'content-disposition:',
+  'x-nothing: 1',
+  '',
+  'content-disposition: form-data; name="file"; filename=""',
+  'content-disposition: form-data; name="file"; filename="../../etc/x.wav"',
+  'content-disposition: form-data; name="file"; filename="a\0b.wav"',
+  'content-disposition: form-data; name="file"; filename="a\\"b.wav"',
+  'content-disposition: form-data; name="file"; filename*=UTF-8\'\'%zz%00.wav',
+  'content-disposition: form-data; name="file"; filename*=klingon\'\'%41.wav',
+  `content-disposition: form-data; name="file"; filename="${'n'.repeat(10_000)}.wav"`,
+  `content-disposition: form-data; name="${'n'.repeat(10_000)}"`,
+  `content-disposition: form-data; name="${'n'.repeat(10_000)}"; filename="a.wav"`,
+  `content-disposition: form-data; name="file"\r\nx-much: ${'y'.repeat(20_000)}`,
+  [
+    'content-disposition: form-data; name="file"',
+    ...Array.from({ length: 100 }, (_, at) => `x-${at}: 1`),
+  ].join('\r\n'),
+  'content-disposition: form-data; name="file"\r\ncontent-disposition: form-data; name="model"',
+  'content-disposition: form-data; name="file"\r\ncontent-type: text/plain; charset=utf-16le',
+  'content-disposition: form-data; name="prompt"\r\ncontent-type: text/plain; charset',
+  'content-disposition: form-data; name="prompt"\r\ncontent-type: ;;;',
+  'content-disposition: form-data; name="file"; filename="a.wav"\r\ncontent-type: text/html\0\x7f',
+  'content-disposition: form-data; name="file"\r\ncontent-transfer-encoding: base64',
+  'content-disposition: form-data; name="file[]"; filename="a.wav"',
+  'content-disposition: form-data; name="image[999]"; filename="a.png"',
+  'content-disposition: form-data; name="model[]"',
+  'content-disposition: form-data; name="__proto__"',
+  'content-disposition: form-data; name="__proto__[]"',
+  'content-disposition: form-data; name="constructor"',
+  'content-disposition: form-data; name="toString"; filename="a.wav"',
+  'content-disposition: form-data; name="$parts"',
+  'content-disposition: form-data; name="stream"',
+  'content-disposition: form-data; name="n"',
+  'content-disposition: form-data; name="temperature"',
+  'content-disposition: form-data; name="response_format"',
+  'content-disposition: form-data; name="timestamp_granularities[]"',
+  'content-disposition: form-data; name="metadata"',
+  'content-disposition: form-data; name="size"',
+];
+
+const values = fc.oneof(
+  fc.constantFrom(
+    Buffer.from(''),
+    Buffer.from('true'),
+    Buffer.from('-1'),
+    Buffer.from('1e999'),
+    Buffer.from('stolen'),
+    Buffer.from('{"model":"stolen"}'),
+    Buffer.from('<html>not found</html>'),
+    Buffer.from([0xff, 0xfe, 0x00]),
+    Buffer.from('--x'),
+    Buffer.from('\r\n--x-\r\n'),
+    Buffer.alloc(fileLimit + 1, 0x41),
+    Buffer.alloc(60_000, 0xff),
+    recording,
+    picture,
+  ),
+  fc.uint8Array({ maxLength: 100 }).map((bytes) => Buffer.from(bytes)),
+);
+
+type Change =
+  | { readonly how: 'put'; readonly at: number; readonly part: Raw }
+  | { readonly how: 'remove' | 'repeat' | 'empty' | 'move' | 'as-text' | 'as-file'; readonly at: number }
+  | { readonly how: 'value'; readonly at: number; readonly value: Buffer };
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  fc.record({
+    how: fc.constant('put' as const),
+    at: fc.nat(),
+    part: fc.record({ head: fc.constantFrom(...oddHeads), value: values }),
+  }),
+  fc.record({
+    how: fc.constantFrom('remove', 'repeat', 'empty', 'move', 'as-text', 'as-file'),
+    at: fc.nat(),
+  }),
+  fc.record({ how: fc.constant('value' as const), at: fc.nat(), value: values }),
+);
+
+function changed(parts: readonly Raw[], changes: readonly Change[]): readonly Raw[] {
+  const all = [...parts];
+  for (const one of changes) {
+    const at = one.at % Math.max(1, all.length);
+    const old = all[at];
+    if (one.how === 'put') all.splice(at, 0, one.part);
+    else if (old === undefined) continue;
+    else if (one.how === 'remove') all.splice(at, 1);
+    else if (one.how === 'repeat') all.splice(at, 0, old);
+    else if (one.how === 'empty') all[at] = { ...old, value: Buffer.alloc(0) };
+    else if (one.how === 'move') all.push(...all.splice(at, 1));
+    else if (one.how === 'as-text') all[at] = { ...old, head: old.head.replace(/; filename="[^"]*"/, '') };
+    else if (one.how === 'as-file')
+      all[at] = { ...old, head: old.head.replace(/(name="[^"]*")/, '$1; filename="f"') };
+    else if (one.how === 'value') all[at] = { ...old, value: one.value };
+  }
+  return all;
+}
+
+/** How the bytes of a form go over the wire, which is as they are for most. */
+interface Sending {
+  readonly type: string;
+  /** The share of the bytes that is sent. */
+  readonly cut: number;
+  readonly encoding: 'identity' | 'gzip' | 'gzip, but it is not';
+}
+
+const sending: fc.Arbitrary<Sending> = fc.record({
+  type: fc.oneof(
+    { weight: 8, arbitrary: fc.constant('multipart/form-data; boundary=x') },
+    {
+      weight: 2,
+      arbitrary: fc.constantFrom(
+        'multipart/form-data',
+        'multipart/form-data; boundary=',
+        'multipart/form-data; boundary',
+        'multipart/form-data; boundary=""',
+        'multipart/form-data; boundary="x"',
+        'Multipart/Form-Data;boundary=x;charset=nonsense',
+        'multipart/form-data; boundary=y',
+        `multipart/form-data; boundary=${'b'.repeat(255)}`,
+        `multipart/form-data; boundary=${'b'.repeat(5000)}`,
+        'multipart/mixed; boundary=x',
+        'application/json',
+        'application/x-www-form-urlencoded',
+        'text/plain',
+      ),
+    },
+  ),
+  cut: fc.oneof(
+    { weight: 5, arbitrary: fc.constant(1) },
+    { weight: 1, arbitrary: fc.double({ min: 0, max: 1, noNaN: true }) },
+  ),
+  encoding: fc.oneof(
+    { weight: 8, arbitrary: fc.constant('identity' as const) },
+    { weight: 1, arbitrary: fc.constantFrom('gzip' as const, 'gzip, but it is not' as const) },
+  ),
+});
+
+function send(door: Door, model: string, bytes: Buffer, { type, cut, encoding }: Sending): Promise<Got> {
+  const packed = encoding === 'gzip' ? gzipSync(bytes) : bytes;
+  const sent = packed.subarray(0, Math.ceil(packed.length * cut));
+  return post(ground, door.path(model), sent, {
+    'content-type': type,
+    ...(encoding === 'identity' ? {} : { 'content-encoding': 'gzip' }),
+  });
+}
+
+const plainly: Sending = { type: 'multipart/form-data; boundary=x', cut: 1, encoding: 'identity' };
+
+test('there are paths to try', () => {
+  expect(doors.length).toBeGreaterThan(4);
+});
+
+describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, door) => {
+  test('forms near sound ones are answered, or refused with a reason, and nothing of them is left', async () => {
+    const form = fc.record({
+      model: fc.constantFrom(...modelsOf(door), 'no-such-model'),
+      parts: fc.constantFrom(...formsFor(door)),
+      changes: fc.array(change, { maxLength: 4 }),
+      how: sending,
+    });
+    await fc.assert(
+      fc.asyncProperty(form, async ({ model, parts, changes, how }) => {
+        const raw = changed(withModel(door, model, parts).map(rawOf), changes);
+        const what = `${JSON.stringify(how)}\n${raw.map(({ head, value }) => `${head.slice(0, 200)} (${value.length})`).join('\n')}`;
+        const answer = await send(door, model, bytesOf(raw), how);
+        expectSane(door, answer, what);
+        for (const { url, body } of ground.upstream.requests)
+          expect(/name="model"\r\n\r\nstolen/.test(body.toString('latin1')) && model !== 'stolen', url).toBe(
+            false,
+          );
+      }),
+      { seed, numRuns: 250, endOnFailure: false },
+    );
+    await expectNothingLeft();
+  }, 120_000);
+
+  test.each(oddHeads.map((head) => [head.slice(0, 90), head] as const))(
+    'a part under “%s” is passed on, or refused with a reason',
+    async (_head, head) => {
+      for (const model of modelsOf(door))
+        for (const value of [Buffer.from('stolen'), recording])
+          for (const parts of formsFor(door).slice(0, 1)) {
+            const sound = withModel(door, model, parts).map(rawOf);
+            // oxlint-disable-next-line no-await-in-loop -- one form after the other
+            expectSane(
+              door,
+              await send(door, model, bytesOf([{ head, value }, ...sound]), plainly),
+              `before, ${model}`,
+            );
+            // oxlint-disable-next-line no-await-in-loop -- as above
+            expectSane(
+              door,
+              await send(door, model, bytesOf([...sound, { head, value }]), plainly),
+              `behind, ${model}`,
+            );
+          }
+      await expectNothingLeft();
+    },
+  );
+
+  test('a thousand parts, of either kind, are refused', async () => {
+    for (const part of ['a', 'file', 'image', 'model'].flatMap((name): Part[] => [
+      { name, value: 'x' },
+      { name, value: recording.subarray(0, 100), filename: 'a.wav' },
+    ])) {
+      // oxlint-disable-next-line no-await-in-loop -- one form after the other
+      const answer = await send(door, 'demo', written(Array<Part>(1000).fill(part)), plainly);
+      expectSane(door, answer, JSON.stringify(part.name));
+      expect(answer.status, answer.text).toBe(400);
+    }
+    await expectNothingLeft();
+  });
+
+  test('sound forms are still answered, or refused as what the model does not do', async () => {
+    const answers: Got[] = [];
+    for (const model of modelsOf(door))
+      for (const parts of formsFor(door)) {
+        // oxlint-disable-next-line no-await-in-loop -- one form after the other
+        const answer = await send(door, model, written(withModel(door, model, parts)), plainly);
+        expectSane(door, answer, model);
+        answers.push(answer);
+      }
+    expect(answers.map(({ status }) => status)).toContain(door.route.path.includes(':id') ? 404 : 200);
+    await expectNothingLeft();
+  });
+});
