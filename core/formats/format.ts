@@ -176,6 +176,8 @@ export interface Marks {
   readonly model?: string;
   /** A frame that begins with one of these (SSE line or JSON) is an error. */
   readonly error: readonly string[];
+  /** One of these stands in every whole reply that is one, where that is no chat. */
+  readonly reply?: readonly string[];
   /** Stands in every frame of a format whose frames are numbered. */
   readonly number?: string;
 }

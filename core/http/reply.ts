@@ -382,7 +382,7 @@ export class Reply {
 /** A provider's word for what its bytes are, where it names a medium or plain text: a browser must not take them for a page or a script. */
 function mediaType(type: string | string[] | undefined): string {
   return typeof type === 'string' &&
-    /^(audio|video|image)\/[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
+    /^(audio|video|image)\/(?!svg)[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
     ? type
     : 'application/octet-stream';
 }

@@ -36,6 +36,19 @@ export function shapeOf(chunk: Buffer): Shape | undefined {
   return undefined;
 }
 
+/**
+ * True for the beginning of an answer that is a message or events, where bytes of a file were asked for: errors are labelled as all
+ * kinds of things, and sound begins with none of these words.
+ */
+export function isNoFile(first: Buffer, type: string): boolean {
+  return (
+    /json|html|event-stream/i.test(type) ||
+    /^\s*(?:\{\s*("(error|message|msg|detail|code|object|type|status)"|\})|(?:data|event): ?[{\w]|<(?:!doctype|html)\b)/i.test(
+      first.toString('latin1', 0, 256),
+    )
+  );
+}
+
 /** Where an answer's error is gathered; undefined when its status promises a reply. Throws for a redirect: none is followed. */
 export function errorOf(answer: AnswerEvent): ErrorAnswer | undefined {
   if (answer.status >= 400) return new ErrorAnswer(answer);

@@ -21,6 +21,7 @@ import {
   errorOf,
   failureIn,
   garbage,
+  isNoFile,
   shapeOf,
   type ErrorAnswer,
   readAnswer,
@@ -59,6 +60,7 @@ export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
   #error: ErrorAnswer | undefined;
+  #type = '';
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
 
   constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
@@ -68,11 +70,7 @@ export class DecodedAnswer {
 
   answer(event: AnswerEvent): void {
     this.#error = errorOf(event);
-    const type = String(event.headers['content-type'] ?? '');
-    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
-    // What an answer is shows in its first bytes, unless it is sound: that may begin with any.
-    if (decoder !== undefined && !/json|event-stream|html/i.test(type))
-      this.#sink = new BytesAnswer(decoder, this.#emit);
+    this.#type = String(event.headers['content-type'] ?? '');
   }
 
   push(chunk: Buffer): void {
@@ -80,6 +78,7 @@ export class DecodedAnswer {
       this.#error.push(chunk);
       return;
     }
+    this.#sink ??= this.#bytes(chunk);
     if (this.#sink === undefined) {
       const shape = shapeOf(chunk);
       if (shape === undefined) return;
@@ -98,6 +97,14 @@ export class DecodedAnswer {
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
+  }
+
+  /** What an answer is shows in its first bytes, unless it is sound: that may begin with any but those of a message. */
+  #bytes(first: Buffer): BytesAnswer | undefined {
+    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
+    return decoder === undefined || isNoFile(first, this.#type)
+      ? undefined
+      : new BytesAnswer(decoder, this.#emit);
   }
 
   #choose(shape: 'sse' | 'json'): { push(chunk: Buffer): void; end(): void } {

@@ -17,7 +17,16 @@ import {
   type Target,
   type UpstreamRequest,
 } from '#sluice';
-import { checkFirstFrame, cut, errorOf, garbage, shapeOf, type ErrorAnswer, readAnswer } from './answer.ts';
+import {
+  checkFirstFrame,
+  cut,
+  errorOf,
+  garbage,
+  isNoFile,
+  shapeOf,
+  type ErrorAnswer,
+  readAnswer,
+} from './answer.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import { plainHeaders } from './encode-request.ts';
 import { withImages } from './images.ts';
@@ -178,8 +187,7 @@ class PassedAnswer {
   #plain(first: Buffer): PassedBytes | undefined {
     const { call } = this.#options;
     if (call.stream || call.codec.replyKind?.(call.body) === undefined) return undefined;
-    const type = this.#answer?.headers['content-type'];
-    if (typeof type === 'string' && /json|html/i.test(type) && shapeOf(first) !== undefined) return undefined;
+    if (isNoFile(first, String(this.#answer?.headers['content-type'] ?? ''))) return undefined;
     if (this.#answer !== undefined) this.#emit(this.#answer);
     return new PassedBytes(this.#emit);
   }
@@ -202,7 +210,7 @@ class PassedAnswer {
     if (isReply) {
       // Another name changes the length that the provider announced.
       if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
-      return new PassedWhole(this.#options, this.#emit);
+      return new PassedWhole(this.#options, this.#emit, !isFramed(this.#answer));
     }
     return new DecodedAnswer({ codec: call.codec, traits: target.traits, stream: call.stream }, this.#emit);
   }
@@ -227,11 +235,12 @@ function beginsAsReply(codec: Codec, start: Buffer, isEnough: boolean): boolean 
   let marks = errorMarks.get(codec);
   if (marks === undefined) errorMarks.set(codec, (marks = codec.marks.error.map(withoutBlanks)));
   if (marks.some((mark) => head.startsWith(mark))) return false;
-  if (codec.operation !== 'chat') return true;
+  const { reply } = codec.marks;
+  if (codec.operation !== 'chat' && reply === undefined) return true;
   if (failureMarks.test(text)) return false;
-  if (replyMarks.test(text)) return true;
+  if (reply === undefined ? replyMarks.test(text) : reply.some((mark) => text.includes(mark))) return true;
   if (!isEnough) return undefined;
-  return !doubtfulMarks.test(text);
+  return reply === undefined && !doubtfulMarks.test(text);
 }
 
 const errorMarks = new WeakMap<Codec, readonly string[]>();
@@ -440,6 +449,7 @@ const rememberedLength = 16 * 1024;
 
 /** A whole reply, chunk by chunk. */
 class PassedWhole {
+  readonly #end: JsonEnd | undefined;
   readonly #call: Call;
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
@@ -449,7 +459,9 @@ class PassedWhole {
   readonly #tail: Buffer[] = [];
   #tailLength = 0;
 
-  constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void) {
+  /** `endsByClose`: nothing but the end of the connection says that it is whole. */
+  constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void, endsByClose: boolean) {
+    this.#end = endsByClose ? new JsonEnd() : undefined;
     this.#call = call;
     this.#codec = call.codec;
     this.#renamer =
@@ -461,12 +473,13 @@ class PassedWhole {
 
   push(chunk: Buffer): void {
     this.#remember(chunk);
+    this.#end?.push(chunk);
     this.#pass(this.#renamer === undefined ? chunk : this.#renamer.push(chunk));
   }
 
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
-    if (this.#last === undefined || !endsWithBrace(this.#last)) throw cut();
+    if (this.#last === undefined || !endsWithBrace(this.#last) || this.#end?.reached === false) throw cut();
     const told = usageIn(joined(this.#tail), this.#codec) ?? usageIn(joined(this.#head), this.#codec);
     const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
@@ -490,6 +503,40 @@ class PassedWhole {
     this.#tailLength += chunk.length;
     while (this.#tail.length > 1 && this.#tailLength - (this.#tail[0]?.length ?? 0) >= rememberedLength) {
       this.#tailLength -= this.#tail.shift()?.length ?? 0;
+    }
+  }
+}
+
+/** True for an answer whose end does not have to be told from a broken connection. */
+function isFramed(answer: AnswerEvent | undefined): boolean {
+  return (
+    answer?.headers['content-length'] !== undefined || answer?.headers['transfer-encoding'] !== undefined
+  );
+}
+
+/** Follows JSON text, piece by piece, to the bracket that ends it. */
+class JsonEnd {
+  #depth = 0;
+  #begun = false;
+  #quoted = false;
+  #escaped = false;
+
+  /** True when every bracket that was opened has been closed. */
+  get reached(): boolean {
+    return this.#begun && this.#depth === 0;
+  }
+
+  push(chunk: Buffer): void {
+    for (const byte of chunk) {
+      if (this.#escaped) this.#escaped = false;
+      else if (this.#quoted) {
+        if (byte === 0x5c) this.#escaped = true;
+        else if (byte === 0x22) this.#quoted = false;
+      } else if (byte === 0x22) this.#quoted = true;
+      else if (byte === 0x7b || byte === 0x5b) {
+        this.#begun = true;
+        this.#depth += 1;
+      } else if (byte === 0x7d || byte === 0x5d) this.#depth -= 1;
     }
   }
 }

@@ -507,8 +507,10 @@ describe('how the demo misbehaves', () => {
     expect(performance.now() - started).toBeGreaterThan(95);
     const late = await arrivals('!slow-first=50');
     expect(late[0]).toBeGreaterThan(45);
-    const [first = 0, second = 0] = await arrivals('!silence=50');
-    expect(second - first).toBeGreaterThan(40);
+    const times = await arrivals('!silence=50');
+    const gaps = times.map((time, index) => time - (times[index - 1] ?? time));
+    // Something has been said before it.
+    expect(gaps.findIndex((gap) => gap > 40)).toBeGreaterThan(2);
   });
 
   it('paces its stream', async () => {

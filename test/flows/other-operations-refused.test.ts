@@ -1,4 +1,4 @@
-/* oxlint-disable vitest/expect-expect, vitest/valid-expect -- what is expected stands in the tables and is asserted by the helpers, whose messages say which case it was. */
+/* oxlint-disable vitest/expect-expect, vitest/no-standalone-expect, vitest/valid-expect -- what is expected stands in the tables and is asserted by the helpers, whose messages say which case it was. */
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -135,7 +135,7 @@ const tables: readonly (readonly [
       ['a part that is no object', { content: { parts: ['x'] } }, 'content.parts[0]'],
       [
         'more than 2048 requests',
-        { requests: Array<JsonObject>(2049).fill({ content: { parts: [{ text: 'a' }] } }) },
+        { requests: Array.from({ length: 2049 }, () => ({ content: { parts: [{ text: 'a' }] } })) },
         'requests',
       ],
       [

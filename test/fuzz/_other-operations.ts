@@ -398,15 +398,15 @@ function answerSoundly(
     videos.script(request, response);
     return;
   }
-  const send = (reply: Answering): void => {
+  const finish = (reply: Answering): void => {
     response.writeHead(200, { 'content-type': reply.type }).end(reply.body);
   };
   const isForm = request.headers['content-type']?.startsWith('multipart/') === true;
-  if (!isForm) send(soundReply(request.url, JSON.parse(request.body.toString()) as JsonObject));
+  if (!isForm) finish(soundReply(request.url, JSON.parse(request.body.toString()) as JsonObject));
   else
     void readParts(request).then((parts) => {
       const fields = parts.flatMap(({ name, value }) => (typeof value === 'string' ? [[name, value]] : []));
-      send(soundReply(request.url, Object.fromEntries(fields) as JsonObject));
+      finish(soundReply(request.url, Object.fromEntries(fields) as JsonObject));
     });
 }
 
@@ -465,12 +465,12 @@ export function soundReply(url: string, body: JsonObject): Answering {
   if (url.endsWith('/embeddings')) {
     const { input, encoding_format: encoding } = body;
     const inputs = Array.isArray(input) && typeof input[0] !== 'number' ? input : [input];
-    const written =
+    const embedding =
       encoding === 'base64' ? Buffer.from(Float32Array.from(vector).buffer).toString('base64') : vector;
     return json({
       object: 'list',
       model: 'theirs',
-      data: inputs.map((_, index) => ({ object: 'embedding', index, embedding: written })),
+      data: inputs.map((_, index) => ({ object: 'embedding', index, embedding })),
       usage: { prompt_tokens: 3, total_tokens: 3 },
     });
   }
@@ -630,7 +630,7 @@ export function readRefusal(
 ): { readonly message: string; readonly code: string; readonly param: string | undefined } {
   if (headers['content-type'] !== 'application/json')
     throw new Error(`The content type of the error is ${String(headers['content-type'])}.`);
-  if (!/^req_/.test(String(headers['x-request-id']))) throw new Error('The error names no request.');
+  if (!String(headers['x-request-id']).startsWith('req_')) throw new Error('The error names no request.');
   const body = JSON.parse(text) as Json;
   const error = inner(body, 'error');
   const fail = (): never => {

@@ -1,6 +1,19 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import cohere from '../../channels/cohere.ts';
+import jina from '../../channels/jina.ts';
+import voyage from '../../channels/voyage.ts';
+import audio from '../../core/formats/audio/index.ts';
+import embeddings from '../../core/formats/embeddings/index.ts';
+import type { Codec } from '../../core/formats/format.ts';
+import generateContent from '../../core/formats/generate-content/index.ts';
+import moderations from '../../core/formats/moderations/index.ts';
+import rerank from '../../core/formats/rerank/index.ts';
+import type { ChannelTools } from '../../core/define.ts';
+import type { JsonObject, JsonValue } from '../../core/model/json.ts';
+import type { GatewayRequest } from '../../core/model/request.ts';
+import { encodedBy, thereAndBack } from '../support/one-shot-laws.ts';
 import {
   bodiesFor,
   everyDoor,
@@ -17,6 +30,7 @@ import {
   type Playground,
 } from './_other-operations.ts';
 import { near, noise } from './_mutate.ts';
+import { embedRequests, moderationRequests, rerankRequests, speechRequests } from './_sound-requests.ts';
 
 const seed = 20_261_120;
 const doors = await everyDoor();
@@ -183,6 +197,191 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
       const expected = door.route.path.includes(':id') ? 404 : 200;
       expect(answers.map(({ status }) => status)).toContain(expected);
       expect(openUploads()).toEqual([]);
+    },
+  );
+});
+
+/** The codec, which is there. */
+function known<R extends GatewayRequest>(codec: Codec<R> | undefined): Codec<R> {
+  if (codec === undefined) throw new Error('There is no such codec.');
+  return codec;
+}
+
+/** The codecs of a channel’s own; making them needs no more of the gateway than its keys. */
+const tools = { keys: ['key'] } as unknown as ChannelTools;
+const ownCohere = cohere.spec.setup({}, tools).codecs ?? {};
+const ownJina = jina.spec.setup({}, tools).codecs ?? {};
+const ownVoyage = voyage.spec.setup({}, tools).codecs ?? {};
+
+const embedCodec = known(embeddings.codecs.embed);
+const contentCodec = known(generateContent.codecs.embed);
+const rerankCodec = known(rerank.codecs.rerank);
+
+/** Fields that a codec that does not know them names as lost: those that begin like a note are no field to anybody. */
+const odd = (body: JsonObject, names: ReadonlySet<string>): readonly string[] =>
+  Object.keys(body).filter((name) => !names.has(name) && !name.startsWith('$'));
+
+const purposeWords: Readonly<Record<string, string>> = {
+  query: 'RETRIEVAL_QUERY',
+  search_document: 'RETRIEVAL_DOCUMENT',
+  clustering: 'CLUSTERING',
+  CLASSIFICATION: 'CLASSIFICATION',
+  'retrieval.passage': 'RETRIEVAL_DOCUMENT',
+  separation: 'CLUSTERING',
+};
+const wordFor = (value: JsonValue | undefined): string | undefined =>
+  typeof value === 'string' ? purposeWords[value] : undefined;
+
+describe('a sound request, read and written again', () => {
+  const options = { seed, numRuns: 500 };
+
+  test('is the same in its own format, unknown fields included, and nothing is lost', () => {
+    const same = (codec: Codec, requests: fc.Arbitrary<JsonObject>): void =>
+      fc.assert(
+        fc.property(requests, (body) => {
+          expect(thereAndBack(codec, body)).toEqual({ body, losses: [] });
+        }),
+        options,
+      );
+    same(embedCodec as Codec, embedRequests());
+    same(known(moderations.codecs.moderate) as Codec, moderationRequests);
+    same(known(audio.codecs.speak) as Codec, speechRequests);
+  });
+
+  test('to rerank is the same but for what the gateway does by itself', () => {
+    fc.assert(
+      fc.property(rerankRequests, (body) => {
+        const documents = body.documents as readonly JsonValue[];
+        const { top_n: topN } = body;
+        expect(thereAndBack(rerankCodec, body)).toEqual({
+          body: {
+            ...body,
+            return_documents: false,
+            ...(typeof topN === 'number' ? { top_n: Math.min(topN, documents.length) } : {}),
+          },
+          losses: [],
+        });
+      }),
+      options,
+    );
+  });
+
+  test('for embeddings becomes a batch of generateContent, and what that cannot say is named', () => {
+    const spoken = new Set(['model', 'input', 'dimensions', 'encoding_format', 'input_type', 'task', 'user']);
+    fc.assert(
+      fc.property(embedRequests(true), (body) => {
+        const { encoded, losses } = encodedBy(embedCodec, contentCodec, body);
+        const purpose = wordFor(body.input_type) ?? wordFor(body.task);
+        const vendor = purpose === undefined ? ['input_type', 'task'].filter((name) => name in body) : [];
+        expect(losses.toSorted()).toEqual(
+          [...odd(body, spoken), ...vendor, ...('user' in body ? ['user'] : [])].toSorted(),
+        );
+        const model = `models/${String(body.model).replace(/^models\//, '')}`;
+        expect(encoded.body).toEqual({
+          requests: [body.input].flat().map((text) => ({
+            model,
+            content: { parts: [{ text }] },
+            ...(purpose === undefined ? {} : { taskType: purpose }),
+            ...(body.dimensions === undefined ? {} : { outputDimensionality: body.dimensions }),
+          })),
+        });
+      }),
+      options,
+    );
+  });
+
+  test('of generateContent becomes one for embeddings, and comes back as it was', () => {
+    const content = fc.record({
+      parts: fc.array(fc.record({ text: fc.string({ minLength: 1 }) }), { minLength: 1, maxLength: 3 }),
+    });
+    const request = fc
+      .tuple(
+        fc.array(content, { minLength: 1, maxLength: 3 }),
+        fc.record(
+          {
+            taskType: fc.constantFrom('RETRIEVAL_QUERY', 'CLUSTERING'),
+            title: fc.string(),
+            outputDimensionality: fc.integer({ min: 1, max: 3072 }),
+          },
+          { requiredKeys: [] },
+        ),
+      )
+      .map(([contents, settings]) => contents.map((one) => ({ content: one, ...settings })));
+    fc.assert(
+      fc.property(request, (requests) => {
+        const params = { model: 'm' };
+        const own = encodedBy(contentCodec, contentCodec, { requests }, params);
+        expect(own).toMatchObject({
+          encoded: { body: { requests: requests.map((one) => ({ ...one, model: 'models/m' })) } },
+          losses: [],
+        });
+        const { encoded, losses } = encodedBy(contentCodec, embedCodec, { requests }, params);
+        const texts = requests.map(({ content: { parts } }) => parts.map(({ text }) => text).join('\n'));
+        const [first] = requests;
+        expect(encoded.body).toEqual({
+          model: 'm',
+          input: texts.length === 1 ? texts[0] : texts,
+          ...(first?.outputDimensionality === undefined ? {} : { dimensions: first.outputDimensionality }),
+        });
+        expect(losses).toEqual(['taskType', 'title'].filter((name) => first !== undefined && name in first));
+      }),
+      options,
+    );
+  });
+
+  test.each([
+    ['cohere', known(ownCohere.embed), 'input_type', { task: 'RETRIEVAL_QUERY' }, 'search_query', []],
+    ['jina', known(ownJina.embed), 'task', { task: 'RETRIEVAL_QUERY' }, 'retrieval.query', []],
+    ['jina', known(ownJina.embed), 'task', { task: 'FACT_VERIFICATION' }, undefined, ['taskType']],
+    ['jina', known(ownJina.embed), 'task', { task: 'text-matching-2' }, 'text-matching-2', []],
+    ['voyage', known(ownVoyage.embed), 'input_type', { task: 'retrieval.query' }, 'query', []],
+    ['voyage', known(ownVoyage.embed), 'input_type', { input_type: 'clustering' }, undefined, ['taskType']],
+    ['voyage', known(ownVoyage.embed), 'input_type', { input_type: 'query-2' }, 'query-2', []],
+  ] as const)(
+    'says to %s what its vectors are for in its own words alone',
+    (_name, codec, field, said, word, lost) => {
+      const { encoded, losses } = encodedBy(embedCodec, codec, { model: 'm', input: 'x', ...said });
+      expect([encoded.body[field], losses]).toEqual([word, lost]);
+    },
+  );
+
+  const limits = ['max_chunks_per_doc', 'max_tokens_per_doc', 'overlap_tokens'];
+  const spoken = new Set([
+    'model',
+    'query',
+    'documents',
+    'top_n',
+    'return_documents',
+    'rank_fields',
+    ...limits,
+  ]);
+  test.each([
+    ['cohere', known(ownCohere.rerank), 'top_n', ['max_tokens_per_doc'], []],
+    ['voyage', known(ownVoyage.rerank), 'top_k', [], ['truncation']],
+  ] as const)(
+    'to rerank, in the words of %s, loses exactly what has no word there',
+    (_name, codec, most, kept, own) => {
+      fc.assert(
+        fc.property(rerankRequests, (body) => {
+          const { encoded, losses } = encodedBy(rerankCodec, codec, body);
+          const lost = limits.filter((name) => name in body && !(kept as readonly string[]).includes(name));
+          const unknown = odd(body, spoken).filter((name) => !(own as readonly string[]).includes(name));
+          expect(losses.toSorted()).toEqual([...lost, ...unknown].toSorted());
+          const { query, documents, ...rest } = encoded.body;
+          expect(query).toBe(body.query);
+          expect((documents as readonly JsonValue[]).every((one) => typeof one === 'string')).toBe(true);
+          const count = (body.documents as readonly JsonValue[]).length;
+          expect(documents).toHaveLength(count);
+          expect(rest).toEqual({
+            model: body.model,
+            ...(typeof body.top_n === 'number' ? { [most]: Math.min(body.top_n, count) } : {}),
+            ...Object.fromEntries(
+              [...kept, ...own].filter((name) => name in body).map((name) => [name, body[name]]),
+            ),
+          });
+        }),
+        options,
+      );
     },
   );
 });

@@ -1,4 +1,4 @@
-/* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
+/* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/no-standalone-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -237,7 +237,7 @@ const audio = (
   sound: Answering,
   more: Pick<Row, 'verbatim' | 'kind' | 'check'>,
 ): Row => ({ name: `audio · ${name}`, format: 'audio', path, body, sound, ...more });
-const written_ = { verbatim: false, kind: 'json', check: checkTranscript } as const;
+const transcriptRow = { verbatim: false, kind: 'json', check: checkTranscript } as const;
 const transcriptions = '/v1/audio/transcriptions';
 const speech = '/v1/audio/speech';
 const done = (got: Got): void => checkFrames(got, /^(transcript\.text|speech\.audio)\.done$/);
@@ -306,14 +306,14 @@ const rows: readonly Row[] = [
     transcriptions,
     form('whisper-1', ['response_format', 'verbose_json'], ['instructions', 'names']),
     soundReply('/audio/transcriptions', { response_format: 'verbose_json' }),
-    written_,
+    transcriptRow,
   ),
   audio(
     'translate-audio · decoded',
     '/v1/audio/translations',
     form('whisper-1', ['instructions', 'names']),
     soundReply('/audio/translations', {}),
-    written_,
+    transcriptRow,
   ),
   audio(
     'transcribe · srt of segments',

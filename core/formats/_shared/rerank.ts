@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest, RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Expected } from '../format.ts';
 import { throwIfError } from './one-shot.ts';
+import { extraOf } from './spelling.ts';
 import { noUsage, readPlainUsage } from './usage.ts';
 
 /** The words of a document that are ranked: its text, or the fields that the client names, one on each line as `field: value`. */
@@ -38,7 +39,7 @@ export function decodeScores(body: JsonObject, format: string): readonly Gateway
     scores,
     ...(typeof id === 'string' ? { id } : {}),
     ...(searchUnits === undefined ? {} : { searchUnits }),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [format]: rest } }),
+    ...extraOf(format, rest),
   };
   const events: GatewayEvent[] = [
     { type: 'head', id: typeof id === 'string' ? id : '', model: typeof model === 'string' ? model : '' },

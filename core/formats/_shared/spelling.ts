@@ -4,8 +4,15 @@ import type { JsonObject } from '../../model/json.ts';
 /** Where a format notes how a request was spelled: beside the client's own fields, none of which can pass for such a note. */
 const place = (format: string): string => `$${format}`;
 
-/** The `extra` of a request: fields that only this format knows, and how the others were spelled. Empty where there is neither. */
-export function extraOf(format: string, own: JsonObject, spelling: JsonObject): { readonly extra?: Extra } {
+/**
+ * `{extra}` of a request, or of a piece of a reply, to spread into it: fields that only this format knows, and how the others were spelled.
+ * Empty where there is neither.
+ */
+export function extraOf(
+  format: string,
+  own: JsonObject,
+  spelling: JsonObject = {},
+): { readonly extra?: Extra } {
   const extra: Extra = {
     ...(Object.keys(own).length === 0 ? {} : { [format]: own }),
     ...(Object.keys(spelling).length === 0 ? {} : { [place(format)]: spelling }),

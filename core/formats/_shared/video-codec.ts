@@ -131,6 +131,30 @@ function whole(write: (report: VideoReport) => JsonObject) {
   };
 }
 
+/** Where a format spells what neutral names mean. Most formats call all but length and images the same. */
+export function spellings({
+  seconds,
+  images,
+  aspectRatio = 'aspect_ratio',
+  user = 'user',
+}: {
+  readonly seconds: string;
+  readonly images: string;
+  readonly aspectRatio?: string;
+  readonly user?: string;
+}): VideoWords['words'] {
+  return {
+    'settings.seconds': seconds,
+    'settings.size': 'size',
+    'settings.aspectRatio': aspectRatio,
+    'settings.resolution': 'resolution',
+    'settings.seed': 'seed',
+    'settings.negativePrompt': 'negative_prompt',
+    'settings.user': user,
+    'settings.images': images,
+  };
+}
+
 /** A provider's word for a state, in the words of all; undefined for one that nobody knows. */
 export function stateReader(
   table: Readonly<Record<string, VideoState>>,

@@ -3,7 +3,7 @@ import type { ImageInput } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../format.ts';
-import { given, optionalArray, optionalString } from './check.ts';
+import { given, optionalArray, optionalString, requiredString } from './check.ts';
 import { parseDataUrl, sniffBase64, toDataUrl } from './data-url.ts';
 
 /** Longest video that may be asked for, in seconds. */
@@ -17,6 +17,13 @@ export function optionalSeconds(value: JsonValue | undefined, path: string): num
   if (typeof seconds !== 'number') throw wrongType(path, 'a number of seconds');
   if (!(seconds > 0 && seconds <= longest)) throw wrongValue(path, `above 0 and at most ${longest} seconds`);
   return seconds;
+}
+
+/** Five seconds or ten, for providers that make no other videos. */
+export function fiveOrTen(seconds: number, { lose }: Pick<EncodeTarget, 'lose'>): number {
+  const nearest = seconds <= 5 ? 5 : 10;
+  if (nearest !== seconds) lose('settings.seconds');
+  return nearest;
 }
 
 /** An integer, as a number or as its digits (which is how forms spell it); undefined when not given. Throws 400 naming `path`. */
@@ -51,6 +58,13 @@ export function checkCount(value: JsonValue | undefined, path: string): void {
   if (count !== undefined && count !== 1) throw wrongValue(path, '1: ask for each video by itself');
 }
 
+/** The model's name. Throws 400 naming `path` when it is missing. */
+export function requiredModel(value: JsonValue | undefined, path: string): string {
+  const model = requiredString(value, path);
+  if (model === '') throw missing(path);
+  return model;
+}
+
 /** The prompt, which may be missing where an image says enough. Throws 400 naming `prompt`. */
 export function promptOf(value: JsonValue | undefined, images: readonly unknown[]): string {
   const prompt = optionalString(value, 'prompt') ?? '';
@@ -79,6 +93,12 @@ export function imageOf(value: JsonValue | undefined, path: string): ImageInput 
     data: parsed.data,
     mimeType: parsed.mimeType === '' ? 'image/png' : parsed.mimeType,
   };
+}
+
+/** How a video uses so many images that are its frames. */
+export function frameRole(images: number): VideoRequest['imageRole'] {
+  if (images === 2) return 'first-and-last';
+  return images === 1 ? 'first' : undefined;
 }
 
 /** A list of such images. Throws 400 naming the one that is none. */
@@ -184,9 +204,23 @@ export function ownExtra(
   return Object.fromEntries(Object.entries(own).filter(([name]) => name !== callback));
 }
 
+type Members = {
+  readonly [Name in Setting | 'metadata' | 'imageRole']?: VideoRequest[Name] | undefined;
+};
+
+/** What the formats that gateways speak among each other call the same. Throws 400 with the path. */
+export function gatewaySettings(body: JsonObject): Members {
+  return {
+    aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
+    resolution: optionalString(body.resolution, 'resolution'),
+    seed: optionalInteger(body.seed, 'seed'),
+    negativePrompt: optionalString(body.negative_prompt, 'negative_prompt'),
+    metadata: metadataOf(body.metadata),
+    user: optionalString(body.user, 'user'),
+  };
+}
+
 /** The neutral members of a request that are given, for a decoder to spread. */
-export function videoSettings(members: {
-  readonly [Name in Setting | 'metadata' | 'imageRole']: VideoRequest[Name] | undefined;
-}): Pick<VideoRequest, Setting | 'metadata' | 'imageRole'> {
+export function videoSettings(members: Members): Pick<VideoRequest, Setting | 'metadata' | 'imageRole'> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -55,6 +55,11 @@ export function wantedRatio(
   return ratio;
 }
 
+/** The resolution that a request wants, which its size may say. */
+export function wantedResolution({ resolution, size }: VideoRequest): string | undefined {
+  return resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
+}
+
 const shortSides: Readonly<Record<string, number>> = { '480p': 480, '720p': 720, '1080p': 1080 };
 
 /** Width and height for a ratio and a resolution; undefined when there is nothing to make them of. */

@@ -1,8 +1,9 @@
 import { videoCodecs } from '../_shared/video-codec.ts';
+import { requiredModel } from '../_shared/video-fields.ts';
 import type { Format } from '../format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
-import { decode, encode, modelIn, onlyNative } from './request.ts';
+import { decode, encode, onlyNative } from './request.ts';
 import { name, tasksPath, words } from './wire.ts';
 
 const ark: Format = {
@@ -11,7 +12,7 @@ const ark: Format = {
   codecs: videoCodecs({
     format: name,
     words,
-    model: modelIn,
+    model: ({ model }) => requiredModel(model, 'model'),
     decode,
     encode,
     onlyNative,

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../format.ts';
-import { redact } from '../_shared/redact.ts';
 import { createdOf, modelOf, noTask } from '../_shared/video-codec.ts';
+import { failureOf } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What the provider says of a task; when it is made, only its id. */
@@ -24,10 +24,7 @@ export function readReport(body: JsonObject): VideoReport {
 function failureIn(error: JsonObject[string], status: JsonObject[string]): NonNullable<VideoReport['error']> {
   const { code, message } = isObject(error) ? error : {};
   if (status === 'expired') return { code: 'expired', message: 'The provider gave up on the task.' };
-  return {
-    code: typeof code === 'string' && code !== '' ? code : 'generation_failed',
-    message: typeof message === 'string' ? redact(message) : 'The video could not be made.',
-  };
+  return failureOf(typeof code === 'string' && code !== '' ? code : undefined, message);
 }
 
 /** The answer to who has made a task. */

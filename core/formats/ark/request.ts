@@ -14,11 +14,13 @@ import {
   optionalSeconds,
   ownExtra,
   promptOf,
+  requiredModel,
   unread,
   videoSettings,
   withMetadata,
 } from '../_shared/video-fields.ts';
-import { resolutionOfSize, wantedRatio } from '../_shared/video-sizes.ts';
+import { wantedRatio, wantedResolution } from '../_shared/video-sizes.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { name, ratios, tasksPath } from './wire.ts';
 
 const read = new Set('model content duration frames ratio resolution seed safety_identifier'.split(' '));
@@ -29,13 +31,6 @@ const frameRate = 24;
 /** Content that no other format has. */
 const nativeParts = new Set(['video_url', 'audio_url', 'draft_task']);
 
-/** The model's name. Throws 400 when it is missing. */
-export function modelIn(body: JsonObject): string {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
-  return model;
-}
-
 /** A client's request. Throws 400 with the path. */
 export function decode(body: JsonObject): VideoRequest {
   const content = contentIn(body);
@@ -43,8 +38,7 @@ export function decode(body: JsonObject): VideoRequest {
   const seconds = secondsIn(body) ?? optionalSeconds(options.dur ?? options.duration, 'content[0].text');
   const adaptive = body.ratio === 'adaptive';
   const extra = unread(body, adaptive ? without(read, 'ratio') : read);
-  const kept: JsonObject = {
-    ...extra,
+  const spelling: JsonObject = {
     ...(content.text === prompt ? {} : { $text: content.text }),
     ...(content.native.length === 0 ? {} : { $content: content.native }),
     ...(content.roles.every((role) => role === undefined)
@@ -54,21 +48,18 @@ export function decode(body: JsonObject): VideoRequest {
   return {
     operation: 'create-video',
     format: name,
-    model: modelIn(body),
+    model: requiredModel(body.model, 'model'),
     prompt: promptOf(prompt, [...content.images, ...content.native]),
     images: content.images,
     ...videoSettings({
       seconds,
-      size: undefined,
       aspectRatio: adaptive ? undefined : (optionalRatio(body.ratio, 'ratio') ?? ratioIn(options)),
       resolution: optionalString(body.resolution, 'resolution') ?? options.rs ?? options.resolution,
       seed: optionalInteger(body.seed, 'seed'),
-      negativePrompt: undefined,
-      metadata: undefined,
       user: optionalString(body.safety_identifier, 'safety_identifier'),
       imageRole: roleOf(content.roles),
     }),
-    ...(Object.keys(kept).length === 0 ? {} : { extra: { [name]: kept } }),
+    ...extraOf(name, extra, spelling),
   };
 }
 
@@ -158,10 +149,11 @@ export function onlyNative(body: JsonObject): GatewayError | undefined {
 /** The request as the provider takes it. */
 export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'user'], target);
-  const { $text: text, $content: native, $roles: roles, ...own } = ownExtra(request, name, target);
-  const { prompt, seconds, seed, user, size } = request;
+  const own = ownExtra(request, name, target);
+  const { $text: text, $content: native, $roles: roles } = spellingIn(request.extra, name);
+  const { prompt, seconds, seed, user } = request;
   const ratio = wantedRatio(request, ratios, target);
-  const resolution = request.resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
+  const resolution = wantedResolution(request);
   const whole = typeof text === 'string' ? text : prompt;
   const images = atMost(request.images, 9, name, target).map((image, index): JsonObject => {
     const role = roleFor(request, roles, index);

@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { stateReader } from '../_shared/video-codec.ts';
+import { spellings, stateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'ark';
@@ -8,16 +8,12 @@ export const name = 'ark';
 export const tasksPath = '/contents/generations/tasks';
 
 /** Where it spells what neutral names mean. */
-export const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'duration',
-  'settings.size': 'size',
-  'settings.aspectRatio': 'ratio',
-  'settings.resolution': 'resolution',
-  'settings.seed': 'seed',
-  'settings.negativePrompt': 'negative_prompt',
-  'settings.user': 'safety_identifier',
-  'settings.images': 'content',
-};
+export const words = spellings({
+  seconds: 'duration',
+  images: 'content',
+  aspectRatio: 'ratio',
+  user: 'safety_identifier',
+});
 
 /** The aspect ratios there are, besides `adaptive`. */
 export const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];

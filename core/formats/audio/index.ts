@@ -26,7 +26,12 @@ function transcribing(operation: TranscribeRequest['operation']): Codec<Transcri
     operation,
     path: paths[operation],
     upstreamFraming: 'sse',
-    marks: { usage: ['"usage"', '"duration"'], terminal: ['"transcript.text.done"'], error: errorMarks },
+    marks: {
+      usage: ['"usage"', '"duration"'],
+      terminal: ['"transcript.text.done"'],
+      error: errorMarks,
+      reply: ['"text"'],
+    },
     peek: peekTranscript,
     clientFraming: () => 'sse',
     passes: passesTranscript,

@@ -5,6 +5,7 @@ import type { Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_shared/chat-error.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
 import { asWave } from '../_shared/speech.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
 import type {
   Frame,
@@ -85,13 +86,7 @@ export class SpeechStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (this.#done) return [];
-    throw new GatewayError(
-      'upstream_cut',
-      'The upstream closed the connection before the answer was complete.',
-      {
-        origin: 'upstream',
-      },
-    );
+    throw cutShort();
   }
 }
 

@@ -4,6 +4,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
 import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../format.ts';
 import { asSrt, asVtt } from './subtitles.ts';
@@ -28,7 +29,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
       : {}),
     ...(Array.isArray(words) ? { words: (words as readonly JsonValue[]).filter(isWord) } : {}),
     ...(Array.isArray(logprobs) ? { logprobs: (logprobs as readonly JsonValue[]).filter(isObject) } : {}),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+    ...extraOf(formatName, rest),
   };
   const events: GatewayEvent[] = [{ type: 'result', value: transcript }];
   const used = isObject(usage) ? readUsage(usage) : usageOfDuration(transcript.duration);
@@ -71,7 +72,7 @@ function readSegment({ start, end, text, speaker, ...rest }: JsonObject): Transc
     end: timeIn(end),
     text: typeof text === 'string' ? text : '',
     ...(typeof speaker === 'string' ? { speaker } : {}),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+    ...extraOf(formatName, rest),
   };
 }
 

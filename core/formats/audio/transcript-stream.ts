@@ -1,10 +1,11 @@
-import { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import type { Transcript } from '../../model/audio.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_shared/chat-error.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { extraOf } from '../_shared/spelling.ts';
+import { cutShort, frameBody } from '../_shared/stream-frames.ts';
 import type { Frame, StreamDecoder, StreamEncoder, WireFrame } from '../format.ts';
 import { readUsage, writeUsage } from './transcript-reply.ts';
 import { formatName } from './wire.ts';
@@ -18,13 +19,7 @@ export class TranscriptStreamDecoder implements StreamDecoder {
 
   frame({ data }: Frame): readonly GatewayEvent[] {
     if (data === '[DONE]') return [];
-    const body = parseObject(data);
-    if (body === undefined) {
-      throw new GatewayError('upstream_error', 'The upstream sent a frame that is no JSON.', {
-        origin: 'upstream',
-      });
-    }
-    throwIfError(body);
+    const body = frameBody(data);
     const { type, ...rest } = body;
     switch (type) {
       case 'transcript.text.delta':
@@ -38,17 +33,13 @@ export class TranscriptStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (!this.#done) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        { origin: 'upstream' },
-      );
+      throw cutShort();
     }
     return [];
   }
 
   #delta({ delta, ...rest }: JsonObject): readonly GatewayEvent[] {
-    const extra = Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } };
+    const extra = extraOf(formatName, rest);
     const text = typeof delta === 'string' ? delta : '';
     const event: GatewayEvent = { type: 'text-delta', block: 0, choice: 0, text, ...extra };
     if (this.#begun) return [event];
@@ -58,7 +49,7 @@ export class TranscriptStreamDecoder implements StreamDecoder {
 
   #end({ text, usage, ...rest }: JsonObject): readonly GatewayEvent[] {
     this.#done = true;
-    const extra = Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } };
+    const extra = extraOf(formatName, rest);
     const value: Transcript = { text: typeof text === 'string' ? text : '', ...extra };
     return [
       ...(this.#begun ? [{ type: 'text-end', block: 0, choice: 0 } as const] : []),

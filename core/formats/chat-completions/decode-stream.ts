@@ -5,6 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { ChoiceDecoder, deltaFields } from './decode-choice.ts';
@@ -87,11 +88,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const events: GatewayEvent[] = [];
     const open = [...this.#choices.values()].filter((choice) => !choice.finished);
     if (!this.#done && (open.length > 0 || this.#choices.size === 0)) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        { origin: 'upstream' },
-      );
+      throw cutShort();
     }
     for (const choice of open) choice.finish('stop', events);
     return events;

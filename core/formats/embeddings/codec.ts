@@ -11,6 +11,12 @@ export const embedCodec: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   format: formatName,
   operation: 'embed',
   path,
+  marks: {
+    usage: ['"usage":{', '"usage": {'],
+    terminal: [],
+    error: ['{"error"'],
+    reply: ['"data"'],
+  },
   // Not every provider of this shape knows base64, which the official clients ask for by themselves: what comes is looked at then.
   passes: ({ encoding_format: encoding }) => encoding !== 'base64',
   decodeRequest,

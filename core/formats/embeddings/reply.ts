@@ -4,6 +4,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import { readPlainUsage } from '../_shared/usage.ts';
 import { asBase64, asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type { ReplyContext, UsageTap, WholeEncoder } from '../format.ts';
@@ -20,7 +21,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
       origin: 'upstream',
     });
   }
-  const extra = Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } };
+  const extra = extraOf(formatName, rest);
   const result: EmbedResult = { vectors, ...extra };
   const events: GatewayEvent[] = [
     { type: 'head', id: '', model: typeof model === 'string' ? model : '' },

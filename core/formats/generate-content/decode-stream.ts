@@ -1,7 +1,8 @@
-import { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { ChunkEvents } from './chunk-events.ts';
@@ -60,13 +61,7 @@ export class ReplyDecoder implements StreamDecoder {
     if (this.#whole) this.#completeWhole();
     const candidates = [...this.#candidates.values()];
     if (candidates.length === 0 || candidates.some(({ held, finished }) => held === undefined && !finished)) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        {
-          origin: 'upstream',
-        },
-      );
+      throw cutShort();
     }
     this.#finishHeld();
     return this.#events.take();

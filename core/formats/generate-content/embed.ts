@@ -6,6 +6,7 @@ import { given, optionalArray, optionalNumber, optionalObject, optionalString } 
 import { expectedOfInputs, splitInputs } from '../_shared/embed.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import { asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type {
   Codec,
@@ -171,7 +172,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
       origin: 'upstream',
     });
   }
-  const extra = Object.keys(rest).length === 0 ? {} : { extra: { [name]: rest } };
+  const extra = extraOf(name, rest);
   const events: GatewayEvent[] = [{ type: 'result', value: { vectors: sound, ...extra } }];
   if (isObject(usageMetadata)) events.push({ type: 'usage', usage: readUsage(usageMetadata) });
   return events;

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoReport, VideoTaskRequest } from '../../model/video.ts';
 import type { Codec } from '../format.ts';
 import { redact } from '../_shared/redact.ts';
+import { failureOf } from '../_shared/video-report.ts';
 
 /** What the provider says of an operation. */
 export function readReport(body: JsonObject): VideoReport {
@@ -35,12 +36,10 @@ function urlIn(list: JsonValue | undefined): string | undefined {
 }
 
 function failureIn({ code, status, message }: JsonObject): NonNullable<VideoReport['error']> {
-  const word =
-    typeof status === 'string' ? status : typeof code === 'number' ? String(code) : 'generation_failed';
-  return {
-    code: word,
-    message: typeof message === 'string' ? redact(message) : 'The video could not be made.',
-  };
+  return failureOf(
+    typeof status === 'string' ? status : typeof code === 'number' ? code : undefined,
+    message,
+  );
 }
 
 /** An internal error, as the numbers of these operations have it. */

@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
 import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';
 import {
   atMost,
@@ -18,7 +19,7 @@ import {
   videoSettings,
   withMetadata,
 } from '../_shared/video-fields.ts';
-import { resolutionOfSize, wantedRatio } from '../_shared/video-sizes.ts';
+import { wantedRatio, wantedResolution } from '../_shared/video-sizes.ts';
 
 import { modelOf } from './decode-request.ts';
 import { methodPath } from './encode-request.ts';
@@ -74,13 +75,10 @@ function decode(body: JsonObject, params: RouteParams): VideoRequest {
     images,
     ...videoSettings({
       seconds: optionalSeconds(parameters.durationSeconds, 'parameters.durationSeconds'),
-      size: undefined,
       aspectRatio: optionalRatio(parameters.aspectRatio, 'parameters.aspectRatio'),
       resolution: optionalString(parameters.resolution, 'parameters.resolution'),
       seed: optionalInteger(parameters.seed, 'parameters.seed'),
       negativePrompt: optionalString(parameters.negativePrompt, 'parameters.negativePrompt'),
-      metadata: undefined,
-      user: undefined,
       imageRole:
         references.length > 0
           ? 'reference'
@@ -90,7 +88,7 @@ function decode(body: JsonObject, params: RouteParams): VideoRequest {
               ? 'first'
               : undefined,
     }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+    ...extraOf(name, extra),
   };
 }
 
@@ -113,9 +111,9 @@ function imageIn(value: JsonValue | undefined, path: string): ImageInput {
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
   const { $instance: instance, ...own } = ownExtra(request, name, target);
-  const { prompt, seconds, seed, negativePrompt, size, imageRole } = request;
+  const { prompt, seconds, seed, negativePrompt, imageRole } = request;
   const ratio = wantedRatio(request, ratios, target);
-  const resolution = request.resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
+  const resolution = wantedResolution(request);
   const images = atMost(request.images, imageRole === 'reference' ? 3 : 2, name, target).map(imageOut);
   const [first, last] = images;
   const parameters: JsonObject = {

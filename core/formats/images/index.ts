@@ -31,6 +31,7 @@ function making(operation: Making): Codec<ImageRequest> {
       usage: ['"usage"', completed],
       terminal: [completed],
       error: ['event: error', 'event:error', 'data: {"error"', 'data:{"error"', '{"error"'],
+      reply: ['"data"'],
     },
     peek: peek(operation),
     passes,

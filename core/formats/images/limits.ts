@@ -9,7 +9,7 @@ export function checkLimits(request: ImageRequest, { images: limits }: ModelTrai
   if (limits === undefined) return;
   const { prompt, count, size, quality, style, images, mask } = request;
   const { promptLength, most } = limits;
-  if (promptLength !== undefined && [...prompt].length > promptLength)
+  if (promptLength !== undefined && isLonger(prompt, promptLength))
     throw wrongValue('prompt', `at most ${promptLength} characters long for this model`);
   if (most !== undefined && count !== undefined && count > most)
     throw wrongValue('n', most === 1 ? '1 for this model' : `at most ${most} for this model`);
@@ -17,6 +17,11 @@ export function checkLimits(request: ImageRequest, { images: limits }: ModelTrai
   oneOf('quality', quality, limits.qualities);
   oneOf('style', style, limits.styles);
   if (limits.source !== undefined) checkSources(images, mask, limits.source);
+}
+
+/** Characters as people count them; a text far beyond the limit is not taken apart for that. */
+function isLonger(text: string, most: number): boolean {
+  return text.length > most && (text.length > most * 2 || [...text].length > most);
 }
 
 function oneOf(field: string, value: string | undefined, known: readonly string[] | undefined): void {

@@ -5,6 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import type { ReplyContext, WholeEncoder } from '../format.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { formatName } from './wire.ts';
@@ -36,7 +37,7 @@ function readImage(value: JsonValue): MadeImage | undefined {
     ...(typeof base64 === 'string' ? { base64 } : {}),
     ...(typeof url === 'string' ? { url } : {}),
     ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+    ...extraOf(formatName, rest),
   };
 }
 
@@ -52,7 +53,7 @@ export function readFacts(
     ...(typeof quality === 'string' ? { quality } : {}),
     ...(typeof background === 'string' ? { background } : {}),
     ...(typeof fileFormat === 'string' ? { fileFormat } : {}),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+    ...extraOf(formatName, rest),
   };
 }
 

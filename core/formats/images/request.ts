@@ -4,7 +4,7 @@ import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalString, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
 import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './files.ts';
 import { asBoolean, readSettings, typed, writeSettings } from './settings.ts';
@@ -24,8 +24,6 @@ export function decodeRequest(operation: Making): (body: JsonObject, params: Rou
     const { model, prompt, ...rest } = body;
     const { settings, own } = readSettings(rest, operation);
     const { images, mask, spelling } = picturesOf(operation, own, params);
-    const others = unread(own, operation);
-    const extra = { ...others, ...spelling };
     return {
       operation,
       format: formatName,
@@ -34,7 +32,7 @@ export function decodeRequest(operation: Making): (body: JsonObject, params: Rou
       images,
       ...(mask === undefined ? {} : { mask }),
       ...settings,
-      ...(Object.keys(extra).length === 0 ? {} : { extra: { [formatName]: extra } }),
+      ...extraOf(formatName, unread(own, operation), spelling),
     };
   };
 }
@@ -109,13 +107,12 @@ export function encodeRequest(request: ImageRequest, target: EncodeTarget): Enco
   const { lose } = target;
   loseForeign(extra, formatName, undefined, lose);
   const own = extra?.[formatName] ?? {};
+  const spelling = spellingIn(extra, formatName);
   const path = paths[operation];
   const settings = writeSettings(request, target);
   const said = { model: target.model, ...(operation === 'vary-image' && prompt === '' ? {} : { prompt }) };
-  const others: MutableObject = {};
-  for (const [name, value] of Object.entries(own)) if (!name.startsWith('$')) others[name] = value;
   if (images.every(({ kind }) => kind !== 'upload') && mask?.kind !== 'upload') {
-    const rests = Array.isArray(own.$images) ? (own.$images as readonly JsonObject[]) : [];
+    const rests = Array.isArray(spelling.$images) ? (spelling.$images as readonly JsonObject[]) : [];
     const pictures =
       operation === 'generate-image'
         ? {}
@@ -123,11 +120,12 @@ export function encodeRequest(request: ImageRequest, target: EncodeTarget): Enco
             images: images.map((image, index) => writeImage(image, rests[index])),
             ...(mask === undefined
               ? {}
-              : { mask: writeImage(mask, isObject(own.$mask) ? own.$mask : undefined) }),
+              : { mask: writeImage(mask, isObject(spelling.$mask) ? spelling.$mask : undefined) }),
           };
-    return { path, body: { ...said, ...pictures, ...settings, ...others } };
+    return { path, body: { ...said, ...pictures, ...settings, ...own } };
   }
-  if (Array.isArray(own.$files)) for (const name of own.$files as readonly string[]) lose(name, 'content');
+  if (Array.isArray(spelling.$files))
+    for (const name of spelling.$files as readonly string[]) lose(name, 'content');
   const parts: FormPart[] = Object.entries({ ...said, ...settings }).map(([name, value]) => ({
     name,
     value: String(value),
@@ -137,7 +135,9 @@ export function encodeRequest(request: ImageRequest, target: EncodeTarget): Enco
     parts.push({ name: images.length > 1 ? 'image[]' : 'image', file: image.upload });
   }
   if (mask?.kind === 'upload') parts.push({ name: 'mask', file: mask.upload });
-  const texts = Array.isArray(own.$parts) ? (own.$parts as readonly (readonly [string, string])[]) : [];
-  for (const [name, value] of texts) if (Object.hasOwn(others, plainName(name))) parts.push({ name, value });
+  const texts = Array.isArray(spelling.$parts)
+    ? (spelling.$parts as readonly (readonly [string, string])[])
+    : [];
+  for (const [name, value] of texts) if (Object.hasOwn(own, plainName(name))) parts.push({ name, value });
   return { path, body: {}, form: parts };
 }

@@ -1,11 +1,12 @@
-import { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, MadeImage } from '../../model/image.ts';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_shared/chat-error.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { extraOf } from '../_shared/spelling.ts';
+import { cutShort, frameBody } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
@@ -27,13 +28,7 @@ export class ImageStreamDecoder implements StreamDecoder {
 
   frame({ data }: Frame): readonly GatewayEvent[] {
     if (data === '[DONE]') return [];
-    const body = parseObject(data);
-    if (body === undefined) {
-      throw new GatewayError('upstream_error', 'The upstream sent a frame that is no JSON.', {
-        origin: 'upstream',
-      });
-    }
-    throwIfError(body);
+    const body = frameBody(data);
     const { type, ...rest } = body;
     switch (type) {
       case 'error':
@@ -49,11 +44,7 @@ export class ImageStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (this.#open || this.#total === undefined) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        { origin: 'upstream' },
-      );
+      throw cutShort();
     }
     return [];
   }
@@ -64,7 +55,7 @@ export class ImageStreamDecoder implements StreamDecoder {
       type: 'partial-image',
       data: typeof data === 'string' ? data : '',
       index: typeof index === 'number' ? index : 0,
-      ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+      ...extraOf(formatName, rest),
     };
   }
 

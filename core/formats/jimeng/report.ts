@@ -1,10 +1,10 @@
-import { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../format.ts';
-import { redact } from '../_shared/redact.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import { noTask } from '../_shared/video-codec.ts';
+import { contentRefused } from '../_shared/video-report.ts';
 import { readState, soundCode, stateWords } from './wire.ts';
 
 /** What the provider says of a task. Throws GatewayError when its `code` says that it refuses. */
@@ -39,13 +39,7 @@ function isPolicy(code: number): boolean {
 function refusalOf({ code, message }: JsonObject): GatewayError {
   const number = typeof code === 'number' ? code : 0;
   const text = typeof message === 'string' ? message : '';
-  if (isPolicy(number)) {
-    return new GatewayError(
-      'content_policy_violation',
-      redact(text) || 'The request was refused by the content policy of the upstream.',
-      { origin: 'upstream' },
-    );
-  }
+  if (isPolicy(number)) return contentRefused(text);
   const status =
     number === 50_429 || number === 50_430
       ? 429

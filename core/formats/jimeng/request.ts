@@ -1,11 +1,14 @@
-import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest, VideoTaskRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
-import { given, requiredString } from '../_shared/check.ts';
+import { given } from '../_shared/check.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
+  fiveOrTen,
+  frameRole,
   imagesOf,
   imageText,
   loseSettings,
@@ -13,6 +16,7 @@ import {
   optionalRatio,
   ownExtra,
   promptOf,
+  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -27,9 +31,7 @@ const largestImage = Math.floor((4.7 * 1024 * 1024 * 4) / 3);
 
 /** The model's name, which here is the key of the service. Throws 400 when it is missing. */
 export function modelIn(body: JsonObject): string {
-  const key = requiredString(body.req_key, 'req_key');
-  if (key === '') throw missing('req_key');
-  return key;
+  return requiredModel(body.req_key, 'req_key');
 }
 
 /** A client's request. Throws 400 with the path. */
@@ -51,17 +53,12 @@ export function decode(body: JsonObject): VideoRequest {
     images,
     ...videoSettings({
       seconds: frames === undefined ? undefined : (frames - 1) / frameRate,
-      size: undefined,
       aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
-      resolution: undefined,
       // Minus one asks for any.
       seed: seed === -1 ? undefined : seed,
-      negativePrompt: undefined,
-      metadata: undefined,
-      user: undefined,
-      imageRole: images.length === 2 ? 'first-and-last' : images.length === 1 ? 'first' : undefined,
+      imageRole: frameRole(images.length),
     }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+    ...extraOf(name, extra),
   };
 }
 
@@ -104,12 +101,9 @@ function imagesFor(images: readonly ImageInput[]): JsonObject {
 }
 
 /** Five seconds or ten. */
-function framesFor({ format, seconds }: VideoRequest, { lose }: EncodeTarget): number | undefined {
+function framesFor({ format, seconds }: VideoRequest, target: EncodeTarget): number | undefined {
   if (!given(seconds)) return undefined;
-  if (format === name) return Math.round(seconds * frameRate) + 1;
-  const nearest = seconds <= 5 ? 5 : 10;
-  if (nearest !== seconds) lose('settings.seconds');
-  return nearest * frameRate + 1;
+  return Math.round((format === name ? seconds : fiveOrTen(seconds, target)) * frameRate) + 1;
 }
 
 /** How the provider is asked for a task: with the same key. */

@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { stateReader } from '../_shared/video-codec.ts';
+import { spellings, stateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'jimeng';
@@ -10,16 +10,7 @@ export const submitQuery = { Action: 'CVSync2AsyncSubmitTask', Version: '2022-08
 export const resultQuery = { Action: 'CVSync2AsyncGetResult', Version: '2022-08-31' };
 
 /** Where it spells what neutral names mean. */
-export const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'frames',
-  'settings.size': 'size',
-  'settings.aspectRatio': 'aspect_ratio',
-  'settings.resolution': 'resolution',
-  'settings.seed': 'seed',
-  'settings.negativePrompt': 'negative_prompt',
-  'settings.user': 'user',
-  'settings.images': 'image_urls',
-};
+export const words = spellings({ seconds: 'frames', images: 'image_urls' });
 
 /** The aspect ratios there are. */
 export const ratios = ['16:9', '4:3', '1:1', '3:4', '9:16', '21:9'];

@@ -1,10 +1,10 @@
-import { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../format.ts';
-import { redact } from '../_shared/redact.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import { noTask } from '../_shared/video-codec.ts';
+import { contentRefused, failureOf } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What the provider says of a task. Throws GatewayError when its `code` says that it refuses. */
@@ -21,15 +21,7 @@ export function readReport(body: JsonObject): VideoReport {
     state,
     ...(typeof video?.url === 'string' ? { url: video.url } : {}),
     ...(seconds > 0 ? { seconds } : {}),
-    ...(state === 'failed'
-      ? {
-          error: {
-            code: 'generation_failed',
-            message:
-              typeof reason === 'string' && reason !== '' ? redact(reason) : 'The video could not be made.',
-          },
-        }
-      : {}),
+    ...(state === 'failed' ? { error: failureOf(undefined, reason === '' ? undefined : reason) } : {}),
   };
 }
 
@@ -54,13 +46,7 @@ const statuses: readonly (readonly [from: number, to: number, status: number])[]
 
 function refusalOf({ code, message }: JsonObject): GatewayError {
   const text = typeof message === 'string' ? message : '';
-  if (code === 1300 || code === 1301) {
-    return new GatewayError(
-      'content_policy_violation',
-      redact(text) || 'The request was refused by the content policy of the upstream.',
-      { origin: 'upstream' },
-    );
-  }
+  if (code === 1300 || code === 1301) return contentRefused(text);
   const number = typeof code === 'number' ? code : 0;
   const [, , status = 500] = statuses.find(([from, to]) => number >= from && number <= to) ?? [];
   return upstreamError(status, JSON.stringify({ message: text }));

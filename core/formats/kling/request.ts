@@ -3,8 +3,10 @@ import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
 import { given, optionalNumber, optionalString } from '../_shared/check.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
+  fiveOrTen,
   imageOf,
   imageText,
   loseSettings,
@@ -51,16 +53,11 @@ export function decode(body: JsonObject, { kind }: RouteParams): VideoRequest {
     images,
     ...videoSettings({
       seconds: optionalSeconds(body.duration, 'duration'),
-      size: undefined,
       aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
-      resolution: undefined,
-      seed: undefined,
       negativePrompt: optionalString(body.negative_prompt, 'negative_prompt'),
-      metadata: undefined,
-      user: undefined,
       imageRole: images.length === 2 ? 'first-and-last' : first ? 'first' : undefined,
     }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+    ...extraOf(name, extra),
   };
 }
 
@@ -90,10 +87,7 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
 }
 
 /** Five seconds or ten; the provider's own clients may know of more. */
-function secondsFor({ format, seconds }: VideoRequest, { lose }: EncodeTarget): string | undefined {
+function secondsFor({ format, seconds }: VideoRequest, target: EncodeTarget): string | undefined {
   if (seconds === undefined) return undefined;
-  if (format === name) return String(seconds);
-  const nearest = seconds <= 5 ? 5 : 10;
-  if (nearest !== seconds) lose('settings.seconds');
-  return String(nearest);
+  return String(format === name ? seconds : fiveOrTen(seconds, target));
 }

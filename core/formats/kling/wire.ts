@@ -1,20 +1,11 @@
 import type { VideoState } from '../../model/video.ts';
-import { stateReader } from '../_shared/video-codec.ts';
+import { spellings, stateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'kling';
 
 /** Where it spells what neutral names mean. */
-export const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'duration',
-  'settings.size': 'size',
-  'settings.aspectRatio': 'aspect_ratio',
-  'settings.resolution': 'resolution',
-  'settings.seed': 'seed',
-  'settings.negativePrompt': 'negative_prompt',
-  'settings.user': 'user',
-  'settings.images': 'image',
-};
+export const words = spellings({ seconds: 'duration', images: 'image' });
 
 /** The aspect ratios there are. */
 export const ratios = ['16:9', '9:16', '1:1'];

@@ -4,6 +4,7 @@ import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
@@ -74,11 +75,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (!this.#finished && !this.#stopped) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        { origin: 'upstream' },
-      );
+      throw cutShort();
     }
     return this.#closeAll();
   }

@@ -21,6 +21,12 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   format: formatName,
   operation: 'moderate',
   path,
+  marks: {
+    usage: ['"usage":{', '"usage": {'],
+    terminal: [],
+    error: ['{"error"'],
+    reply: ['"results"'],
+  },
   peek: ({ model }) => ({ model: optionalString(model, 'model') ?? defaultModel, stream: false }),
   // A body without a model is one for the official provider's default: others must be told.
   passes: ({ model }) => given(model),
@@ -82,7 +88,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const result: ModerationResult = {
     results: results as readonly JsonObject[],
     ...(typeof id === 'string' ? { id } : {}),
-    ...(Object.keys(rest).length === 0 ? {} : { extra: { [formatName]: rest } }),
+    ...extraOf(formatName, rest),
   };
   return [
     { type: 'head', id: typeof id === 'string' ? id : '', model: typeof model === 'string' ? model : '' },

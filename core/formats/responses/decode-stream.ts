@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import {
@@ -78,11 +79,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     if (!this.#over) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        { origin: 'upstream' },
-      );
+      throw cutShort();
     }
     return none;
   }

@@ -4,6 +4,7 @@ import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter, endOf } from '../_shared/blocks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { readUsage } from './usage.ts';
@@ -71,11 +72,7 @@ export class TextStreamDecoder implements StreamDecoder {
     const events: GatewayEvent[] = [];
     const open = [...this.#answers].filter(([, { finished }]) => !finished);
     if (!this.#done && (open.length > 0 || this.#answers.size === 0)) {
-      throw new GatewayError(
-        'upstream_cut',
-        'The upstream closed the connection before the answer was complete.',
-        { origin: 'upstream' },
-      );
+      throw cutShort();
     }
     for (const [index, answer] of open) finish(index, answer, 'stop', undefined, events);
     return events;

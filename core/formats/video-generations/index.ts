@@ -1,9 +1,10 @@
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';
+import { requiredModel } from '../_shared/video-fields.ts';
 import type { Format } from '../format.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
-import { decode, encode, modelIn } from './request.ts';
+import { decode, encode } from './request.ts';
 import { name, words } from './wire.ts';
 
 const videoGenerations: Format = {
@@ -20,7 +21,7 @@ const videoGenerations: Format = {
   codecs: videoCodecs({
     format: name,
     words,
-    model: modelIn,
+    model: ({ model }) => requiredModel(model, 'model'),
     decode,
     encode,
     readReport,

@@ -4,20 +4,21 @@ import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { given, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalString } from '../_shared/check.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import {
   checkCount,
+  gatewaySettings,
   imageOf,
   imagesOf,
   imageText,
   loseSettings,
-  metadataOf,
   optionalInteger,
-  optionalRatio,
   optionalSeconds,
   optionalSize,
   ownExtra,
   promptOf,
+  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -31,13 +32,6 @@ const read = new Set(
   ),
 );
 
-/** The model's name. Throws 400 when it is missing. */
-export function modelIn(body: JsonObject): string {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
-  return model;
-}
-
 /** A client's request. Throws 400 with the path. */
 export function decode(body: JsonObject, params: RouteParams): VideoRequest {
   const images = imagesIn(body, params);
@@ -48,31 +42,16 @@ export function decode(body: JsonObject, params: RouteParams): VideoRequest {
     ? optionalSeconds(body.duration, 'duration')
     : optionalSeconds(body.seconds, 'seconds');
   const size = sizeIn(body);
-  const aspectRatio = optionalRatio(body.aspect_ratio, 'aspect_ratio');
-  const resolution = optionalString(body.resolution, 'resolution');
-  const seed = optionalInteger(body.seed, 'seed');
-  const negativePrompt = optionalString(body.negative_prompt, 'negative_prompt');
-  const metadata = metadataOf(body.metadata);
-  const user = optionalString(body.user, 'user');
+  const settings = gatewaySettings(body);
   const extra = unread(body, read);
   return {
     operation: 'create-video',
     format: name,
-    model: modelIn(body),
+    model: requiredModel(body.model, 'model'),
     prompt: promptOf(body.prompt, images),
     images,
-    ...videoSettings({
-      seconds,
-      size,
-      aspectRatio,
-      resolution,
-      seed,
-      negativePrompt,
-      metadata,
-      user,
-      imageRole: undefined,
-    }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+    ...videoSettings({ seconds, size, ...settings }),
+    ...extraOf(name, extra),
   };
 }
 

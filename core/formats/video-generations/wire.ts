@@ -1,20 +1,11 @@
 import type { VideoState } from '../../model/video.ts';
-import { stateReader } from '../_shared/video-codec.ts';
+import { spellings, stateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'video-generations';
 
 /** Where it spells what neutral names mean. */
-export const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'duration',
-  'settings.size': 'size',
-  'settings.aspectRatio': 'aspect_ratio',
-  'settings.resolution': 'resolution',
-  'settings.seed': 'seed',
-  'settings.negativePrompt': 'negative_prompt',
-  'settings.user': 'user',
-  'settings.images': 'images',
-};
+export const words = spellings({ seconds: 'duration', images: 'images' });
 
 /** The states by their words, those of older gateways included. */
 export const readState = stateReader({

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../format.ts';
-import { redact } from '../_shared/redact.ts';
 import { createdOf, modelOf, noTask } from '../_shared/video-codec.ts';
+import { failureOf } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';
 
 /** What a provider says of a video. Throws when it names none. */
@@ -10,7 +10,7 @@ export function readReport(body: JsonObject): VideoReport {
   const id = [body.id, body.task_id].find((value) => typeof value === 'string' && value !== '');
   if (typeof id !== 'string') throw noTask();
   const { progress, size, seconds, expires_at: expires } = body;
-  const error = errorIn(body);
+  const error = isObject(body.error) ? failureOf(body.error.code, body.error.message) : undefined;
   const url = urlIn(body);
   const length = typeof seconds === 'string' ? Number(seconds) : seconds;
   return {
@@ -28,15 +28,6 @@ export function readReport(body: JsonObject): VideoReport {
 function urlIn({ metadata, url, video_url: video }: JsonObject): string | undefined {
   const inside = isObject(metadata) ? metadata.url : undefined;
   return [url, video, inside].find((value): value is string => typeof value === 'string' && value !== '');
-}
-
-function errorIn({ error }: JsonObject): VideoReport['error'] {
-  if (!isObject(error)) return undefined;
-  const { code, message } = error;
-  return {
-    code: typeof code === 'string' || typeof code === 'number' ? String(code) : 'generation_failed',
-    message: typeof message === 'string' ? redact(message) : 'The video could not be made.',
-  };
 }
 
 /** The video object, with the names that clients of other gateways look for: `task_id`, and `metadata.url` when there is something. */

@@ -1,24 +1,24 @@
-import { missing, wrongType } from '../../errors.ts';
+import { wrongType } from '../../errors.ts';
 import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { given, optionalString, requiredString } from '../_shared/check.ts';
+import { given } from '../_shared/check.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
   checkCount,
+  gatewaySettings,
   imageOf,
   imagesOf,
   imageText,
   loseSettings,
-  metadataOf,
-  optionalInteger,
-  optionalRatio,
   optionalSeconds,
   optionalSize,
   ownExtra,
   promptOf,
+  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -35,10 +35,7 @@ const read = new Set(
 
 /** The model's name; empty for a video that is made anew, whose model is that of the first. */
 export function modelIn(body: JsonObject, { id }: RouteParams): string {
-  if (id !== undefined) return '';
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
-  return model;
+  return id === undefined ? requiredModel(body.model, 'model') : '';
 }
 
 /** A client's request. Throws 400 with the path. */
@@ -51,12 +48,7 @@ export function decode(body: JsonObject, params: RouteParams): VideoRequest {
     ? optionalSeconds(body.seconds, 'seconds')
     : optionalSeconds(body.duration, 'duration');
   const size = optionalSize(body.size, 'size');
-  const aspectRatio = optionalRatio(body.aspect_ratio, 'aspect_ratio');
-  const resolution = optionalString(body.resolution, 'resolution');
-  const seed = optionalInteger(body.seed, 'seed');
-  const negativePrompt = optionalString(body.negative_prompt, 'negative_prompt');
-  const metadata = metadataOf(body.metadata);
-  const user = optionalString(body.user, 'user');
+  const settings = gatewaySettings(body);
   const extra = unread(body, read);
   return {
     operation: 'create-video',
@@ -64,18 +56,8 @@ export function decode(body: JsonObject, params: RouteParams): VideoRequest {
     model,
     prompt: promptOf(body.prompt, []),
     images,
-    ...videoSettings({
-      seconds,
-      size,
-      aspectRatio,
-      resolution,
-      seed,
-      negativePrompt,
-      metadata,
-      user,
-      imageRole: undefined,
-    }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+    ...videoSettings({ seconds, size, ...settings }),
+    ...extraOf(name, extra),
   };
 }
 

@@ -1,20 +1,11 @@
 import type { VideoState } from '../../model/video.ts';
-import { stateReader } from '../_shared/video-codec.ts';
+import { spellings, stateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'videos';
 
 /** Where it spells what neutral names mean. */
-export const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'seconds',
-  'settings.size': 'size',
-  'settings.aspectRatio': 'aspect_ratio',
-  'settings.resolution': 'resolution',
-  'settings.seed': 'seed',
-  'settings.negativePrompt': 'negative_prompt',
-  'settings.user': 'user',
-  'settings.images': 'input_reference',
-};
+export const words = spellings({ seconds: 'seconds', images: 'input_reference' });
 
 /** The states by their words; gateways of this format use some of others too. */
 export const readState = stateReader({

@@ -1,14 +1,15 @@
 import { videoCodecs } from '../_shared/video-codec.ts';
+import { requiredModel } from '../_shared/video-fields.ts';
 import type { Format, Route } from '../format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
-import { decode, encode, modelIn } from './request.ts';
+import { decode, encode } from './request.ts';
 import { kinds, name, words } from './wire.ts';
 
 const codecs = videoCodecs({
   format: name,
   words,
-  model: modelIn,
+  model: ({ model }) => requiredModel(model, 'model'),
   decode,
   encode,
   readReport,

@@ -2,9 +2,11 @@ import { missing, wrongValue } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { optionalString, requiredString } from '../_shared/check.ts';
+import { optionalString } from '../_shared/check.ts';
+import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
+  frameRole,
   imagesOf,
   imageText,
   loseSettings,
@@ -13,11 +15,12 @@ import {
   optionalSeconds,
   ownExtra,
   promptOf,
+  requiredModel,
   unread,
   videoSettings,
   withMetadata,
 } from '../_shared/video-fields.ts';
-import { resolutionOfSize, wantedRatio } from '../_shared/video-sizes.ts';
+import { wantedRatio, wantedResolution } from '../_shared/video-sizes.ts';
 import { kinds, name, ratios } from './wire.ts';
 
 const read = new Set('model prompt images duration seed aspect_ratio resolution'.split(' '));
@@ -30,13 +33,6 @@ const counts: Readonly<Record<string, readonly [least: number, most: number]>> =
   reference2video: [1, 7],
 };
 
-/** The model's name. Throws 400 when it is missing. */
-export function modelIn(body: JsonObject): string {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
-  return model;
-}
-
 /** A client's request. Throws 400 with the path. */
 export function decode(body: JsonObject, { kind = 'text2video' }: RouteParams): VideoRequest {
   const images = imagesOf(body.images, 'images');
@@ -48,28 +44,17 @@ export function decode(body: JsonObject, { kind = 'text2video' }: RouteParams): 
   return {
     operation: 'create-video',
     format: name,
-    model: modelIn(body),
+    model: requiredModel(body.model, 'model'),
     prompt: promptOf(body.prompt, images),
     images,
     ...videoSettings({
       seconds: optionalSeconds(body.duration, 'duration'),
-      size: undefined,
       aspectRatio: optionalRatio(body.aspect_ratio, 'aspect_ratio'),
       resolution: optionalString(body.resolution, 'resolution'),
       seed: optionalInteger(body.seed, 'seed'),
-      negativePrompt: undefined,
-      metadata: undefined,
-      user: undefined,
-      imageRole:
-        kind === 'reference2video'
-          ? 'reference'
-          : images.length === 2
-            ? 'first-and-last'
-            : images.length === 1
-              ? 'first'
-              : undefined,
+      imageRole: kind === 'reference2video' ? 'reference' : frameRole(images.length),
     }),
-    ...(Object.keys(extra).length === 0 ? {} : { extra: { [name]: extra } }),
+    ...extraOf(name, extra),
   };
 }
 
@@ -85,10 +70,10 @@ export function encode(request: VideoRequest, target: EncodeTarget): EncodedRequ
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed'], target);
   const images = atMost(request.images, 7, name, target).map((image) => imageText(image, 'data-url', name));
   const kind = kindFor(images.length, request.imageRole);
-  const { prompt, seconds, seed, size } = request;
+  const { prompt, seconds, seed } = request;
   const shaped = kind === 'text2video' || kind === 'reference2video';
   const ratio = shaped ? wantedRatio(request, ratios, target) : undefined;
-  const resolution = request.resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
+  const resolution = wantedResolution(request);
   const body: JsonObject = {
     ...ownExtra(request, name, target),
     model: target.model,

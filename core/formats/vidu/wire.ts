@@ -1,5 +1,5 @@
 import type { VideoState } from '../../model/video.ts';
-import { stateReader } from '../_shared/video-codec.ts';
+import { spellings, stateReader } from '../_shared/video-codec.ts';
 
 /** The format's name. */
 export const name = 'vidu';
@@ -8,16 +8,7 @@ export const name = 'vidu';
 export const kinds = ['text2video', 'img2video', 'start-end2video', 'reference2video'] as const;
 
 /** Where it spells what neutral names mean. */
-export const words: Readonly<Record<string, string>> = {
-  'settings.seconds': 'duration',
-  'settings.size': 'size',
-  'settings.aspectRatio': 'aspect_ratio',
-  'settings.resolution': 'resolution',
-  'settings.seed': 'seed',
-  'settings.negativePrompt': 'negative_prompt',
-  'settings.user': 'user',
-  'settings.images': 'images',
-};
+export const words = spellings({ seconds: 'duration', images: 'images' });
 
 /** The aspect ratios there are. */
 export const ratios = ['16:9', '9:16', '1:1', '4:3', '3:4'];

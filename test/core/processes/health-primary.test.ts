@@ -23,9 +23,9 @@ class Line implements HealthLine {
   /** What waits while the other side hangs. */
   #held: (() => void)[] | undefined;
 
-  constructor(desk: HealthDesk, worker: number) {
+  constructor(desk: HealthDesk, number: number) {
     this.#desk = desk;
-    this.#worker = worker;
+    this.#worker = number;
   }
 
   send(word: HealthWord): boolean {
