@@ -148,10 +148,12 @@ export function* streamSteps(
     yield { bytes };
     count += 1;
     // Behind the frames that only open a reply, so that something has been said.
-    if (count === 4 && switches.silence !== undefined) yield { wait: switches.silence };
+    if (count === 4) {
+      if (switches.garbage) yield { bytes: Buffer.from('data: {"this is": not JSON\n\n') };
+      if (switches.silence !== undefined) yield { wait: switches.silence };
+    }
     if (count > 1) continue;
     if (switches['unknown-event']) yield { bytes: Buffer.from(writeSse(unknownFrame(format))) };
-    if (switches.garbage) yield { bytes: Buffer.from('data: {"this is": not JSON\n\n') };
   }
 }
 

@@ -313,16 +313,11 @@ describe('where the text broke off', () => {
     else expect(last).toEqual({ role: 'assistant', content: before.trimEnd() });
   });
 
-  test('nothing was said: the same is asked again', async () => {
-    const one = await stage((response, count) => {
-      if (count === 1) breaks(response, start);
-      else answers(response, start, opened(), said('hi'), closed(), finished(1));
-    });
+  test('nothing was said: it is a failure like any other, and nothing is gone on with', async () => {
+    const one = await stage((response) => breaks(response, start));
     const answer = await ask(one);
-    expect(read('messages', true, answer)).toMatchObject({ text: 'hi', complete: true });
-    const [first, second] = one.bodies();
-    expect(second).toEqual(first);
-    expect(parseSse(answer.text).filter(({ event }) => event === 'message_start')).toHaveLength(1);
+    expect(answer.status).toBe(502);
+    expect(one.bodies()).toHaveLength(1);
   });
 
   test('the text was complete, and only its end was missing', async () => {
@@ -449,6 +444,7 @@ describe('what cannot be gone on from ends with the error', () => {
           index: 0,
           content_block: { type: 'thinking', thinking: '', signature: '' },
         }),
+        named({ type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'well' } }),
       ],
     ],
     [

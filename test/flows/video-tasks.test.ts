@@ -299,7 +299,10 @@ test('a key that may not use a model cannot make it anew either', async () => {
   const before = upstream.requests.length;
   const anew = await json(door, `/v1/videos/${String(made.id)}/remix`, { prompt: 'y' });
   expect(anew).toMatchObject({ $status: 200, model: 'sora-2', remixed_from_video_id: made.id });
-  expect(upstream.requests[before]).toMatchObject({ method: 'POST', url: '/v1/videos/s/remix' });
+  // Tasks of other tests are asked about at the same time.
+  expect(upstream.requests.slice(before)).toContainEqual(
+    expect.objectContaining({ method: 'POST', url: '/v1/videos/s/remix' }),
+  );
   expect((await usageLog.page({ keyId: door.id }, 1)).records[0]).toMatchObject({ model: 'sora-2' });
   await gateway.apiKeys.update(door.id, { models: ['kling-*'] });
   await expect

@@ -22,6 +22,16 @@ export function encodedBy<R extends GatewayRequest>(
   return { encoded, losses };
 }
 
+/** Reads a request as the server does: throws what the client would be told. */
+export function checked<R extends GatewayRequest>(
+  codec: Codec<R>,
+  body: JsonObject,
+  params: RouteParams = {},
+): R {
+  codec.peek(body, params);
+  return codec.validate(body, params);
+}
+
 /** The reply that a client gets for these events. */
 export function replyTo<R extends GatewayRequest>(
   codec: Codec<R>,

@@ -33,20 +33,23 @@ const context: ReplyContext = {
   lose: () => {},
 };
 
+const target = {
+  model: 'theirs',
+  stream: false,
+  traits: {},
+  headers: {},
+  unsupported: 'refuse',
+  lose: () => {},
+} as const;
+
 function encoded(
   name: string,
   request: VideoRequest,
   losses: string[] = [],
   unsupported: 'refuse' | 'drop' = 'refuse',
 ) {
-  return creating(name).encodeRequest(request, {
-    model: 'theirs',
-    stream: false,
-    traits: {},
-    headers: {},
-    unsupported,
-    lose: (path) => losses.push(path),
-  });
+  const lose = (path: string): unknown => losses.push(path);
+  return creating(name).encodeRequest(request, { ...target, unsupported, lose });
 }
 
 function told(name: string, report: VideoReport): JsonObject {
@@ -313,17 +316,7 @@ describe('a request in the words of each provider', () => {
       { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` }, role: 'last_frame' },
     ]);
     const jimeng = (images: VideoRequest['images']): JsonObject =>
-      creating('jimeng').encodeRequest(
-        { ...request, images },
-        {
-          model: 'jimeng_v30_1080',
-          stream: false,
-          traits: {},
-          headers: {},
-          unsupported: 'refuse',
-          lose: () => {},
-        },
-      ).body;
+      creating('jimeng').encodeRequest({ ...request, images }, { ...target, model: 'jimeng_v30_1080' }).body;
     expect(jimeng([])).toMatchObject({ req_key: 'jimeng_t2v_v30_1080' });
     expect(jimeng([first])).toMatchObject({ req_key: 'jimeng_i2v_first_v30_1080', image_urls: [url] });
     expect(jimeng([second, second])).toMatchObject({
@@ -336,14 +329,6 @@ describe('a request in the words of each provider', () => {
       model: 'jimeng_v30',
       id: 't',
       images: 1,
-    } as const;
-    const target = {
-      model: '',
-      stream: false,
-      traits: {},
-      headers: {},
-      unsupported: 'refuse',
-      lose: () => {},
     } as const;
     expect(asking('jimeng').encodeRequest(ask, target)).toMatchObject({
       query: { Action: 'CVSync2AsyncGetResult' },

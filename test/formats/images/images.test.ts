@@ -1,5 +1,4 @@
 import * as fc from 'fast-check';
-import { Readable } from 'node:stream';
 import { describe, expect, test } from 'vitest';
 import images from '../../../core/formats/images/index.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
@@ -14,7 +13,8 @@ import type { ModelTraits } from '../../../core/model/traits.ts';
 import { stripes } from '../../../channels/demo/png.ts';
 import { fixturesOf } from '../../support/fixtures.ts';
 import { checkLegal } from '../../support/legal-images.ts';
-import { replyTo } from '../../support/one-shot-laws.ts';
+import { formOf, uploadOf } from '../../support/form.ts';
+import { checked, replyTo } from '../../support/one-shot-laws.ts';
 
 const codecOf = (format: typeof images, operation: 'generate-image' | 'edit-image' | 'vary-image') =>
   format.codecs[operation] as Codec<ImageRequest>;
@@ -24,9 +24,8 @@ const vary = codecOf(images, 'vary-image');
 const contents = codecOf(generateContent, 'generate-image');
 const contentEdits = codecOf(generateContent, 'edit-image');
 
-function upload(bytes: Buffer, filename = 'a.png', mimeType = 'image/png', size = bytes.length): Upload {
-  return { filename, mimeType, size, head: bytes.subarray(0, 64), open: () => Readable.from([bytes]) };
-}
+const upload = (bytes: Buffer, filename = 'a.png', mimeType = 'image/png', size?: number): Upload =>
+  uploadOf(bytes, filename, mimeType, size);
 const pngOf = (width: number, height: number): Buffer =>
   stripes(width, height, [
     [0, 0, 0],
@@ -37,12 +36,8 @@ const jpeg = Buffer.from([0xff, 0xd8, 0xff, 0xe0, 0, 16, 74, 70, 73, 70]);
 const file = upload(png);
 const shown: FormPart = { name: 'image', file };
 
-function formOf(fields: JsonObject, files: readonly FormPart[] = [shown]): RouteParams {
-  const texts = Object.entries(fields).flatMap(([name, value]) =>
-    [value].flat().map((one) => ({ name: Array.isArray(value) ? `${name}[]` : name, value: String(one) })),
-  );
-  return { form: [...texts, ...files] };
-}
+const withFiles = (fields: JsonObject, files: readonly FormPart[] = [shown]): RouteParams =>
+  formOf(fields, files);
 
 function sent(
   to: Codec<ImageRequest>,
@@ -87,10 +82,7 @@ describe('a request for images', () => {
     [{ model: 'm', prompt: 'x', response_format: 'base64' }, 'response_format'],
     [{ model: 'm', prompt: 'x', stream: 'yes' }, 'stream'],
   ])('%j names what is wrong', (body, param) => {
-    expect(() => {
-      generate.peek(body, {});
-      generate.validate(body, {});
-    }).toThrow(expect.objectContaining({ status: 400, param }));
+    expect(() => checked(generate, body)).toThrow(expect.objectContaining({ status: 400, param }));
   });
 
   test('may come to what its count, its quality and its prompt say', () => {
@@ -117,7 +109,7 @@ describe('a form with images', () => {
   };
 
   test('goes to the provider with everything that it says, its files as they were', () => {
-    const params = formOf(fields, [
+    const params = withFiles(fields, [
       { name: 'image[]', file },
       { name: 'image[]', file: upload(jpeg, 'b.jpg', 'image/jpeg') },
       { name: 'mask', file },
@@ -147,17 +139,17 @@ describe('a form with images', () => {
   });
 
   test('of a variation has one image and no prompt', () => {
-    const request = vary.validate({ model: 'm', n: '2' }, formOf({ model: 'm', n: '2' }));
+    const request = vary.validate({ model: 'm', n: '2' }, withFiles({ model: 'm', n: '2' }));
     expect(fieldsOf(sent(vary, request).form)).toEqual([
       ['model', 'm'],
       ['n', '2'],
       ['image', file],
     ]);
-    expect(vary.peek({ model: 'm', stream: 'true' }, formOf({}))).toEqual({ model: 'm', stream: false });
+    expect(vary.peek({ model: 'm', stream: 'true' }, withFiles({}))).toEqual({ model: 'm', stream: false });
   });
 
   test('says which file it could not carry when it is written anew', () => {
-    const params = formOf({ model: 'm', prompt: 'x' }, [shown, { name: 'control', file }]);
+    const params = withFiles({ model: 'm', prompt: 'x' }, [shown, { name: 'control', file }]);
     expect(sent(edit, edit.validate({ model: 'm', prompt: 'x' }, params)).losses).toEqual(['control']);
   });
 
@@ -179,7 +171,7 @@ describe('a form with images', () => {
     ['a field that comes twice', { ...ask, size: ['1', '2'] }, [shown], 'size'],
     ['no prompt', { model: 'm' }, [shown], 'prompt'],
   ])('with %s is refused', (_, body, files, param) => {
-    expect(() => edit.validate(body, formOf(body, files))).toThrow(
+    expect(() => edit.validate(body, withFiles(body, files))).toThrow(
       expect.objectContaining({ status: 400, param }),
     );
   });
@@ -271,7 +263,7 @@ describe('what a model takes', () => {
 
   const checkFiles = (...files: readonly FormPart[]): void => {
     const fields = { model: 'small', prompt: 'x' };
-    edit.check?.(edit.validate(fields, formOf(fields, files)), older.small ?? {});
+    edit.check?.(edit.validate(fields, withFiles(fields, files)), older.small ?? {});
   };
   const wide = upload(pngOf(64, 32));
   const large = upload(png, 'a.png', 'image/png', 4 * 1024 * 1024);

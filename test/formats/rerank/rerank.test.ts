@@ -5,7 +5,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { Codec } from '../../../core/formats/format.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { RerankRequest } from '../../../core/model/rerank.ts';
-import { encodedBy, replyTo } from '../../support/one-shot-laws.ts';
+import { checked, encodedBy, replyTo } from '../../support/one-shot-laws.ts';
 
 const codec = rerank.codecs.rerank as Codec<RerankRequest>;
 const ask: JsonObject = { model: 'm', query: 'q', documents: ['a', 'b', 'c'] };
@@ -46,10 +46,7 @@ describe('a request to rerank', () => {
     [{ ...ask, rank_fields: [1] }, 'rank_fields[0]'],
     [{ ...ask, max_tokens_per_doc: -1 }, 'max_tokens_per_doc'],
   ])('%j names %s', (body, param) => {
-    expect(() => {
-      codec.peek(body, {});
-      codec.validate(body, {});
-    }).toThrow(expect.objectContaining({ status: 400, param }));
+    expect(() => checked(codec, body)).toThrow(expect.objectContaining({ status: 400, param }));
   });
 
   test('objects need no text where fields are named', () => {
