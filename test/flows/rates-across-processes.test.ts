@@ -230,8 +230,11 @@ describe.skipIf(missing !== undefined)(
         for (const state of await Promise.all(after)) expect(state).toMatchObject({ shared: 'ok' });
         for (const { output } of fleet.gateways) {
           const log = output.join('');
-          expect(log.match(/the shared store does not answer/g)).toHaveLength(2);
-          expect(log.match(/the shared store answers again/g)).toHaveLength(2);
+          // Once for each time it was gone; a machine that stands still for a moment may make it seem so once more.
+          const gone = log.match(/the shared store does not answer/g)?.length ?? 0;
+          expect(gone).toBeGreaterThanOrEqual(2);
+          expect(gone).toBeLessThan(6);
+          expect(log.match(/the shared store answers again/g)).toHaveLength(gone);
           expect(log).not.toContain('a secret');
           expect(log).not.toContain('a%20secret');
         }

@@ -25,9 +25,13 @@ describe('what is kept of a reply', () => {
         type: 'response.created',
         response: { id: 'resp_cut', object: 'response', output: [] },
       };
+      const word = { type: 'response.output_text.delta', item_id: 'm', output_index: 0, delta: 'Hi' };
       response
         .writeHead(200, { 'content-type': 'text/event-stream' })
-        .write(`event: response.created\ndata: ${JSON.stringify(created)}\n\n`, () => response.destroy());
+        .write(
+          `event: response.created\ndata: ${JSON.stringify(created)}\n\nevent: response.output_text.delta\ndata: ${JSON.stringify(word)}\n\n`,
+          () => setTimeout(() => response.destroy(), 20),
+        );
       return true;
     });
     gateway = await startGateway({
