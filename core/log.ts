@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
@@ -171,6 +172,20 @@ function serializeError(error: unknown): unknown {
   return { name: error.name, code, message: error.message, cause, stack: error.stack };
 }
 
+/** Writes text to the standard output at once; false when nobody reads it any more. */
+function wroteLast(text: string): boolean {
+  let rest = Buffer.from(text);
+  for (let tries = 0; rest.length > 0 && tries < 100; tries += 1) {
+    try {
+      rest = rest.subarray(writeSync(1, rest));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return false;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    }
+  }
+  return rest.length === 0;
+}
+
 /** Masks whole lines: a secret may stand in a field, in a list, or in the text of an error's cause. */
 function masking(destination: Destination): DestinationStream & { flushSync(): void } {
   let gathered = '';
@@ -188,7 +203,10 @@ function masking(destination: Destination): DestinationStream & { flushSync(): v
     if (destination.gathers === true) destination.flush?.();
   };
   const flushSync = (): void => {
-    pass();
+    // Its own waiting for a pipe that nobody reads any more never ends: the last lines go out here, and tell whether somebody does.
+    if (destination.gathers !== true) pass();
+    else if (!wroteLast(maskSecrets(gathered))) return;
+    gathered = '';
     destination.flushSync?.();
   };
   if (destination.gathers === true) process.once('exit', flushSync);
