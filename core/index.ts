@@ -89,6 +89,7 @@ export { inClientWords } from './formats/_shared/client-words.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
 export { Gate, type Valve } from './gate.ts';
+export { InFlight, type Place } from './in-flight.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkJsonType, parseJsonBody, readBytes } from './http/body.ts';
 export { createClientAddress } from './http/client-address.ts';

@@ -10,6 +10,7 @@ import type { Endpoint, Next } from '../define.ts';
 import { GatewayError } from '../errors.ts';
 import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
+import { InFlight } from '../in-flight.ts';
 import { channelStanding, type Health } from '../routing/health.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -46,7 +47,7 @@ export function createApp(
 ): App {
   const { settings, log } = gateway;
   const { timeouts, realtime } = settings;
-  const replies = new Set<Reply>();
+  const replies = new InFlight<Reply>();
   const clientAddress = createClientAddress(settings.trustedProxies);
   /** Calls that come over sockets. */
   const handleSocketCall: Next = async (call) => {
@@ -63,7 +64,7 @@ export function createApp(
   const ticker = setInterval(
     () => {
       const now = performance.now();
-      for (const reply of replies) reply.tick(now);
+      for (const reply of replies.values()) reply.tick(now);
       sockets.tick(now);
     },
     Math.max(
@@ -91,11 +92,11 @@ export function createApp(
     const { res } = ctx;
     let entered = overload.enter();
     const reply = new Reply(exchange, res, replyOptions, () => {
-      replies.delete(reply);
+      replies.remove(place);
       if (entered) overload.leave();
       if (!ctx.req.complete) linger(ctx.req);
     });
-    replies.add(reply);
+    const place = replies.add(reply);
     const call = firstView(exchange);
     try {
       if (!entered)
@@ -286,7 +287,7 @@ export function createApp(
         return;
       }
       const refusal = unreadable(error);
-      const open = [...replies].find((reply) => reply.writesTo(socket));
+      const open = replies.values().find((reply) => reply.writesTo(socket));
       if (open !== undefined) {
         open.breakOff(refusal);
         return;
@@ -302,7 +303,7 @@ export function createApp(
       const first = !draining;
       draining = true;
       if (first) {
-        for (const reply of replies) reply.closeAfterwards();
+        for (const reply of replies.values()) reply.closeAfterwards();
         gateway.notices.emit('draining');
         sockets.settle();
       }
@@ -314,7 +315,7 @@ export function createApp(
       const error = new GatewayError('server_is_overloaded', 'The gateway is shutting down.', {
         retryAfter: 1,
       });
-      for (const reply of replies) reply.fail(error);
+      for (const reply of replies.values()) reply.fail(error);
       sockets.endAll(error);
     },
   };

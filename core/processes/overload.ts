@@ -2,6 +2,7 @@ import { getHeapStatistics } from 'node:v8';
 import type { Call } from '../call.ts';
 import { GatewayError } from '../errors.ts';
 import type { ByteBudget } from '../http/body.ts';
+import { InFlight } from '../in-flight.ts';
 import type { Log } from '../log.ts';
 import type { OverloadSettings } from './settings.ts';
 
@@ -41,10 +42,6 @@ const recovery = 0.05;
 /** How often refusals are told to the log, in milliseconds. */
 const tellEvery = 10_000;
 
-interface Waiter {
-  readonly go: () => void;
-}
-
 /**
  * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop that comes late, or
  * memory that is nearly full. A call that may run costs one comparison.
@@ -55,7 +52,7 @@ export class Overload implements Load {
   readonly #settings: OverloadSettings;
   readonly #log: Log;
   readonly #gauges: Gauges;
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new InFlight<() => void>();
   readonly #looking: NodeJS.Timeout;
   #running = 0;
   /** Most calls that may run now: none while the process is strained. */
@@ -141,22 +138,19 @@ export class Overload implements Load {
     if (this.#waiting.size >= this.#settings.waiting)
       return Promise.reject(this.#refusal('The gateway runs as many calls as it may: try again shortly.', 1));
     return new Promise((resolve, reject) => {
-      const waiter: Waiter = {
-        go: () => {
-          clearTimeout(timer);
-          forget();
-          entered();
-          resolve();
-        },
-      };
       const timer = setTimeout(() => {
-        this.#waiting.delete(waiter);
+        this.#waiting.remove(place);
         forget();
         reject(this.#refusal('The gateway runs as many calls as it may, and none has ended in time.', 1));
       }, this.#settings.patience);
-      this.#waiting.add(waiter);
+      const place = this.#waiting.add(() => {
+        clearTimeout(timer);
+        forget();
+        entered();
+        resolve();
+      });
       const forget = call.onEnd(() => {
-        if (!this.#waiting.delete(waiter)) return;
+        if (!this.#waiting.remove(place)) return;
         clearTimeout(timer);
         reject(new GatewayError('client_closed_request', 'The client left while its call waited.'));
       });
@@ -194,11 +188,10 @@ export class Overload implements Load {
 
   #admit(): void {
     while (this.#running < this.#most) {
-      const [first] = this.#waiting;
-      if (first === undefined) return;
-      this.#waiting.delete(first);
+      const go = this.#waiting.shift();
+      if (go === undefined) return;
       this.#running += 1;
-      first.go();
+      go();
     }
   }
 

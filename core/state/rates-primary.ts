@@ -53,9 +53,10 @@ const mostOpen = 10_000;
 /** Milliseconds after which a call that could not be counted may try again. */
 const downRetry = 1_000;
 
+/** A question on its way. Emptied when it is answered, as an old table of the map may live on for a while, with all that was in it. */
 interface Open {
-  readonly timer: NodeJS.Timeout;
-  readonly settle: (answer: RatesAnswer | undefined) => void;
+  timer: NodeJS.Timeout | undefined;
+  settle: ((answer: RatesAnswer | undefined) => void) | undefined;
 }
 
 /** Counts in another process, for all workers of this gateway together. While it does not answer each counts for itself, or refuses. */
@@ -93,11 +94,7 @@ export class PrimaryRates implements Rates {
   }
 
   close(): Promise<void> {
-    for (const { timer, settle } of this.#open.values()) {
-      clearTimeout(timer);
-      settle(undefined);
-    }
-    this.#open.clear();
+    for (const id of this.#open.keys()) this.#settle(id, undefined);
     return Promise.resolve();
   }
 
@@ -108,12 +105,21 @@ export class PrimaryRates implements Rates {
         settle(undefined);
         return;
       }
-      const timer = setTimeout(() => {
-        this.#open.delete(id);
-        settle(undefined);
-      }, patience);
-      this.#open.set(id, { timer, settle });
+      this.#open.set(id, { timer: setTimeout(() => this.#settle(id, undefined), patience), settle });
     });
+  }
+
+  /** False when nobody waits for it any more. */
+  #settle(id: number, answer: RatesAnswer | undefined): boolean {
+    const open = this.#open.get(id);
+    if (open === undefined) return false;
+    this.#open.delete(id);
+    const { timer, settle } = open;
+    open.timer = undefined;
+    open.settle = undefined;
+    clearTimeout(timer);
+    settle?.(answer);
+    return true;
   }
 
   #answered(answer: RatesAnswer): void {
@@ -121,15 +127,8 @@ export class PrimaryRates implements Rates {
       this.#state = 'ok';
       this.#report();
     }
-    const open = this.#open.get(answer.id);
-    if (open === undefined) {
-      // Nobody waits for it any more.
-      if (answer.slots.length > 0) this.#line.send({ kind: 'release', slots: answer.slots });
-      return;
-    }
-    this.#open.delete(answer.id);
-    clearTimeout(open.timer);
-    open.settle(answer);
+    if (!this.#settle(answer.id, answer) && answer.slots.length > 0)
+      this.#line.send({ kind: 'release', slots: answer.slots });
   }
 
   #alone(rules: readonly RateRule[], slots: readonly SlotRule[]): RateVerdict {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { caller, type Call } from '#sluice';
+import { caller, InFlight, type Call } from '#sluice';
 import { recordOf } from '../_record.ts';
 import { liveCall, type LiveCall } from './schemas.ts';
 
@@ -44,11 +44,11 @@ interface Told {
 
 /**
  * The calls that run in this process, for any number of readers, each of which says what it has read already. While nobody reads, each call
- * costs a place in a set.
+ * costs a place in a list.
  */
 export class LiveFeed {
   readonly #name = randomUUID();
-  readonly #running = new Set<Call>();
+  readonly #running = new InFlight<Call>();
   #told = new Map<string, Told>();
   /** The last of those that have ended, and how many there were. */
   #ended: LiveCall[] = [];
@@ -62,14 +62,15 @@ export class LiveFeed {
     return this.#running.size;
   }
 
-  /** A call has come. */
-  add(call: Call): void {
-    this.#running.add(call);
+  /** A call has come. What it gives must be called when the call has ended. */
+  add(call: Call): () => void {
+    const place = this.#running.add(call);
+    return () => {
+      if (this.#running.remove(place)) this.#end(call);
+    };
   }
 
-  /** A call has ended. */
-  end(call: Call): void {
-    this.#running.delete(call);
+  #end(call: Call): void {
     if (this.#isForgotten()) return;
     this.#told.delete(call.id);
     this.#ends += 1;
@@ -88,7 +89,7 @@ export class LiveFeed {
     const ended = ends === 0 ? [] : this.#ended.slice(-ends);
     const told = new Map<string, Told>();
     const changed: LiveCall[] = [];
-    for (const call of this.#newest()) {
+    for (const call of this.#running.values(mostCalls)) {
       const view = viewOf(call);
       const text = JSON.stringify(view);
       const before = this.#told.get(call.id);
@@ -104,10 +105,6 @@ export class LiveFeed {
       calls: [...ended, ...changed],
       skipped: ends - ended.length,
     };
-  }
-
-  #newest(): readonly Call[] {
-    return this.running <= mostCalls ? [...this.#running] : [...this.#running].slice(-mostCalls);
   }
 
   #isForgotten(): boolean {

@@ -84,8 +84,7 @@ export class LiveCalls {
 
   /** Follows a call to its end. */
   follow(call: Call, next: Next): Promise<Observable<GatewayEvent>> {
-    this.#feed.add(call);
-    return recorded(call, next, () => this.#feed.end(call));
+    return recorded(call, next, this.#feed.add(call));
   }
 
   /** Tells this response of all calls until its client leaves or may watch no more. Throws 503 when too many watch. */
