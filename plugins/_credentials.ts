@@ -20,7 +20,8 @@ export function readCredentials({ headers, query }: Wire): string[] {
   addValues(found, headers['x-goog-api-key']);
   addValues(found, headers['x-g-api-key']);
   if (query.size > 0) for (const value of query.getAll('key')) addValue(found, value);
-  for (const name of protocols(headers)) if (isKey(name)) addValue(found, name.slice(socketPrefix.length));
+  if (headers['sec-websocket-protocol'] !== undefined)
+    for (const name of protocols(headers)) if (isKey(name)) addValue(found, name.slice(socketPrefix.length));
   return found;
 }
 
@@ -29,6 +30,7 @@ export function removeCredentials({ headers, query }: Wire): void {
   // Not deleted: an object that loses members becomes slow to read for everybody behind.
   for (const name of secretHeaders) if (headers[name] !== undefined) headers[name] = undefined;
   if (query.size > 0) query.delete('key');
+  if (headers['sec-websocket-protocol'] === undefined) return;
   const offered = protocols(headers);
   if (offered.some(isKey))
     headers['sec-websocket-protocol'] = offered.filter((name) => !isKey(name)).join(', ');
@@ -41,6 +43,10 @@ function addValues(
   read: (value: string) => string | undefined = (value) => value,
 ): void {
   if (header === undefined) return;
+  if (typeof header === 'string' && !header.includes(', ')) {
+    addValue(found, read(header));
+    return;
+  }
   for (const line of typeof header === 'string' ? [header] : header) {
     for (const part of line.split(', ')) addValue(found, read(part));
   }

@@ -5,7 +5,6 @@ import {
   isObject,
   type Call,
   type Candidate,
-  type Catalog,
   type Health,
   type JsonValue,
   type Target,
@@ -45,7 +44,9 @@ export default definePlugin({
     return function sessionAffinity(call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined) return next(call);
-      const best = bestOf(call, catalog, health);
+      const candidates = catalog.candidates(call.model, call.operation);
+      if (candidates.length === 1 && candidates[0]?.targets.length === 1) return next(call);
+      const best = bestOf(candidates, health);
       if (best.length < 2) return next(call);
       const session = sessionOf(call, headers);
       if (session === undefined) return next(call);
@@ -79,8 +80,7 @@ interface Share {
 }
 
 /** The targets of the highest rank that has any in health. */
-function bestOf({ model, operation }: Call, catalog: Catalog, health: Health): readonly Share[] {
-  const candidates = catalog.candidates(model, operation);
+function bestOf(candidates: readonly Candidate[], health: Health): readonly Share[] {
   const found: Share[] = [];
   let rank: number | undefined;
   for (const candidate of candidates) {

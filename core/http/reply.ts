@@ -20,6 +20,9 @@ export interface ReplyOptions {
   readonly stalled: number;
 }
 
+/** The longest reply, in bytes, that goes out in one piece with its head. */
+const heldLength = 16 * 1024;
+
 const contentTypes: Readonly<Record<Framing, string>> = {
   sse: 'text/event-stream',
   ndjson: 'application/x-ndjson',
@@ -49,6 +52,8 @@ export class Reply {
   #over = false;
   #arrayBegun = false;
   #answer: Extract<GatewayEvent, { type: 'answer' }> | undefined;
+  /** All bytes of a short reply, which go out with its end. */
+  #held: Buffer | undefined;
   #lastWrite = performance.now();
   #fullSince = 0;
   /** Set by each write and taken back by each tick: asking the clock once a chunk would cost more. */
@@ -197,7 +202,16 @@ export class Reply {
         return;
       case 'bytes':
         this.#passing = true;
+        if (this.#held === undefined && this.#isAll(event.bytes)) {
+          this.#held = event.bytes;
+          return;
+        }
         this.#commitBytes();
+        if (this.#held !== undefined) {
+          // Unpacked bytes can be as many as the packed ones were said to be.
+          this.#write(this.#held);
+          this.#held = undefined;
+        }
         this.#write(event.bytes);
         return;
       case 'usage':
@@ -215,8 +229,11 @@ export class Reply {
   #complete(): void {
     if (this.#over) return;
     if (this.#passing) {
-      if (!this.#exchange.stream) this.#commitBytes();
-      this.#finish(this.#exchange.stream ? this.#arrayEnd() : '');
+      if (this.#exchange.stream) this.#finish(this.#arrayEnd());
+      else {
+        this.#commitBytes();
+        this.#finish(this.#held ?? '');
+      }
     } else if (this.#exchange.stream) {
       const rest = this.#frames(this.#streamEncoder().end());
       this.#commitStream();
@@ -301,6 +318,16 @@ export class Reply {
     this.#response.writeHead(200, headers);
   }
 
+  /** True for the first and last bytes of a reply that is short enough to go out in one piece with its head. */
+  #isAll({ length }: Buffer): boolean {
+    return (
+      !this.#committed &&
+      length <= heldLength &&
+      !this.#exchange.stream &&
+      this.#answer?.headers['content-length'] === String(length)
+    );
+  }
+
   #write(data: string | Buffer): void {
     this.#wrote = true;
     if (this.#response.write(data) || this.#fullSince > 0) return;
@@ -312,6 +339,8 @@ export class Reply {
   #finish(last: string | Buffer): void {
     this.#over = true;
     if (last.length === 0) this.#response.end();
+    // Bytes as the text that Node sends with the head, in one piece: for two it asks the system for more.
+    else if (last === this.#held) this.#response.end(last.toString('latin1'), 'latin1');
     else this.#response.end(last);
     // Nobody ticks any more for a client that does not fetch what is left: Node then closes the connection.
     if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#options.stalled);

@@ -46,8 +46,12 @@ const longestWait = 1_000;
  * caller's own mistake does not. Nothing has reached the client before the first event, so trying again is free of harm.
  */
 export function createAttempts(options: AttemptsOptions): Next {
-  return async function attempts(call) {
-    return new Attempts(call, options).run();
+  return function attempts(call) {
+    try {
+      return new Attempts(call, options).run();
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
   };
 }
 

@@ -108,6 +108,9 @@ export class Choice {
   /** The best of the channels that come first, or of those that come last. */
   #ranked(last: boolean): Target | undefined {
     const candidates = this.#candidates;
+    const [only] = candidates;
+    if (only !== undefined && candidates.length === 1 && only.targets.length === 1)
+      return this.#alone(only, last);
     for (let start = 0; start < candidates.length;) {
       const rank = candidates[start]?.rank;
       let end = start;
@@ -128,6 +131,13 @@ export class Choice {
       start = end;
     }
     return undefined;
+  }
+
+  /** Where there is only one target, which is so with most models, nothing is to be compared. */
+  #alone({ channel, targets: [target] }: Candidate, last: boolean): Target | undefined {
+    return target !== undefined && this.#isLast(channel.id) === last && this.#mayAsk(target)
+      ? target
+      : undefined;
   }
 
   #among(able: readonly Able[]): Target | undefined {

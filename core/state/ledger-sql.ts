@@ -27,6 +27,9 @@ export const statements = {
       micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
 } as const;
 
+/** Milliseconds of a day of UTC: it knows no other days. */
+const dayLength = 86_400_000;
+
 /** A statement with Postgres' parameters. */
 export function forPostgres(statement: string): string {
   return statement.replaceAll(/\?(\d)/g, '$$$1');
@@ -74,35 +77,63 @@ export function chargesOf(
   fresh: ReadonlySet<string>,
   now: number,
 ): readonly ChargeRow[] {
-  const sums = new Map<string, ChargeRow>();
   const uncharged = new Set(fresh);
+  const days = new Days();
   for (const { keyId, reservation, charged, record, refundOf } of settlements) {
     if (!uncharged.delete(record.id) || keyId === undefined) continue;
     const { microDollars, tokens } = checked(charged);
     if (microDollars === 0 && tokens === 0) continue;
     const at = refundOf ?? (reservation === undefined ? undefined : reservedAt(reservation)) ?? now;
     const sign = refundOf === undefined ? 1 : -1;
-    for (const period of periods) {
-      const since = periodStart(period, at);
-      const name = `${keyId} ${period} ${since}`;
-      const [, , , dollars = 0, before = 0] = sums.get(name) ?? [];
-      sums.set(name, [keyId, period, since, dollars + sign * microDollars, before + sign * tokens]);
+    days.add(keyId, at, sign * microDollars, sign * tokens);
+  }
+  return days.rows();
+}
+
+/** Sums by key and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
+class Days {
+  readonly #byKey = new Map<string, Map<number, { microDollars: number; tokens: number }>>();
+  #day = 0;
+
+  add(keyId: string, at: number, microDollars: number, tokens: number): void {
+    if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
+    let days = this.#byKey.get(keyId);
+    if (days === undefined) this.#byKey.set(keyId, (days = new Map()));
+    const sum = days.get(this.#day);
+    if (sum === undefined) days.set(this.#day, { microDollars, tokens });
+    else {
+      sum.microDollars += microDollars;
+      sum.tokens += tokens;
     }
   }
-  return [...sums.keys()].toSorted().flatMap((name) => {
-    const row = sums.get(name);
-    return row === undefined ? [] : [row];
-  });
+
+  rows(): readonly ChargeRow[] {
+    const rows: ChargeRow[] = [];
+    for (const keyId of [...this.#byKey.keys()].toSorted()) {
+      for (const period of periods) {
+        const sums = new Map<number, ChargeRow>();
+        for (const [day, { microDollars, tokens }] of this.#byKey.get(keyId) ?? []) {
+          const since = periodStart(period, day);
+          const [, , , dollars = 0, before = 0] = sums.get(since) ?? [];
+          sums.set(since, [keyId, period, since, dollars + microDollars, before + tokens]);
+        }
+        rows.push(...[...sums.values()].toSorted(([, , a], [, , b]) => a - b));
+      }
+    }
+    return rows;
+  }
+}
+
+function isAmount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
 }
 
 /** Amounts that can be summed exactly. Throws for others: a bug of whoever made them. */
 export function checked(amounts: Amounts): Amounts {
   const { microDollars, tokens } = amounts;
-  for (const amount of [microDollars, tokens]) {
-    if (!Number.isSafeInteger(amount) || amount < 0)
-      throw new RangeError(
-        `An amount must be a whole number from 0 on, but one is ${microDollars} micro-dollars, ${tokens} tokens.`,
-      );
-  }
+  if (!isAmount(microDollars) || !isAmount(tokens))
+    throw new RangeError(
+      `An amount must be a whole number from 0 on, but one is ${microDollars} micro-dollars, ${tokens} tokens.`,
+    );
   return amounts;
 }

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
 import { charge, type PluginTools, type Standing } from '#sluice';
 import type { CallRecord } from '../_record.ts';
+import { Tally } from './tally.ts';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
@@ -34,7 +35,7 @@ export class Series {
       tools.catalog.channels.flatMap(({ models }) => models).filter((name) => !name.includes('*')),
     );
     const registers = [this.registry];
-    this.#calls = new Counter({
+    this.#calls = new Tally({
       name: 'sluice_calls_total',
       help: 'Calls that have ended. status: 2xx, 4xx or 5xx as the client saw it, or left; code: what went wrong, empty when nothing did.',
       labelNames: ['operation', 'format', 'channel', 'model', 'status', 'code'],
@@ -54,19 +55,19 @@ export class Series {
       buckets: durations,
       registers,
     });
-    this.#tokens = new Counter({
+    this.#tokens = new Tally({
       name: 'sluice_tokens_total',
       help: 'Tokens by kind, where usage-log, quota or rate-limit read them. cache_read and cache_write are parts of input, reasoning is a part of output.',
       labelNames: ['kind', 'channel', 'model'],
       registers,
     });
-    this.#dollars = new Counter({
+    this.#dollars = new Tally({
       name: 'sluice_cost_dollars_total',
       help: 'What calls cost, for models that have a price.',
       labelNames: ['channel', 'model'],
       registers,
     });
-    this.#failures = new Counter({
+    this.#failures = new Tally({
       name: 'sluice_attempts_failed_total',
       help: 'Attempts at a channel that failed, whatever became of their calls.',
       labelNames: ['channel', 'code'],
@@ -81,14 +82,8 @@ export class Series {
     const { operation } = call;
     const channel = attempt?.channel ?? '';
     const model = this.#modelOf(call.askedModel);
-    this.#calls.inc({
-      operation,
-      format: call.format.name,
-      channel,
-      model,
-      status: ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`,
-      code: error?.code ?? '',
-    });
+    const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
+    this.#calls.add(1, operation, call.format.name, channel, model, family, error?.code ?? '');
     this.#seconds.observe({ operation, channel }, (performance.now() - record.startedAt) / 1000);
     if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
     const charged = call.get(charge);
@@ -103,16 +98,16 @@ export class Series {
     const microDollars =
       charged?.amounts.microDollars ??
       (usage === undefined ? 0 : (this.#prices.cost(record.model, usage)?.microDollars ?? 0));
-    if (microDollars > 0) this.#dollars.inc({ channel, model }, microDollars / 1e6);
+    if (microDollars > 0) this.#dollars.add(microDollars / 1e6, channel, model);
   }
 
   /** Counts an attempt that failed. */
   countFailure(channel: string, code: string): void {
-    this.#failures.inc({ channel, code });
+    this.#failures.add(1, channel, code);
   }
 
   #add(kind: string, tokens: number, channel: string, model: string): void {
-    if (tokens > 0) this.#tokens.inc({ kind, channel, model }, tokens);
+    if (tokens > 0) this.#tokens.add(tokens, kind, channel, model);
   }
 
   /** Strangers may ask for any name: only those are told that a channel lists. */
