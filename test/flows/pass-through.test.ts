@@ -1,4 +1,5 @@
 /* oxlint-disable vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
+import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { map } from 'rxjs';
@@ -147,6 +148,22 @@ describe.each(formatNames)('%s through a channel of its own format', (format) =>
       expect(answer.text).toBe(odd);
       expect(answer.headers['content-length']).toBe(chunked ? undefined : String(Buffer.byteLength(odd)));
     }
+  });
+
+  test('a packed answer comes whole, also where it is as long as its first piece will be', async () => {
+    const piece = 16 * 1024;
+    const noise = randomBytes(2 * piece).toString('hex');
+    let unpacked = '';
+    let packed = Buffer.alloc(0);
+    for (let length = piece; packed.length !== piece; length += Math.ceil((piece - packed.length) * 1.3)) {
+      unpacked = JSON.stringify(voice.whole(noise.slice(0, length)));
+      packed = gzipSync(unpacked);
+    }
+    behaviour = (response) =>
+      void response.writeHead(200, { 'content-encoding': 'gzip', 'content-length': piece }).end(packed);
+    const answer = await call(gateway, format, voice.model, false);
+    expect(answer.text).toBe(unpacked);
+    expect(answer.headers['content-length']).toBeUndefined();
   });
 
   test('the answer reaches the client byte for byte, streamed, also what is no JSON', async () => {
