@@ -2,19 +2,22 @@ import type { Observable } from 'rxjs';
 import { callKey, type Call } from './call.ts';
 import type { Next } from './define.ts';
 import type { GatewayEvent } from './model/event.ts';
-import { observe, type Observing } from './operators.ts';
+import type { Observing } from './followed-reply.ts';
+import { observe } from './operators.ts';
 
 /** Makes what watches a call's reply that goes on without its client. `own` is the call that goes on. */
 export type Follower = (own: Call) => Observing;
 
-const followers = callKey<readonly Follower[]>('followers');
+const followers = callKey<Follower[]>('followers');
 
 /**
  * For a plugin that accounts for calls: says what shall watch the reply when the call is given a life of its own. The client's reply then
  * ends early and tells nothing; `follower` runs before that, and its `end` comes once, however the reply ended.
  */
 export function followDetached(call: Call, follower: Follower): void {
-  call.set(followers, [...(call.get(followers) ?? []), follower]);
+  const known = call.get(followers);
+  if (known === undefined) call.set(followers, [follower]);
+  else known.push(follower);
 }
 
 /** A call with a life of its own. */

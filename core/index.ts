@@ -88,6 +88,7 @@ export { onlyText } from './formats/embeddings/request.ts';
 export { inClientWords } from './formats/_shared/client-words.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
+export type { Observing } from './followed-reply.ts';
 export { Gate, type Valve } from './gate.ts';
 export { InFlight, type Place } from './in-flight.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
@@ -117,15 +118,7 @@ export * from './model/traits.ts';
 export * from './model/usage.ts';
 export * from './model/video.ts';
 export { Notices, type NoticeEvents } from './notices.ts';
-export {
-  eachInOrder,
-  gathered,
-  observe,
-  onUsage,
-  peekFirst,
-  startWithEvents,
-  type Observing,
-} from './operators.ts';
+export { eachInOrder, gathered, observe, onUsage, peekFirst, startWithEvents } from './operators.ts';
 export type { Load } from './processes/overload.ts';
 export type { Answerer, Gathered, PeerAnswer, Peers, Totals } from './processes/peers.ts';
 export type { Processes, ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes/processes.ts';

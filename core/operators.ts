@@ -1,69 +1,14 @@
-import { Observable, type MonoTypeOperatorFunction, type Subscriber, type Subscription } from 'rxjs';
+import { Observable, Subscriber, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
 import type { Call } from './call.ts';
 import { GatewayError } from './errors.ts';
+import { FollowedReply, type Observing } from './followed-reply.ts';
 import type { Gate } from './gate.ts';
 import type { GatewayEvent } from './model/event.ts';
 import type { Usage } from './model/usage.ts';
 
-/** What {@link observe} calls. All members are optional. */
-export interface Observing {
-  event?(event: GatewayEvent): void;
-  /** How the stream ended: `complete`, `error` (with what), or `left` when the client went away. Called exactly once. */
-  end?(how: 'complete' | 'error' | 'left', error?: unknown): void;
-  /** Receives what the other two throw: an observer's own errors never reach the client. Without it the first is a warning of the process. */
-  failed?(error: unknown): void;
-}
-
 /** Watches the stream without touching it. */
 export function observe(observing: Observing): MonoTypeOperatorFunction<GatewayEvent> {
-  return (source) =>
-    new Observable((subscriber) => {
-      let ended = false;
-      let warned = false;
-      const failed = (error: unknown): void => {
-        if (observing.failed !== undefined) observing.failed(error);
-        else if (!warned) {
-          warned = true;
-          process.emitWarning(
-            error instanceof Error ? error : new Error('An observer failed.', { cause: error }),
-          );
-        }
-      };
-      const finish = (how: 'complete' | 'error' | 'left', error?: unknown): void => {
-        if (ended) return;
-        ended = true;
-        if (observing.end === undefined) return;
-        try {
-          observing.end(how, error);
-        } catch (thrown) {
-          failed(thrown);
-        }
-      };
-      const subscription = source.subscribe({
-        next(event) {
-          if (observing.event !== undefined) {
-            try {
-              observing.event(event);
-            } catch (thrown) {
-              failed(thrown);
-            }
-          }
-          subscriber.next(event);
-        },
-        error(error) {
-          finish('error', error);
-          subscriber.error(error);
-        },
-        complete() {
-          finish('complete');
-          subscriber.complete();
-        },
-      });
-      return () => {
-        finish('left');
-        subscription.unsubscribe();
-      };
-    });
+  return (source) => FollowedReply.of(source, observing);
 }
 
 /** Calls back once with the last usage that was seen (undefined when there was none), however the stream ended. */
@@ -140,20 +85,19 @@ export function peekFirst<T>(
   counts: (value: T) => boolean = () => true,
 ): Promise<Observable<T>> {
   return new Promise((resolve, reject) => {
-    new Peeked<T>(gate, counts, resolve, reject).follow(source);
+    source.subscribe(new Peeked<T>(gate, counts, resolve, reject));
   });
 }
 
 /** So many events are kept before one counts, whatever a provider sends. */
 const mostUncounted = 1000;
 
-/** One stream between its first event and its subscriber. */
-class Peeked<T> {
+/** One stream between its first event and its subscriber. A Subscriber itself, as is {@link FollowedReply}'s. */
+class Peeked<T> extends Subscriber<T> {
   readonly #gate: Gate;
   readonly #counts: (value: T) => boolean;
   readonly #resolve: (stream: Observable<T>) => void;
   readonly #reject: (error: Error) => void;
-  #subscription: Subscription | undefined;
   #early: T[] = [];
   #target: Subscriber<T> | undefined;
   #outcome: { readonly error?: unknown } | undefined;
@@ -166,17 +110,15 @@ class Peeked<T> {
     resolve: (stream: Observable<T>) => void,
     reject: (error: Error) => void,
   ) {
+    super();
     this.#gate = gate;
     this.#counts = counts;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
-  follow(source: Observable<T>): void {
-    this.#subscription = source.subscribe(this);
-  }
-
-  next(value: T): void {
+  override next(value: T): void {
+    if (this.isStopped) return;
     if (this.#target !== undefined) {
       this.#target.next(value);
       return;
@@ -190,19 +132,24 @@ class Peeked<T> {
     }
   }
 
-  error(error: unknown): void {
+  override error(error: unknown): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
     if (this.#target !== undefined) this.#target.error(error);
     else if (this.#settled) this.#outcome = { error };
     else this.#reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
+    this.unsubscribe();
   }
 
-  complete(): void {
-    if (this.#target !== undefined) {
-      this.#target.complete();
-      return;
+  override complete(): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    if (this.#target !== undefined) this.#target.complete();
+    else {
+      this.#outcome = {};
+      if (!this.#settled) this.#settle();
     }
-    this.#outcome = {};
-    if (!this.#settled) this.#settle();
+    this.unsubscribe();
   }
 
   #settle(): void {
@@ -220,7 +167,7 @@ class Peeked<T> {
       else subscriber.complete();
     }
     if (this.#holdsGate) this.#gate.open();
-    return () => this.#subscription?.unsubscribe();
+    return () => this.unsubscribe();
   }
 }
 
@@ -255,27 +202,10 @@ export function gathered(call: Call, source: Observable<GatewayEvent>): Promise<
   });
 }
 
-/** A stream behind events that are known already. */
-class Leading extends Observable<GatewayEvent> {
-  readonly first: readonly GatewayEvent[];
-  readonly rest: Observable<GatewayEvent>;
-
-  constructor(first: readonly GatewayEvent[], rest: Observable<GatewayEvent>) {
-    super((subscriber) => {
-      for (const event of first) subscriber.next(event);
-      return rest.subscribe(subscriber);
-    });
-    this.first = first;
-    this.rest = rest;
-  }
-}
-
-/** Events first, then the stream: for what is known before the reply. Several in a row cost no more than one. */
+/** Events first, then the stream: for what is known before the reply. */
 export function startWithEvents(
   first: readonly GatewayEvent[],
   rest: Observable<GatewayEvent>,
 ): Observable<GatewayEvent> {
-  return rest instanceof Leading
-    ? new Leading([...first, ...rest.first], rest.rest)
-    : new Leading(first, rest);
+  return FollowedReply.of(rest, first);
 }

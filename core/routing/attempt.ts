@@ -1,8 +1,9 @@
-import { tap, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Call } from '../call.ts';
 import type { Next } from '../define.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
+import { observe } from '../operators.ts';
 import type { Visit } from './health.ts';
 import type { KeyLoad, Load } from './load.ts';
 import { addressed, type Target } from './target.ts';
@@ -74,17 +75,14 @@ export class Attempt {
     this.#life.end();
   }
 
+  /** The reply has ended; see {@link observe}. */
+  end(how: 'complete' | 'error' | 'left', error?: unknown): void {
+    this.#end(how === 'complete' ? 'succeeded' : how === 'error' ? outcomeOf(error) : 'left', error);
+    this.#life.end();
+  }
+
   #answered(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
-    const followed = reply.pipe(
-      tap({
-        complete: () => this.#end('succeeded'),
-        error: (error: unknown) => this.#end(outcomeOf(error), error),
-        finalize: () => {
-          this.#end('left');
-          this.#life.end();
-        },
-      }),
-    );
+    const followed = reply.pipe(observe(this));
     this.#reject = undefined;
     clearTimeout(this.#timer);
     this.#visit.answered();

@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { Observable, Subscriber } from 'rxjs';
 import { callKey, type Call } from '../call.ts';
 import type { Next } from '../define.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
@@ -334,10 +334,13 @@ export const sendToChannel: Next = async (call) => {
   const answer = await target.channel.open(call, upstream);
   return new Observable<GatewayEvent>((subscriber) => {
     subscriber.next({ type: 'answer', status: answer.status, headers: answer.headers });
-    return answer.bytes.subscribe({
-      next: (bytes) => subscriber.next({ type: 'bytes', bytes }),
-      error: (error) => subscriber.error(error),
-      complete: () => subscriber.complete(),
-    });
+    answer.bytes.subscribe(new BytesAsEvents(subscriber));
   });
 };
+
+/** Every chunk as an event. A Subscriber, as that of `FollowedReply`. */
+class BytesAsEvents extends Subscriber<Buffer> {
+  override next(bytes: Buffer): void {
+    if (!this.isStopped) this.destination.next({ type: 'bytes', bytes });
+  }
+}

@@ -1,4 +1,4 @@
-import { Observable } from 'rxjs';
+import { Observable, Subscriber } from 'rxjs';
 import {
   GatewayError,
   isObject,
@@ -150,25 +150,42 @@ export function readAnswer(
 ): Observable<GatewayEvent> {
   return new Observable((subscriber) => {
     const reader = make((event) => subscriber.next(event));
-    return source.subscribe({
-      next(event) {
-        try {
-          if (event.type === 'answer') reader.answer(event);
-          else if (event.type === 'bytes') reader.push(event.bytes);
-          else subscriber.next(event);
-        } catch (error) {
-          subscriber.error(error);
-        }
-      },
-      error: (error) => subscriber.error(reader.failed() ?? error),
-      complete() {
-        try {
-          reader.end();
-          subscriber.complete();
-        } catch (error) {
-          subscriber.error(error);
-        }
-      },
-    });
+    source.subscribe(new Reading(subscriber, reader));
   });
+}
+
+/** Hands the events of one answer to its reader. A Subscriber, as that of `FollowedReply`. */
+class Reading extends Subscriber<GatewayEvent> {
+  readonly #reader: AnswerReader;
+
+  constructor(destination: Subscriber<GatewayEvent>, reader: AnswerReader) {
+    super(destination);
+    this.#reader = reader;
+  }
+
+  override next(event: GatewayEvent): void {
+    if (this.isStopped) return;
+    try {
+      if (event.type === 'answer') this.#reader.answer(event);
+      else if (event.type === 'bytes') this.#reader.push(event.bytes);
+      else this.destination.next(event);
+    } catch (error) {
+      super.error(error);
+    }
+  }
+
+  override error(error: unknown): void {
+    if (!this.isStopped) super.error(this.#reader.failed() ?? error);
+  }
+
+  override complete(): void {
+    if (this.isStopped) return;
+    try {
+      this.#reader.end();
+    } catch (error) {
+      super.error(error);
+      return;
+    }
+    super.complete();
+  }
 }

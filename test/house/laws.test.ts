@@ -199,6 +199,7 @@ describe('one of a kind', () => {
     'core/http/upstream-compression.ts', // undoes a provider's compression
     'core/operators.ts', // the operators for plugins
     'core/hold-back.ts', // another of them
+    'core/followed-reply.ts', // passes a reply's events to all who follow it
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
