@@ -14,6 +14,8 @@ const { values: flags } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '1.5' },
+    /** Seconds before the first round: a server runs for days, and V8 compiles for some thousand requests until it has seen enough of one. */
+    warm: { type: 'string', default: '8' },
     only: { type: 'string', multiple: true, default: [] },
     /** An option for Sluice's Node: `--node=--cpu-prof`. */
     node: { type: 'string', multiple: true, default: [] },
@@ -21,11 +23,12 @@ const { values: flags } = parseArgs({
 });
 const rounds = Math.max(1, Number(flags.rounds));
 const seconds = Math.max(0.2, Number(flags.seconds));
+const warm = Math.max(0.5, Number(flags.warm));
 const chosen =
   flags.only.length === 0 ? scenarios : scenarios.filter(({ name }) => flags.only.includes(name));
-if (chosen.length === 0 || Number.isNaN(rounds + seconds)) {
+if (chosen.length === 0 || Number.isNaN(rounds + seconds + warm)) {
   console.error(
-    `Usage: npm run bench -- [--rounds N] [--seconds N] [--only NAME]…   Names: ${scenarios.map(({ name }) => name).join(', ')}`,
+    `Usage: npm run bench -- [--rounds N] [--seconds N] [--warm N] [--only NAME]…   Names: ${scenarios.map(({ name }) => name).join(', ')}`,
   );
   process.exit(2);
 }
@@ -33,7 +36,7 @@ if (chosen.length === 0 || Number.isNaN(rounds + seconds)) {
 const names: readonly ProxyName[] = ['raw', 'sluice'];
 const failures: string[] = [];
 
-/** One scenario: a short warm-up, then the rounds. Who goes first changes, so that a slow minute of the machine hits both alike. */
+/** One scenario: a warm-up, then the rounds. Who goes first changes, so that a slow minute of the machine hits both alike. */
 async function measure(
   stage: Stage,
   scenario: Scenario,
@@ -47,7 +50,7 @@ async function measure(
     if (scenario.fresh === true) await proxy.end();
     return measured;
   };
-  if (scenario.fresh !== true) for (const name of names) await once(name, Math.max(0.5, seconds / 2));
+  if (scenario.fresh !== true) for (const name of names) await once(name, warm);
   const done: Round[] = [];
   for (let round = 0; round < (scenario.fresh === true ? Math.ceil(rounds / 2) : rounds); round += 1) {
     const results: Partial<Record<ProxyName, Measured>> = {};
@@ -67,7 +70,7 @@ try {
   process.stderr.write('\n');
   console.log(table(rows));
   console.log(
-    `\n${rounds} rounds of ${seconds} s, Node ${process.version}${pinned ? ', proxies on a core of their own' : ', no taskset: processes share cores'}.`,
+    `\n${rounds} rounds of ${seconds} s after ${warm} s each, Node ${process.version}${pinned ? ', proxies on a core of their own' : ', no taskset: processes share cores'}.`,
   );
 } finally {
   await stage.end();
