@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Duplex, Writable } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
 import { replyContext, type Exchange } from '../call.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
@@ -8,6 +8,7 @@ import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
 import { replyHeaders } from '../reply-headers.ts';
+import { BodyWriter } from './body-writer.ts';
 import { writeNdjson } from './json-frames.ts';
 import { parseSse, sseComment, writeSse } from './sse.ts';
 
@@ -38,6 +39,7 @@ const contentTypes: Readonly<Record<Framing, string>> = {
 export class Reply {
   readonly #exchange: Exchange;
   readonly #response: ServerResponse;
+  readonly #body: BodyWriter;
   readonly #options: ReplyOptions;
   readonly #context: ReplyContext;
   readonly #losses: Loss[] = [];
@@ -56,6 +58,8 @@ export class Reply {
   #held: Buffer | undefined;
   #lastWrite = performance.now();
   #fullSince = 0;
+  /** Whose `drain` is waited for while the client's buffer is full. */
+  #full: Writable | undefined;
   /** Set by each write and taken back by each tick: asking the clock once a chunk would cost more. */
   #wrote = false;
   readonly #done: () => void;
@@ -64,6 +68,7 @@ export class Reply {
   constructor(exchange: Exchange, response: ServerResponse, options: ReplyOptions, done: () => void) {
     this.#exchange = exchange;
     this.#response = response;
+    this.#body = new BodyWriter(response);
     this.#options = options;
     this.#done = done;
     this.#context = replyContext(exchange, (path) => this.#lose(path));
@@ -174,7 +179,7 @@ export class Reply {
   };
 
   readonly #onDrain = (): void => {
-    if (this.#fullSince === 0) return;
+    this.#full = undefined;
     this.#fullSince = 0;
     this.#exchange.gate.open();
   };
@@ -330,9 +335,11 @@ export class Reply {
 
   #write(data: string | Buffer): void {
     this.#wrote = true;
-    if (this.#response.write(data) || this.#fullSince > 0) return;
+    const full = this.#body.write(data);
+    if (full === undefined || this.#full !== undefined) return;
+    this.#full = full;
     this.#fullSince = performance.now();
-    this.#response.once('drain', this.#onDrain);
+    full.once('drain', this.#onDrain);
     this.#exchange.gate.close();
   }
 
@@ -350,7 +357,7 @@ export class Reply {
   /** Lets go of everything: what stays attached to a kept-alive socket is garbage that outlives the call. */
   #release(): void {
     this.#response.off('close', this.#onClose);
-    if (this.#fullSince > 0) this.#response.off('drain', this.#onDrain);
+    this.#full?.off('drain', this.#onDrain);
     this.#subscription?.unsubscribe();
     this.#subscription = undefined;
     try {

@@ -10,6 +10,9 @@ const carriages = '\r\r';
 
 /** The end of the last blank line in `bytes`, or -1. */
 function lastBoundary(bytes: Buffer): number {
+  // Nearly every read ends with one.
+  if (bytes.length > 1 && bytes[bytes.length - 1] === 0x0a && bytes[bytes.length - 2] === 0x0a)
+    return bytes.length;
   const plain = bytes.lastIndexOf(newlines);
   let end = plain < 0 ? -1 : plain + 2;
   if (end === bytes.length) return end;
