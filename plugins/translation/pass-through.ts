@@ -325,6 +325,10 @@ class PassedStream {
 
   #run(run: Buffer): void {
     const { marks } = this.#codec;
+    if (lacksMarks(run, marks)) {
+      this.#pass(run);
+      return;
+    }
     const error = firstMark(run, marks.error);
     const sound = error < 0 ? run : (new SseCutter().push(run.subarray(0, error)) ?? run.subarray(0, 0));
     if (!this.#complete) this.#complete = firstMark(sound, marks.terminal) >= 0;
@@ -393,6 +397,22 @@ class PassedStream {
     );
     return Buffer.from(kept.join(''));
   }
+}
+
+/** The longest run, in bytes, in which all marks are looked for at once. */
+const shortRun = 2048;
+
+const anyMark = new WeakMap<Codec['marks'], RegExp>();
+
+/** True for a short run without any mark, as nearly all of a stream are: one look instead of one for each kind of marks. */
+function lacksMarks(run: Buffer, marks: Codec['marks']): boolean {
+  if (run.length > shortRun) return false;
+  let pattern = anyMark.get(marks);
+  if (pattern === undefined) {
+    const all = [...marks.error, ...marks.terminal, ...marks.usage];
+    anyMark.set(marks, (pattern = new RegExp(all.map((mark) => RegExp.escape(mark)).join('|'))));
+  }
+  return !pattern.test(run.toString('latin1'));
 }
 
 /** Marks as bytes, and what all of them contain: most runs lack even that, and need no further look. */
