@@ -18,7 +18,7 @@ export type ProxyName = 'raw' | 'sluice';
 export const benchKey = `sk-${'bench'.repeat(9)}xyz`;
 
 /** What `npm start` gives its Node. */
-const asStarted = ['--max-semi-space-size=32'];
+const asStarted = ['--max-semi-space-size=64'];
 
 /** The proxies have a core of their own; what stands on both sides of them shares the other. */
 const proxyCore = 1;
