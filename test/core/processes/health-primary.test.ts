@@ -8,7 +8,15 @@ import {
   type HealthWord,
 } from '../../../core/routing/health-primary.ts';
 import type { HealthSettings } from '../../../core/routing/settings.ts';
-import { enter, errors, fail, healthSuite, newTarget, settingsOf } from '../../suites/health-suite.ts';
+import {
+  enter,
+  errors,
+  fail,
+  healthSuite,
+  newTarget,
+  settingsOf,
+  sharedHealthSuite,
+} from '../../suites/health-suite.ts';
 
 /** As it goes between processes. */
 const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
@@ -84,38 +92,10 @@ const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeou
 describe('health that workers share', () => {
   const desk = new HealthDesk();
   healthSuite((settings, clock) => worker(desk, settings, () => clock.now).health);
-});
-
-test('what one worker finds out the others know at once, and also that it is over or forgotten', async () => {
-  const desk = new HealthDesk();
-  const [one, two, three] = [1, 2, 3].map(() => worker(desk, { rest: 300 }).health) as [
-    Health,
-    Health,
-    Health,
-  ];
-  const [broken, limited, unknown] = [newTarget(), newTarget(), newTarget()];
-  const changes: string[] = [];
-  two.follow(({ channel, standing, elsewhere }) => {
-    if (channel === broken.channel.id) changes.push(`${standing} ${elsewhere}`);
+  sharedHealthSuite((count, settings) => {
+    const own = new HealthDesk();
+    return Promise.resolve(Array.from({ length: count }, () => worker(own, settings).health));
   });
-  fail(one, broken);
-  enter(one, limited).failed(errors.limited(30));
-  enter(two, unknown).failed(errors.noModel());
-  for (const health of [one, two, three]) {
-    await expect.poll(() => health.standing(broken), soon).toBe('resting');
-    await expect.poll(() => health.standing(limited), soon).toBe('cooling');
-    await expect.poll(() => health.standing(unknown), soon).toBe('resting');
-    expect(health.waitFor(limited)).toBeGreaterThan(20_000);
-    expect(health.waitFor(limited)).toBeLessThanOrEqual(30_000);
-  }
-  expect(three.report().find(({ channel }) => channel === broken.channel.id)?.last?.message).toBe('it broke');
-  await pass(400);
-  enter(one, broken).succeeded();
-  for (const health of [two, three]) await expect.poll(() => health.standing(broken), soon).toBe('up');
-  expect(changes).toEqual(['resting true', 'up true']);
-  two.reset(limited.channel.id);
-  for (const health of [one, three]) await expect.poll(() => health.standing(limited), soon).toBe('up');
-  expect(one.sharing).toBe('ok');
 });
 
 test('a worker that starts later knows what holds by then, and nothing that is over', async () => {
@@ -168,21 +148,6 @@ function claimOf(line: Line, channel: string): Promise<number> {
     line.send({ kind: 'claim', id: -1, name: { channel, key: 'first' }, lease: 5_000 });
   });
 }
-
-test('a turn is given back with the end of the probe', async () => {
-  const desk = new HealthDesk();
-  const [one, two] = [worker(desk, { rest: 300 }).health, worker(desk, { rest: 300 }).health];
-  const target = newTarget();
-  fail(one, target);
-  await expect.poll(() => two.standing(target), soon).toBe('resting');
-  await expect.poll(() => one.waitFor(target), soon).toBe(0);
-  const probe = enter(one, target);
-  await expect.poll(() => two.standing(target) === 'probing' || two.waitFor(target) > 0, soon).toBe(true);
-  probe.left();
-  await expect.poll(() => two.waitFor(target), { timeout: 8_000, interval: 10 }).toBe(0);
-  enter(two, target).succeeded();
-  await expect.poll(() => one.standing(target), soon).toBe('up');
-});
 
 test('a storm of changes is few messages, and the last word arrives', async () => {
   const desk = new HealthDesk();
