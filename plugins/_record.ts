@@ -165,3 +165,21 @@ function listed<T, Told>(
 export function rounded(milliseconds: number): number {
   return Math.round(milliseconds * 10) / 10;
 }
+
+/** What waits for the next turn of the event loop. */
+let waiting: (() => void)[] | undefined;
+
+/** Runs the job in the next turn of the event loop, with those of all other calls that end in this one. It must not throw. */
+export function nextTurn(job: () => void): void {
+  if (waiting === undefined) {
+    waiting = [];
+    setImmediate(runWaiting);
+  }
+  waiting.push(job);
+}
+
+function runWaiting(): void {
+  const jobs = waiting ?? [];
+  waiting = undefined;
+  for (const job of jobs) job();
+}

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as turned } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   definePlugin,
@@ -9,7 +9,7 @@ import {
   toGatewayError,
   type PeerAnswer,
 } from '#sluice';
-import { CallRecord, recorded } from '../_record.ts';
+import { CallRecord, nextTurn, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
@@ -51,7 +51,7 @@ export default definePlugin({
     );
     onClose(async () => {
       // Calls are counted in the turn after their end.
-      await nextTurn();
+      await turned();
       stopAnswering();
       await peers.leave(topic, (await measure()).totals ?? {});
     });
@@ -102,13 +102,13 @@ export default definePlugin({
           event: (event) => run.event(event),
           end(how, error) {
             run.end(how, error);
-            setImmediate(count, run);
+            nextTurn(() => count(run));
           },
         };
       });
       // By the next turn those who charge have said what it cost.
       return recorded(call, next, (record) => {
-        if (!goesOn) setImmediate(count, record);
+        if (!goesOn) nextTurn(() => count(record));
       });
     };
   },

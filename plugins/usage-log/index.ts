@@ -19,7 +19,7 @@ import {
   type Usage,
   type UsageRecord,
 } from '#sluice';
-import { CallRecord, recorded, rounded } from '../_record.ts';
+import { CallRecord, nextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
 import { startPruning } from './retention.ts';
@@ -103,8 +103,10 @@ export default definePlugin({
     const replyCapture = (): ReplyCapture | undefined =>
       capture !== false && capture.response ? new ReplyCapture(capture.limit) : undefined;
     // Other jobs at the end of the call, and a reply that is let go of late, have said by the next turn what it is charged.
-    const bookSoon = (record: CallRecord, reply: ReplyCapture | undefined): void =>
-      void setImmediate(bookSafely, record, reply, performance.now());
+    const bookSoon = (record: CallRecord, reply: ReplyCapture | undefined): void => {
+      const endedAt = performance.now();
+      nextTurn(() => bookSafely(record, reply, endedAt));
+    };
 
     return function usageLogged(call, next) {
       if (!lists && unlisted.has(call.operation)) return next(call);
