@@ -77,8 +77,11 @@ export function insertRecordsInSqlite(
     statements.set(connection, prepared);
   }
   const added = new Set<string>();
+  const values: Value[] = [];
   for (const record of records) {
-    if (prepared.record.run(...fillings.map((value) => value(record))).changes === 0) continue;
+    for (let place = 0; place < fillings.length; place += 1)
+      values[place] = fillings[place]?.(record) ?? null;
+    if (prepared.record.run(...values).changes === 0) continue;
     added.add(record.id);
     const details = detailsOf(record);
     if (details !== undefined) prepared.details.run(...detailNames.map((name) => details[name]));
@@ -193,12 +196,13 @@ export function middleOf(bin: number): number {
 const longest = 300;
 
 function text(value: string | undefined): string | null {
-  return value === undefined ? null : clean(value.slice(0, longest));
+  if (value === undefined) return null;
+  return clean(value.length > longest ? value.slice(0, longest) : value);
 }
 
 /** Postgres takes neither zero characters nor halves of a pair, and would refuse the whole batch for one of them. */
 function clean(value: string): string {
-  return value.replaceAll('\0', '').toWellFormed();
+  return (value.includes('\0') ? value.replaceAll('\0', '') : value).toWellFormed();
 }
 
 function whole(value: number): number {
