@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as turned } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   definePlugin,
@@ -51,7 +50,7 @@ export default definePlugin({
     );
     onClose(async () => {
       // Calls are counted in the turn after their end.
-      await turned();
+      await new Promise<void>(nextTurn);
       stopAnswering();
       await peers.leave(topic, (await measure()).totals ?? {});
     });

@@ -71,7 +71,7 @@ export default definePlugin({
     const redact = redactor(capture === false ? [] : capture.redact);
     startPruning(usageLog, retention, log, onClose);
     // Calls that end now are booked in the next turn of the event loop.
-    onClose(() => new Promise((resolve) => void setImmediate(resolve)));
+    onClose(() => new Promise<void>(nextTurn));
 
     const book = (record: CallRecord, reply: ReplyCapture | undefined, endedAt: number): void => {
       const { call } = record;
