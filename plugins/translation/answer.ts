@@ -125,15 +125,6 @@ export function garbage(what: string): GatewayError {
   });
 }
 
-/** The answer ended too early. */
-export function cut(): GatewayError {
-  return new GatewayError(
-    'upstream_cut',
-    'The upstream closed the connection before the answer was complete.',
-    { origin: 'upstream' },
-  );
-}
-
 /** What takes in one answer: status and headers, then bytes, then the end. Its methods throw what the client shall be told. */
 export interface AnswerReader {
   answer(event: AnswerEvent): void;

@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import {
+  cutShort,
   GatewayError,
   isObject,
   JsonCutter,
@@ -17,7 +18,6 @@ import {
 } from '#sluice';
 import {
   checkFirstFrame,
-  cut,
   errorOf,
   failureIn,
   garbage,
@@ -164,7 +164,7 @@ class SseAnswer {
         this.#run(rest);
       } catch (error) {
         // The last frame has no blank line behind it: when it does not parse either, the connection was cut inside it.
-        throw error instanceof GatewayError && error.code === 'upstream_error' ? cut() : error;
+        throw error instanceof GatewayError && error.code === 'upstream_error' ? cutShort() : error;
       }
     }
     this.#pass(this.#decoder.end());
@@ -200,7 +200,7 @@ class JsonStreamAnswer {
   }
 
   end(): void {
-    if (this.#cutter.unfinished) throw cut();
+    if (this.#cutter.unfinished) throw cutShort();
     for (const event of this.#decoder.end()) this.#emit(event);
   }
 }
@@ -238,7 +238,7 @@ class WholeAnswer {
     try {
       value = JSON.parse(text);
     } catch {
-      throw cut();
+      throw cutShort();
     }
     const body: unknown = Array.isArray(value) ? value[0] : value;
     if (!isObject(body)) throw garbage('JSON that is no object');

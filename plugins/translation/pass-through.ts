@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import {
+  cutShort,
   parseObject,
   parseSse,
   saysSomething,
@@ -19,7 +20,6 @@ import {
 } from '#sluice';
 import {
   checkFirstFrame,
-  cut,
   errorOf,
   garbage,
   isNoFile,
@@ -312,7 +312,7 @@ class PassedStream {
     ) {
       this.#run(Buffer.concat([rest, Buffer.from('\n\n')]));
     }
-    if (!this.#complete) throw cut();
+    if (!this.#complete) throw cutShort();
     if (this.#before === undefined) return;
     if (!this.#opened) throw garbage('an empty stream');
     // Complete, and without a word.
@@ -499,7 +499,8 @@ class PassedWhole {
 
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
-    if (this.#last === undefined || !endsWithBrace(this.#last) || this.#end?.reached === false) throw cut();
+    if (this.#last === undefined || !endsWithBrace(this.#last) || this.#end?.reached === false)
+      throw cutShort();
     const told = usageIn(joined(this.#tail), this.#codec) ?? usageIn(joined(this.#head), this.#codec);
     const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
