@@ -36,17 +36,22 @@ const insertItems = (count: number): string =>
 
 const STATE = 'SELECT status, runs_until FROM responses WHERE owner = ? AND id = ? AND expires > ?';
 
-/** Only ids and sizes: a circle repeats a few bytes until the limit ends it, and what is too large is never read. */
+/**
+ * Only ids and sizes: a circle repeats a few bytes until the limit ends it, and what is too large is never read. The owner goes along and
+ * what has expired ends the chain behind the join, so that a turn can be found by its whole key alone: where nothing is known of the tables
+ * yet, PostgreSQL would look through all turns of the owner for each.
+ */
 const CHAIN = `
-  WITH RECURSIVE chain (id, previous, size, depth) AS (
-    SELECT id, previous, octet_length(response) + octet_length(input), 0
-    FROM responses WHERE owner = ? AND id = ? AND expires > ?
+  WITH RECURSIVE chain (owner, id, previous, expires, size, depth) AS (
+    SELECT owner, id, previous, expires, octet_length(response) + octet_length(input), 0
+    FROM responses WHERE owner = ? AND id = ?
     UNION ALL
-    SELECT earlier.id, earlier.previous, octet_length(earlier.response) + octet_length(earlier.input), chain.depth + 1
-    FROM chain JOIN responses AS earlier ON earlier.owner = ? AND earlier.id = chain.previous AND earlier.expires > ?
-    WHERE chain.depth < ?
+    SELECT earlier.owner, earlier.id, earlier.previous, earlier.expires,
+      octet_length(earlier.response) + octet_length(earlier.input), chain.depth + 1
+    FROM chain JOIN responses AS earlier ON earlier.owner = chain.owner AND earlier.id = chain.previous
+    WHERE chain.depth < ? AND chain.expires > ?
   )
-  SELECT id, MIN(depth) AS depth, MIN(size) AS size FROM chain GROUP BY id ORDER BY depth DESC`;
+  SELECT id, MIN(depth) AS depth, MIN(size) AS size FROM chain WHERE expires > ? GROUP BY id ORDER BY depth DESC`;
 
 const ITEM = `
   SELECT responses.* FROM response_items JOIN responses
@@ -140,7 +145,7 @@ export function createTurns(
     chain: (owner, id) =>
       run(function* () {
         const now = nowInSeconds();
-        const found = yield* rows(CHAIN, owner, id, now, owner, now, LONGEST_CHAIN);
+        const found = yield* rows(CHAIN, owner, id, LONGEST_CHAIN, now, now);
         const bytes = found.reduce((sum, { size }) => sum + Number(size), 0);
         if (found.length > LONGEST_CHAIN || bytes > mostText.history) throw tooLong(id);
         const byId = new Map<string, StoredResponse>();

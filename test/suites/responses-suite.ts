@@ -403,6 +403,15 @@ export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesD
       expect(await store.find('alice', 'young')).toBeDefined();
     });
 
+    test('leaves a gap in a chain that nothing bridges', async () => {
+      const { store } = await open();
+      await store.save(turn('first'));
+      await store.save(turn('old', { previous: 'first', expiresAt: now - 1 }));
+      await store.save(turn('young', { previous: 'old' }));
+      expect(await store.chain('alice', 'young')).toBeUndefined();
+      expect(ids(await store.chain('alice', 'first'))).toEqual(['first']);
+    });
+
     test('is removed in batches, and nothing else is', async () => {
       // The gateway's own sweeping never comes to its turn.
       vi.useFakeTimers({ toFake: ['setTimeout'] });
