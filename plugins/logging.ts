@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { caller, definePlugin, type AttemptEvent, type Usage } from '#sluice';
-import { recorded, rounded, type CallRecord } from './_record.ts';
+import { inNextTurn, recorded, rounded, type CallRecord } from './_record.ts';
 import { clientRequestId } from './request-id.ts';
 
 const options = z.strictObject({
@@ -19,11 +19,15 @@ export default definePlugin({
   stage: 'observe',
   options,
   setup({ successes, level }, { log }) {
+    const answered = inNextTurn<CallRecord>(
+      (record) => log.plain(level, fieldsOf(record), sentenceOf(record)),
+      (error, { call }) => log.error({ id: call.id, error }, 'a call could not be logged'),
+    );
     return function logging(call, next) {
       return recorded(call, next, (record) => {
         const trouble = troubleOf(record);
         if (trouble !== undefined) log[trouble](fieldsOf(record), sentenceOf(record));
-        else if (successes) log.plain(level, fieldsOf(record), sentenceOf(record));
+        else if (successes) answered(record);
       });
     };
   },
@@ -71,7 +75,7 @@ function fieldsOf(record: CallRecord): object {
     usage: usage === undefined ? undefined : counts(usage),
     losses: record.losses(),
     failedAttempts: record.failures(attemptText),
-    ms: rounded(performance.now() - call.startedAt),
+    ms: rounded(record.ms),
     firstMs: record.firstMs,
   };
 }

@@ -8,7 +8,7 @@ import {
   toGatewayError,
   type PeerAnswer,
 } from '#sluice';
-import { CallRecord, nextTurn, recorded } from '../_record.ts';
+import { CallRecord, inNextTurn, nextTurn, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
@@ -82,14 +82,10 @@ export default definePlugin({
       }
     });
 
-    // Nobody stands behind a turn of the event loop: what is thrown there ends the process.
-    const count = (record: CallRecord): void => {
-      try {
-        series.count(record);
-      } catch (error) {
-        log.error({ id: record.call.id, error }, 'a call could not be counted');
-      }
-    };
+    const count = inNextTurn<CallRecord>(
+      (record) => series.count(record),
+      (error, { call }) => log.error({ id: call.id, error }, 'a call could not be counted'),
+    );
 
     return function metered(call, next) {
       let goesOn = false;
@@ -101,13 +97,13 @@ export default definePlugin({
           event: (event) => run.event(event),
           end(how, error) {
             run.end(how, error);
-            nextTurn(() => count(run));
+            count(run);
           },
         };
       });
       // By the next turn those who charge have said what it cost.
       return recorded(call, next, (record) => {
-        if (!goesOn) nextTurn(() => count(record));
+        if (!goesOn) count(record);
       });
     };
   },

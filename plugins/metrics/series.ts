@@ -84,7 +84,7 @@ export class Series {
     const model = this.#modelOf(call.askedModel);
     const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
     this.#calls.add(1, operation, call.format.name, channel, model, family, error?.code ?? '');
-    this.#seconds.observe({ operation, channel }, (performance.now() - record.startedAt) / 1000);
+    this.#seconds.observe({ operation, channel }, record.ms / 1000);
     if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
     const charged = call.get(charge);
     const usage = charged === undefined ? record.usage : charged.usage;

@@ -19,7 +19,7 @@ import {
   type Usage,
   type UsageRecord,
 } from '#sluice';
-import { CallRecord, nextTurn, recorded, rounded } from '../_record.ts';
+import { CallRecord, inNextTurn, nextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
 import { startPruning } from './retention.ts';
@@ -73,10 +73,10 @@ export default definePlugin({
     // Calls that end now are booked in the next turn of the event loop.
     onClose(() => new Promise<void>(nextTurn));
 
-    const book = (record: CallRecord, reply: ReplyCapture | undefined, endedAt: number): void => {
+    const book = ({ record, reply }: Ended): void => {
       const { call } = record;
       const charged = call.get(charge);
-      const draft = draftOf(record, charged, prices, endedAt);
+      const draft = draftOf(record, charged, prices);
       const request =
         capture !== false && capture.request ? capturedRequest(call, capture.limit, redact) : undefined;
       const response = reply?.told(redact);
@@ -91,22 +91,13 @@ export default definePlugin({
       });
     };
 
-    // Nobody stands behind a turn of the event loop: what is thrown there ends the process.
-    const bookSafely: typeof book = (record, reply, endedAt) => {
-      try {
-        book(record, reply, endedAt);
-      } catch (error) {
-        log.error({ id: record.call.id, error }, 'a call could not be recorded');
-      }
-    };
+    // Other jobs at the end of the call, and a reply that is let go of late, have said by the next turn what it is charged.
+    const bookSoon = inNextTurn(book, (error, { record }) =>
+      log.error({ id: record.call.id, error }, 'a call could not be recorded'),
+    );
 
     const replyCapture = (): ReplyCapture | undefined =>
       capture !== false && capture.response ? new ReplyCapture(capture.limit) : undefined;
-    // Other jobs at the end of the call, and a reply that is let go of late, have said by the next turn what it is charged.
-    const bookSoon = (record: CallRecord, reply: ReplyCapture | undefined): void => {
-      const endedAt = performance.now();
-      nextTurn(() => bookSafely(record, reply, endedAt));
-    };
 
     return function usageLogged(call, next) {
       if (!lists && unlisted.has(call.operation)) return next(call);
@@ -123,17 +114,23 @@ export default definePlugin({
           },
           end(how, error) {
             run.end(how, error);
-            bookSoon(run, reply);
+            bookSoon({ record: run, reply });
           },
         };
       });
       const reply = replyCapture();
       return recorded(call, reply === undefined ? next : watched(next, reply), (record) => {
-        if (!goesOn) bookSoon(record, reply);
+        if (!goesOn) bookSoon({ record, reply });
       });
     };
   },
 });
+
+/** A call that has ended, with what was kept of its reply. */
+interface Ended {
+  readonly record: CallRecord;
+  readonly reply: ReplyCapture | undefined;
+}
 
 const nothing: Amounts = { microDollars: 0, tokens: 0 };
 
@@ -147,7 +144,7 @@ function watched(next: Next, reply: ReplyCapture): Next {
 type Draft = { -readonly [Member in keyof UsageRecord]: UsageRecord[Member] };
 
 /** The record without bodies. */
-function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices, endedAt: number): Draft {
+function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices): Draft {
   const { call, startedAt, error, firstMs } = record;
   // Where all have failed the last one stands for the call, so that the records of a channel show its failures.
   const attempt = record.attempt ?? record.failures((failed) => failed)?.at(-1);
@@ -167,7 +164,7 @@ function draftOf(record: CallRecord, charged: Charge | undefined, prices: Prices
     cacheRead: usage?.cacheRead ?? 0,
     cacheWrite: usage?.cacheWrite ?? 0,
     reasoning: usage?.reasoning ?? 0,
-    ms: rounded(endedAt - startedAt),
+    ms: rounded(record.ms),
     ...costOf(record, charged, usage, prices),
   };
   const keyId = call.get(caller)?.id;

@@ -51,10 +51,10 @@ afterAll(async () => {
   await first.close();
   await second.close();
 });
-beforeEach(() => {
+beforeEach(async () => {
+  await gateway.forgetLines();
   first.requests.length = 0;
   second.requests.length = 0;
-  gateway.lines.length = 0;
   onSecond = answers;
 });
 

@@ -30,9 +30,9 @@ afterAll(async () => {
   await ground.close();
   hangUp();
 });
-beforeEach(() => {
+beforeEach(async () => {
+  await ground.gateway.forgetLines();
   ground.upstream.requests.length = 0;
-  ground.gateway.lines.length = 0;
 });
 afterEach(async () => {
   await expect.poll(openUploads, { timeout: 5000 }).toEqual([]);

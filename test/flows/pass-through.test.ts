@@ -78,10 +78,10 @@ afterAll(async () => {
   await counting.close();
   await upstream.close();
 });
-beforeEach(() => {
+beforeEach(async () => {
+  await gateway.forgetLines();
+  await counting.forgetLines();
   upstream.requests.length = 0;
-  gateway.lines.length = 0;
-  counting.lines.length = 0;
 });
 
 const answering = (response: ServerResponse, voice: Voice, asStream: boolean, model?: string): void => {
@@ -257,7 +257,7 @@ describe('usage that only the gateway asks for', () => {
     for (const options of [{ include_obfuscation: false }, { include_usage: false }, null]) {
       behaviour = answering;
       upstream.requests.length = 0;
-      counting.lines.length = 0;
+      await counting.forgetLines();
       const answer = await call(counting, 'chat-completions', voice.model, true, {
         body: { ...voice.body(voice.model, true), stream_options: options },
       });

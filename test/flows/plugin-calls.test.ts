@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { map, of } from 'rxjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import openaiChannel from '../../channels/openai.ts';
@@ -86,9 +87,9 @@ afterAll(async () => {
   await gateway.close();
   await upstream.close();
 });
-beforeEach(() => {
+beforeEach(async () => {
+  await gateway.forgetLines();
   upstream.requests.length = 0;
-  gateway.lines.length = 0;
 });
 
 const post = (path: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
@@ -108,8 +109,10 @@ const textOf = async (response: Response): Promise<string> => {
   return choices[0]?.message.content ?? '';
 };
 /** The channel that the log names for the last call. */
-const answeredBy = (): unknown =>
-  gateway.lines.findLast((line) => 'channel' in line && 'status' in line)?.channel;
+const answeredBy = async (): Promise<unknown> => {
+  await nextTurn();
+  return gateway.lines.findLast((line) => 'channel' in line && 'status' in line)?.channel;
+};
 
 describe('a path of a plugin’s own that knows its caller', () => {
   const get = (path: string, key = gateway.key): Promise<Response> =>
@@ -180,9 +183,9 @@ describe('a plugin that says who shall answer', () => {
   test('gets its channel first', async () => {
     for (let count = 0; count < 3; count += 1) {
       await (await chat('shared', 'none')).text();
-      expect(answeredBy()).toBe('a');
+      expect(await answeredBy()).toBe('a');
       await (await chat('shared', 'at b')).text();
-      expect(answeredBy()).toBe('b');
+      expect(await answeredBy()).toBe('b');
     }
   });
 

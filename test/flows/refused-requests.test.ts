@@ -183,7 +183,7 @@ describe.each(formatNames)('%s', (format) => {
   });
 
   test('an upload that stops halfway reaches nobody and is nobody’s failure', async () => {
-    gateway.lines.length = 0;
+    await gateway.forgetLines();
     const bare = await Bare.to(gateway.url);
     bare.write(
       requestText(

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { of, Subject, throwError, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
@@ -53,6 +54,7 @@ async function linesOf({
   }
   expect(lines, 'nothing is written before the call has ended').toEqual([]);
   exchange.end();
+  await nextTurn();
   return lines;
 }
 
@@ -94,6 +96,7 @@ describe('one line', () => {
     toTheEnd(await handler(call, async () => of(...reply)));
     exchange.reportLoss({ path: 'logprobs', kind: 'response', from: 'messages', to: 'plain' });
     exchange.end();
+    await nextTurn();
     expect(lines).toMatchObject([{ losses: ['seed', 'logprobs'] }]);
   });
 
@@ -245,5 +248,28 @@ test('one line is written, however often a call is ended', async () => {
   toTheEnd(await handler(call, async () => of(...reply)));
   exchange.end();
   exchange.end();
+  await nextTurn();
   expect(lines).toHaveLength(1);
+});
+
+test('a line that cannot be written is told of, and takes no other with it', async () => {
+  const { tools, lines } = testTools();
+  const plain = tools.log.plain.bind(tools.log);
+  let count = 0;
+  tools.log.plain = (...line) => {
+    count += 1;
+    if (count === 1) throw new Error('no words');
+    plain(...line);
+  };
+  const handler = await handlerOf(logging, tools);
+  for (const model of ['first', 'second']) {
+    const { call, exchange } = testCall({ model });
+    toTheEnd(await handler(call, async () => of(...reply)));
+    exchange.end();
+  }
+  await nextTurn();
+  expect(lines).toMatchObject([
+    { level: 'error', msg: 'a call could not be logged', error: { message: 'no words' } },
+    { model: 'second', msg: 'a call was answered' },
+  ]);
 });

@@ -11,7 +11,7 @@ beforeAll(async () => {
   limited = (await gateway.apiKeys.create({ name: 'limited', models: ['x'] })).value;
 });
 afterAll(() => gateway.close());
-beforeEach(() => void gateway.lines.splice(0));
+beforeEach(() => gateway.forgetLines());
 
 interface Asked {
   readonly key?: string | undefined;

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { readConfig, type GatewayConfig } from '../../core/config.ts';
 import { createLog } from '../../core/log.ts';
 import { startServer, type RunningServer } from '../../core/server.ts';
@@ -11,6 +12,8 @@ export interface TestGateway extends RunningServer {
   readonly key: string;
   /** The log's lines, parsed, as they come. */
   readonly lines: Record<string, unknown>[];
+  /** Empties `lines`, with those of calls that have been answered: they are written in the turn behind. */
+  forgetLines(): Promise<void>;
 }
 
 /** Starts a gateway in this process. Close it in `afterAll` or `finally`. */
@@ -37,6 +40,10 @@ export async function startGateway(config: GatewayConfig): Promise<TestGateway> 
     ...server,
     key: value,
     lines,
+    async forgetLines() {
+      await setImmediate();
+      lines.length = 0;
+    },
     async close() {
       await server.close();
       rmSync(folder, { recursive: true, force: true });
