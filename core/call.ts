@@ -23,13 +23,39 @@ import { estimateTokens } from './tokens.ts';
 /** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
 export interface CallKey<T> {
   readonly name: string;
+  /** Its number among all keys, from 0. */
+  readonly place: number;
   /** Never set: carries the type. */
   readonly type?: T;
 }
 
+let keys = 0;
+
 /** A new key; `name` shows in error messages. */
 export function callKey<T>(name: string): CallKey<T> {
-  return { name };
+  const place = keys;
+  keys += 1;
+  return { name, place };
+}
+
+/** What was left under keys. A list, as a call is asked for some thirty of them on its way: a Map would have to search for each. */
+export class KeyedValues {
+  readonly #values: unknown[] = [];
+
+  get<T>(key: CallKey<T>): T | undefined {
+    return this.#values[key.place] as T | undefined;
+  }
+
+  set<T>(key: CallKey<T>, value: T): void {
+    this.#values[key.place] = value;
+  }
+
+  /** Takes over all values of another. */
+  copy(other: KeyedValues): void {
+    other.#values.forEach((value, place) => {
+      this.#values[place] = value;
+    });
+  }
 }
 
 /** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
@@ -226,7 +252,7 @@ export class Exchange extends Lifetime {
   readonly format: Format;
   readonly codec: Codec;
   readonly wire: Wire;
-  readonly values = new Map<CallKey<unknown>, unknown>();
+  readonly values = new KeyedValues();
   /** The request as the client wrote it, once it was checked. */
   decoded: GatewayRequest | undefined;
   /** What the client sends over a WebSocket that passes through. */
@@ -255,7 +281,7 @@ export class Exchange extends Lifetime {
   /** An exchange of the same request whose life is its own. */
   twin(stream: boolean): Exchange {
     const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
-    for (const [key, value] of this.values) twin.values.set(key, value);
+    twin.values.copy(this.values);
     twin.decoded = this.decoded;
     twin.model = this.model;
     twin.stream = stream;
@@ -424,8 +450,10 @@ class CallView implements Call {
     const settings =
       edits.settings === undefined ? this.edits.settings : { ...this.edits.settings, ...edits.settings };
     // Whoever gives new instructions has read those in force, the operator's among them.
-    const { systemPrompt, ...before } = this.edits;
-    const kept = systemPrompt === undefined || edits.system !== undefined ? before : this.edits;
+    const kept =
+      this.edits.systemPrompt === undefined || edits.system === undefined
+        ? this.edits
+        : withoutPrompt(this.edits);
     return new CallView(
       this.#exchange,
       { ...kept, ...edits, ...(settings === undefined ? {} : { settings }) },
@@ -434,12 +462,16 @@ class CallView implements Call {
   }
 
   get<T>(key: CallKey<T>): T | undefined {
-    return this.#exchange.values.get(key) as T | undefined;
+    return this.#exchange.values.get(key);
   }
 
   set<T>(key: CallKey<T>, value: T): void {
     this.#exchange.values.set(key, value);
   }
+}
+
+function withoutPrompt({ systemPrompt: _known, ...others }: CallEdits): CallEdits {
+  return others;
 }
 
 /** A class because accessors in an object literal give every object a shape of its own, which outlives it: scavenges took ten times as long. */
@@ -459,7 +491,7 @@ class Context implements ReplyContext {
     return this.#exchange.wire.body ?? {};
   }
   get expanded(): JsonObject | undefined {
-    return this.#exchange.values.get(expandedBody) as JsonObject | undefined;
+    return this.#exchange.values.get(expandedBody);
   }
   get requestId(): string {
     return this.#exchange.id;

@@ -20,53 +20,60 @@ type Step = readonly GatewayEvent[] | Observing;
  */
 export class FollowedReply extends Observable<GatewayEvent> {
   readonly #reply: Observable<GatewayEvent>;
-  readonly #steps: readonly Step[];
-
-  constructor(reply: Observable<GatewayEvent>, steps: readonly Step[]) {
-    super((subscriber) => {
-      const following = new Following(subscriber, steps);
-      following.begin(steps);
-      reply.subscribe(following);
-    });
-    this.#reply = reply;
-    this.#steps = steps;
-  }
+  readonly #step: Step;
 
   /** The reply with one more step, behind those that it has. */
-  static of(reply: Observable<GatewayEvent>, step: Step): FollowedReply {
-    return reply instanceof FollowedReply
-      ? new FollowedReply(reply.#reply, [...reply.#steps, step])
-      : new FollowedReply(reply, [step]);
+  constructor(reply: Observable<GatewayEvent>, step: Step) {
+    super((subscriber) => this.#subscribed(subscriber));
+    this.#reply = reply;
+    this.#step = step;
+  }
+
+  #subscribed(subscriber: Subscriber<GatewayEvent>): void {
+    const following = new Following(subscriber);
+    following.take(this.#step);
+    let reply = this.#reply;
+    while (reply instanceof FollowedReply) {
+      following.take(reply.#step);
+      reply = reply.#reply;
+    }
+    reply.subscribe(following);
   }
 }
 
 /** Takes the events of one subscription. RxJS passes them to a Subscriber as it is, and to anything else through two more objects. */
 class Following extends Subscriber<GatewayEvent> {
-  readonly #observers: readonly Observing[];
+  /** Those nearest to the provider first. */
+  readonly #observers: Observing[] = [];
   #ended = false;
   /** Those whose failure has been told. */
   #told: Set<Observing> | undefined;
 
-  constructor(destination: Subscriber<GatewayEvent>, steps: readonly Step[]) {
+  constructor(destination: Subscriber<GatewayEvent>) {
     super();
-    this.#observers = steps.filter(isObserving);
     this.destination = destination;
     // Last, as whoever has left already lets go of this at once.
     destination.add(this);
   }
 
-  /** Gives the events that come before the reply, those of the last step first: it stands before all others. */
-  begin(steps: readonly Step[]): void {
-    for (let at = steps.length - 1; at >= 0; at -= 1) {
-      const step = steps[at];
-      if (step === undefined || isObserving(step)) continue;
-      const behind = steps.slice(at + 1).filter(isObserving);
-      for (const event of step) this.#give(event, behind);
-    }
+  /** Takes the step that stands before those that were taken: events of its own go out at once, and only those behind it see them. */
+  take(step: Step): void {
+    if (!isObserving(step)) for (const event of step) this.next(event);
+    else if (this.#ended) this.#tellEnd(step, 'left');
+    else this.#observers.unshift(step);
   }
 
   override next(event: GatewayEvent): void {
-    this.#give(event, this.#observers);
+    if (this.isStopped) return;
+    for (const observer of this.#observers) {
+      if (observer.event === undefined) continue;
+      try {
+        observer.event(event);
+      } catch (thrown) {
+        this.#failed(observer, thrown);
+      }
+    }
+    this.destination.next(event);
   }
 
   override error(error: unknown): void {
@@ -84,28 +91,17 @@ class Following extends Subscriber<GatewayEvent> {
     super.unsubscribe();
   }
 
-  #give(event: GatewayEvent, observers: readonly Observing[]): void {
-    if (this.isStopped) return;
-    for (const observer of observers) {
-      if (observer.event === undefined) continue;
-      try {
-        observer.event(event);
-      } catch (thrown) {
-        this.#failed(observer, thrown);
-      }
-    }
-    this.destination.next(event);
-  }
-
   #end(how: 'complete' | 'error' | 'left', error?: unknown): void {
     if (this.#ended) return;
     this.#ended = true;
-    for (const observer of this.#observers) {
-      try {
-        observer.end?.(how, error);
-      } catch (thrown) {
-        this.#failed(observer, thrown);
-      }
+    for (const observer of this.#observers) this.#tellEnd(observer, how, error);
+  }
+
+  #tellEnd(observer: Observing, how: 'complete' | 'error' | 'left', error?: unknown): void {
+    try {
+      observer.end?.(how, error);
+    } catch (thrown) {
+      this.#failed(observer, thrown);
     }
   }
 

@@ -8,7 +8,7 @@ import type { Usage } from './model/usage.ts';
 
 /** Watches the stream without touching it. */
 export function observe(observing: Observing): MonoTypeOperatorFunction<GatewayEvent> {
-  return (source) => FollowedReply.of(source, observing);
+  return (source) => new FollowedReply(source, observing);
 }
 
 /** Calls back once with the last usage that was seen (undefined when there was none), however the stream ended. */
@@ -207,5 +207,5 @@ export function startWithEvents(
   first: readonly GatewayEvent[],
   rest: Observable<GatewayEvent>,
 ): Observable<GatewayEvent> {
-  return FollowedReply.of(rest, first);
+  return new FollowedReply(rest, first);
 }

@@ -96,11 +96,12 @@ export function compose(plugins: readonly Running[], terminal: Next, checked: bo
   return next;
 }
 
-/** A handler need not be async to refuse: what it throws at once is a rejection to whoever called `next`. */
+/** A handler need not be async: what it throws at once is a rejection to whoever called `next`, and a stream that it gives at once is awaited. */
 function step({ handler }: Running, next: Next): Next {
   return (call) => {
     try {
-      return handler(call, next);
+      const events = handler(call, next);
+      return events instanceof Promise ? events : Promise.resolve(events);
     } catch (error) {
       return Promise.reject(error as Error);
     }

@@ -38,12 +38,15 @@ export function recordOf(call: Call): CallRecord | undefined {
   return call.get(recordKey);
 }
 
-async function followed(call: Call, next: Next, record: CallRecord): Promise<Observable<GatewayEvent>> {
-  try {
-    return (await next(call)).pipe(observe(record));
-  } catch (error) {
+function followed(call: Call, next: Next, record: CallRecord): Promise<Observable<GatewayEvent>> {
+  const failed = (error: unknown): never => {
     record.end('error', error);
     throw error;
+  };
+  try {
+    return next(call).then((reply) => reply.pipe(observe(record)), failed);
+  } catch (error) {
+    return failed(error);
   }
 }
 

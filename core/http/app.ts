@@ -87,7 +87,7 @@ export function createApp(
   const handleList = gateway.around(listModels(gateway.catalog));
 
   /** One call: from the request to the subscription that writes its reply. */
-  const run = async (ctx: Context, exchange: Exchange, pipeline: Next): Promise<void> => {
+  const run = (ctx: Context, exchange: Exchange, pipeline: Next): void => {
     ctx.respond = false;
     const { res } = ctx;
     let entered = overload.enter();
@@ -98,21 +98,27 @@ export function createApp(
     });
     const place = replies.add(reply);
     const call = firstView(exchange);
-    try {
-      if (!entered)
-        await overload.wait(call, () => {
-          entered = true;
-        });
-      reply.send(await pipeline(call));
-    } catch (error) {
-      reply.fail(error);
-    }
+    const granted = (): void => {
+      entered = true;
+    };
+    // Without `await`: it would keep a frame and two more promises for each call until its provider answers.
+    const answered = entered ? pipeline(call) : overload.wait(call, granted).then(() => pipeline(call));
+    answered.then(
+      (events) => {
+        try {
+          reply.send(events);
+        } catch (error) {
+          reply.fail(error);
+        }
+      },
+      (error: unknown) => reply.fail(error),
+    );
   };
   const replyOptions = { log, keepAlive: timeouts.keepAlive, stalled: timeouts.stalled };
 
   const operate =
     (format: Format, route: Route, codec: Codec) =>
-    (ctx: Context): Promise<void> => {
+    (ctx: Context): void => {
       const wire = wireOf(ctx, clientAddress(ctx.req));
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(bodyReader, () => {
@@ -145,7 +151,7 @@ export function createApp(
   const answer = (endpoint: Endpoint) => {
     const format = formatNamed(endpoint.format);
     const codec = endpointCodec(format);
-    return (ctx: Context): Promise<void> => {
+    return (ctx: Context): void => {
       const wire = wireOf(ctx, clientAddress(ctx.req));
       const exchange = new Exchange(requestId(), 'state', format, codec, wire);
       wire.body = {};
@@ -174,7 +180,7 @@ export function createApp(
    * Routes without parameters, which most calls take. They get their Koa context at once: the router, the middleware chain and Koa's own
    * listener for the end of each response would show in what a small call costs.
    */
-  const fixed = new Map<string, (ctx: Context) => Promise<void>>();
+  const fixed = new Map<string, (ctx: Context) => void>();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
@@ -277,7 +283,7 @@ export function createApp(
       if (draining) response.setHeader('connection', 'close');
       const handler = fixed.get(`${request.method} ${request.url}`);
       if (handler === undefined) void listener(request, response);
-      else void handler(koa.createContext(request, response));
+      else handler(koa.createContext(request, response));
     },
     wantsSocket: sockets.wants,
     upgrade: sockets.upgrade,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex, Writable } from 'node:stream';
-import type { Observable, Subscription } from 'rxjs';
+import { Subscriber, type Observable, type Subscription } from 'rxjs';
 import { replyContext, type Exchange } from '../call.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../formats/format.ts';
@@ -82,18 +82,22 @@ export class Reply {
       events.subscribe({ error: () => {} }).unsubscribe();
       return;
     }
-    this.#subscription = events.subscribe({
-      next: (event) => {
-        try {
-          this.#next(event);
-        } catch (error) {
-          this.#broken(error);
-        }
-      },
-      error: (error) => this.fail(error),
-      complete: () => this.#guard(() => this.#complete()),
-    });
+    this.#subscription = events.subscribe(new Writing(this));
     if (this.#over) this.#subscription.unsubscribe();
+  }
+
+  /** Writes what an event has to say. */
+  take(event: GatewayEvent): void {
+    try {
+      this.#next(event);
+    } catch (error) {
+      this.#broken(error);
+    }
+  }
+
+  /** All events have come. */
+  complete(): void {
+    this.#guard(() => this.#complete());
   }
 
   /** Ends the reply with an error: a status in the client's envelope, or the format's error event when the reply has begun. */
@@ -296,7 +300,7 @@ export class Reply {
   }
 
   #added(): Readonly<Record<string, string>> | undefined {
-    return this.#exchange.values.get(replyHeaders) as Readonly<Record<string, string>> | undefined;
+    return this.#exchange.values.get(replyHeaders);
   }
 
   #commitStream(): void {
@@ -412,6 +416,34 @@ export class Reply {
     const loss: Loss = { path, kind: 'response', from: '', to: format.name };
     this.#losses.push(loss);
     this.#exchange.reportLoss(loss);
+  }
+}
+
+/** Hands the events of a call to its reply. A Subscriber, as that of `FollowedReply`. */
+class Writing extends Subscriber<GatewayEvent> {
+  readonly #reply: Reply;
+
+  constructor(reply: Reply) {
+    super();
+    this.#reply = reply;
+  }
+
+  override next(event: GatewayEvent): void {
+    if (!this.isStopped) this.#reply.take(event);
+  }
+
+  override error(error: unknown): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    this.#reply.fail(error);
+    this.unsubscribe();
+  }
+
+  override complete(): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    this.#reply.complete();
+    this.unsubscribe();
   }
 }
 

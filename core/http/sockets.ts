@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { EMPTY, lastValueFrom } from 'rxjs';
 import { WebSocketServer } from 'ws';
-import { Exchange, firstView, type CallKey } from '../call.ts';
+import { Exchange, firstView, KeyedValues } from '../call.ts';
 import { connection, type Connection } from '../connection.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Codec, Format, SocketRoute } from '../formats/format.ts';
@@ -116,7 +116,7 @@ export function createSockets(
 
   const connect = async (door: Door, request: IncomingMessage, socket: Duplex, head: Buffer) => {
     const caller = callerOf(request, clientAddress(request));
-    const own = new Values();
+    const own = new KeyedValues();
     const id = requestId();
     try {
       await identify(door, caller, own, id, socket);
@@ -192,17 +192,4 @@ export function createSockets(
       tunnels.endAll(error);
     },
   };
-}
-
-/** What is kept with a connection. */
-class Values implements Connection {
-  readonly #values = new Map<CallKey<unknown>, unknown>();
-
-  get<T>(key: CallKey<T>): T | undefined {
-    return this.#values.get(key) as T | undefined;
-  }
-
-  set<T>(key: CallKey<T>, value: T): void {
-    this.#values.set(key, value);
-  }
 }

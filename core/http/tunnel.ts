@@ -2,7 +2,7 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { Exchange } from '../call.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
-import type { TunnelRoute, TunnelWatch } from '../formats/format.ts';
+import type { TunnelRoute } from '../formats/format.ts';
 import type { Valve } from '../gate.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
@@ -262,7 +262,7 @@ export class Tunnel implements Valve {
 
   #retireWhenIdle(): void {
     if (this.#retired === undefined || this.#socket === undefined) return;
-    const watch = this.#exchange.values.get(tunnelWatch) as TunnelWatch | undefined;
+    const watch = this.#exchange.values.get(tunnelWatch);
     if (watch?.unfinished === undefined) this.fail(this.#retired);
   }
 

@@ -135,7 +135,7 @@ export function createTunnels(
 }
 
 function addedTo(exchange: Exchange): Readonly<Record<string, string>> | undefined {
-  return exchange.values.get(replyHeaders) as Readonly<Record<string, string>> | undefined;
+  return exchange.values.get(replyHeaders);
 }
 
 /** Nobody asks a provider for a handshake that cannot be accepted. */

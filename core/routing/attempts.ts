@@ -1,5 +1,6 @@
 import { Observable, Subscriber } from 'rxjs';
 import { callKey, type Call } from '../call.ts';
+import type { Upstream } from '../channel.ts';
 import type { Next } from '../define.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
@@ -97,19 +98,31 @@ class Attempts {
     this.#hedges = settings.hedge === false ? 0 : mostHedges(call, settings);
   }
 
-  async run(): Promise<Observable<GatewayEvent>> {
-    for (;;) {
-      const entered = this.#enter() ?? (await this.#whenReady());
-      if (entered === undefined) continue;
-      this.#tries += 1;
-      try {
-        const reply = await (this.#hedges > 0 ? this.#race(entered) : this.#ask(entered));
-        return startWithEvents(this.#before, reply);
-      } catch (error) {
-        if (!movesOn(error)) throw error;
-        if (this.#tries >= this.#options.settings.attempts || this.#timeLeft() <= 0) throw this.#failure();
-      }
-    }
+  /** Asks the best target, and others when it fails. Where the first answers, which is nearly always, nothing is awaited twice. */
+  run(): Promise<Observable<GatewayEvent>> {
+    const entered = this.#enter();
+    if (entered === undefined)
+      return this.#whenReady().then((ready) => (ready === undefined ? this.run() : this.#try(ready)));
+    return this.#try(entered);
+  }
+
+  #try(entered: Entered): Promise<Observable<GatewayEvent>> {
+    this.#tries += 1;
+    if (this.#hedges > 0)
+      return this.#race(entered).then(this.#begun, (error: unknown) => this.#another(error));
+    return this.#attempt(entered).then(this.#begun, (error: unknown) =>
+      this.#again(entered, error).then(this.#begun, (last: unknown) => this.#another(last)),
+    );
+  }
+
+  readonly #begun = (reply: Observable<GatewayEvent>): Observable<GatewayEvent> =>
+    startWithEvents(this.#before, reply);
+
+  /** Goes on with another target behind a failure that it may not share. */
+  #another(error: unknown): Promise<Observable<GatewayEvent>> {
+    if (!movesOn(error)) throw error;
+    if (this.#tries >= this.#options.settings.attempts || this.#timeLeft() <= 0) throw this.#failure();
+    return this.run();
   }
 
   /** The best target that may be asked now, `beside` those that are being asked. */
@@ -168,27 +181,26 @@ class Attempts {
     return undefined;
   }
 
-  /** Sends the call to one target, and notes when that fails. `current` shows which attempt runs. */
-  async #ask(entered: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
-    try {
-      return await this.#attempt(entered, current);
-    } catch (thrown) {
-      let error = toGatewayError(thrown);
-      // A connection that had been closed unseen is replaced at once, and nobody is blamed.
-      const visit = error.staleConnection ? this.#options.health.enter(entered.target) : undefined;
-      if (visit !== undefined) {
-        try {
-          return await this.#attempt({ ...entered, visit }, current);
-        } catch (second) {
-          error = toGatewayError(second);
-        }
+  /**
+   * What an attempt that failed leaves to be done: a connection that had been closed unseen is replaced at once, and nobody is blamed; any
+   * other failure is noted, and thrown again.
+   */
+  async #again(entered: Entered, thrown: unknown, current?: Current): Promise<Observable<GatewayEvent>> {
+    let error = toGatewayError(thrown);
+    const visit = error.staleConnection ? this.#options.health.enter(entered.target) : undefined;
+    if (visit !== undefined) {
+      try {
+        return await this.#attempt({ ...entered, visit }, current);
+      } catch (second) {
+        error = toGatewayError(second);
       }
-      if (movesOn(error)) this.#failed(entered.target, error);
-      throw error;
     }
+    if (movesOn(error)) this.#failed(entered.target, error);
+    throw error;
   }
 
-  #attempt({ target, visit }: Entered, current: Current | undefined): Promise<Observable<GatewayEvent>> {
+  /** Sends the call to one target. `current` shows which attempt runs. */
+  #attempt({ target, visit }: Entered, current?: Current): Promise<Observable<GatewayEvent>> {
     const { load, translate } = this.#options;
     const attempt = new Attempt(this.#call, target, visit, load);
     if (current !== undefined) current.attempt = attempt;
@@ -205,7 +217,10 @@ class Attempts {
       const { target } = entered;
       const current: Current = { attempt: undefined };
       started.push(target);
-      return { target, reply: this.#ask(entered, current), giveUp: () => current.attempt?.giveUp() };
+      const reply = this.#attempt(entered, current).catch((error: unknown) =>
+        this.#again(entered, error, current),
+      );
+      return { target, reply, giveUp: () => current.attempt?.giveUp() };
     };
     return firstToAnswer(start(first), {
       after: hedge === false ? longestWait : hedge.after,
@@ -317,7 +332,7 @@ function pause(call: Call, milliseconds: number): Promise<void> {
 }
 
 /** The innermost step: opens the channel with the request that the translate stage made. */
-export const sendToChannel: Next = async (call) => {
+export const sendToChannel: Next = (call) => {
   const { target } = call;
   const { upstream } = call.edits;
   if (target === undefined || upstream === undefined) {
@@ -331,12 +346,15 @@ export const sendToChannel: Next = async (call) => {
     if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);
     return connect(call, upstream);
   }
-  const answer = await target.channel.open(call, upstream);
-  return new Observable<GatewayEvent>((subscriber) => {
-    subscriber.next({ type: 'answer', status: answer.status, headers: answer.headers });
-    answer.bytes.subscribe(new BytesAsEvents(subscriber));
-  });
+  return target.channel.open(call, upstream).then(eventsOf);
 };
+
+function eventsOf({ status, headers, bytes }: Upstream): Observable<GatewayEvent> {
+  return new Observable((subscriber) => {
+    subscriber.next({ type: 'answer', status, headers });
+    bytes.subscribe(new BytesAsEvents(subscriber));
+  });
+}
 
 /** Every chunk as an event. A Subscriber, as that of `FollowedReply`. */
 class BytesAsEvents extends Subscriber<Buffer> {

@@ -61,9 +61,10 @@ test('all are told of a failure, before the client is', () => {
 test('a client that leaves among the first events gets no more, and the provider is let go of', () => {
   const notes: string[] = [];
   const source = new Subject<GatewayEvent>();
-  const reply = startWithEvents([text('a'), text('b')], source).pipe(noting(notes, 'observer'));
+  const inner = source.pipe(noting(notes, 'inner'));
+  const reply = startWithEvents([text('a'), text('b')], inner).pipe(noting(notes, 'observer'));
   read(reply.pipe(take(1)), notes);
-  expect(notes).toEqual(['observer a', 'client a', 'client complete', 'observer left']);
+  expect(notes).toEqual(['observer a', 'client a', 'client complete', 'observer left', 'inner left']);
   expect(source.observed).toBe(false);
 });
 

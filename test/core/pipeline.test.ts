@@ -124,6 +124,14 @@ describe.each([
     expect(await compose([forgiving, refusing], answer, checked)(call)).toBe(EMPTY);
   });
 
+  test('takes a stream that a handler gives without a promise', async () => {
+    const outer: Handler = (inner, next) => next(inner).then((events) => events);
+    const sync = (() => EMPTY) as unknown as Handler;
+    const unreachable: Next = () => expect.unreachable('next was called');
+    const run = compose([plugin('outer', outer), plugin('sync', sync)], unreachable, checked);
+    expect(await run(call)).toBe(EMPTY);
+  });
+
   test('lets a plugin answer by itself, refuse, and try again after a failure', async () => {
     const unreachable: Next = () => expect.unreachable('next was called');
     const own: Observable<GatewayEvent> = of({ type: 'head', id: '1', model: 'x' });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import * as fc from 'fast-check';
 import { Observable, type Subscriber } from 'rxjs';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Call } from '../../../core/call.ts';
+import { callKey, type Call } from '../../../core/call.ts';
 import { settingsSchema } from '../../../core/config.ts';
 import { connection } from '../../../core/connection.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -337,7 +337,7 @@ describe('who opens a connection', () => {
   });
 
   test('finds on each call what was kept with the connection, and nothing of another one', async () => {
-    const note = { name: 'note' };
+    const note = callKey<string>('note');
     const { url, called } = await stage();
     const one = await SocketClient.open(url);
     const other = await SocketClient.open(url);
