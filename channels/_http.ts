@@ -124,7 +124,8 @@ export function ordinaryHeaders({
 }
 
 function isEmpty(object: object): boolean {
-  return Object.keys(object).length === 0;
+  for (const name in object) if (Object.hasOwn(object, name)) return false;
+  return true;
 }
 
 function address(base: URL, request: UpstreamRequest): string {

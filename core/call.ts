@@ -216,13 +216,15 @@ class Lifetime {
       job();
       return () => {};
     }
-    const jobs = (this.#jobs ??= []);
-    jobs.push(job);
+    let jobs = this.#jobs;
+    if (jobs === undefined) this.#jobs = jobs = [job];
+    else jobs.push(job);
     return () => {
       // While they are being run the list is not touched: the next one would be skipped.
       if (this.#jobs !== jobs) return;
-      const index = jobs.indexOf(job);
-      if (index >= 0) jobs.splice(index, 1);
+      const index = jobs.lastIndexOf(job);
+      if (index === jobs.length - 1) jobs.pop();
+      else if (index >= 0) jobs.splice(index, 1);
     };
   }
 }

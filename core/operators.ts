@@ -98,7 +98,8 @@ class Peeked<T> extends Subscriber<T> {
   readonly #counts: (value: T) => boolean;
   readonly #resolve: (stream: Observable<T>) => void;
   readonly #reject: (error: Error) => void;
-  #early: T[] = [];
+  /** Mostly one: a list that begins empty makes room for sixteen with its first. */
+  #early: T[] | undefined;
   #target: Subscriber<T> | undefined;
   #outcome: { readonly error?: unknown } | undefined;
   #settled = false;
@@ -123,7 +124,8 @@ class Peeked<T> extends Subscriber<T> {
       this.#target.next(value);
       return;
     }
-    this.#early.push(value);
+    if (this.#early === undefined) this.#early = [value];
+    else this.#early.push(value);
     if (!this.#settled) {
       if (this.#counts(value) || this.#early.length > mostUncounted) this.#settle();
     } else if (!this.#holdsGate) {
@@ -160,8 +162,8 @@ class Peeked<T> extends Subscriber<T> {
   #subscribed(subscriber: Subscriber<T>): () => void {
     this.#target = subscriber;
     const early = this.#early;
-    this.#early = [];
-    for (const value of early) subscriber.next(value);
+    this.#early = undefined;
+    if (early !== undefined) for (const value of early) subscriber.next(value);
     if (this.#outcome !== undefined) {
       if ('error' in this.#outcome) subscriber.error(this.#outcome.error);
       else subscriber.complete();

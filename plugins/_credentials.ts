@@ -58,6 +58,7 @@ function addValue(found: string[], value: string | undefined): void {
 }
 
 function bearer(value: string): string | undefined {
+  if (value.startsWith('Bearer ')) return value.slice('Bearer '.length);
   return /^\s*bearer\s+(.*)$/i.exec(value)?.[1];
 }
 

@@ -118,8 +118,8 @@ export function createApp(
 
   const operate =
     (format: Format, route: Route, codec: Codec) =>
-    (ctx: Context): void => {
-      const wire = wireOf(ctx, clientAddress(ctx.req));
+    (ctx: Context, path?: string): void => {
+      const wire = wireOf(ctx, clientAddress(ctx.req), path);
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(bodyReader, () => {
         route.checkHeaders?.(headersOf(ctx));
@@ -180,7 +180,7 @@ export function createApp(
    * Routes without parameters, which most calls take. They get their Koa context at once: the router, the middleware chain and Koa's own
    * listener for the end of each response would show in what a small call costs.
    */
-  const fixed = new Map<string, (ctx: Context) => void>();
+  const fixed = new Map<string, Map<string, ReturnType<typeof operate>>>();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };
   });
@@ -215,8 +215,11 @@ export function createApp(
         );
         continue;
       }
-      router.register(route.path, [route.method], handler);
-      if (!/[*:{(\\]/.test(route.path)) fixed.set(`${route.method} ${route.path}`, handler);
+      router.register(route.path, [route.method], (ctx: Context) => handler(ctx));
+      if (/[*:{(\\]/.test(route.path)) continue;
+      const methods = fixed.get(route.path);
+      if (methods === undefined) fixed.set(route.path, new Map([[route.method, handler]]));
+      else methods.set(route.method, handler);
     }
   }
   for (const endpoint of gateway.endpoints) {
@@ -281,9 +284,10 @@ export function createApp(
   return {
     listener(request, response) {
       if (draining) response.setHeader('connection', 'close');
-      const handler = fixed.get(`${request.method} ${request.url}`);
+      const { url = '', method = '' } = request;
+      const handler = fixed.get(url)?.get(method);
       if (handler === undefined) void listener(request, response);
-      else handler(koa.createContext(request, response));
+      else handler(koa.createContext(request, response), url);
     },
     wantsSocket: sockets.wants,
     upgrade: sockets.upgrade,
@@ -385,11 +389,12 @@ function requestId(): string {
 
 const noBytes = Buffer.alloc(0);
 
-function wireOf(ctx: Context, ip: string): Wire {
+/** `path`: the whole of the request's URL, where it is known to be a path alone. */
+function wireOf(ctx: Context, ip: string, path?: string): Wire {
   return {
     method: ctx.method,
-    path: ctx.path,
-    query: queryOf(ctx),
+    path: path ?? ctx.path,
+    query: path === undefined ? queryOf(ctx) : new URLSearchParams(),
     headers: ctx.req.headers,
     params: {},
     ip,

@@ -43,7 +43,7 @@ export const decompressors: ReadonlyMap<string, () => Transform> = new Map<strin
 /** 415 unless the body says that it is JSON, or says nothing. */
 export function checkJsonType(request: IncomingMessage): void {
   const type = request.headers['content-type'];
-  if (type === undefined || type === '') return;
+  if (type === undefined || type === '' || type === 'application/json') return;
   if (/^\s*application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) return;
   throw new GatewayError(
     'unsupported_media_type',
@@ -102,13 +102,14 @@ async function decompress(
 
 function collect(source: Readable, limit: number, budget: ByteBudget | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    // Mostly one: a list that begins empty makes room for sixteen with its first.
+    let chunks: Buffer[] | undefined;
     let length = 0;
     let settled = false;
     const fail = (error: Error): void => {
       if (settled) return;
       settled = true;
-      chunks.length = 0;
+      chunks = undefined;
       budget?.giveBack(length);
       reject(error);
     };
@@ -116,7 +117,8 @@ function collect(source: Readable, limit: number, budget: ByteBudget | undefined
       if (length + chunk.length > limit) throw tooLarge(limit);
       budget?.take(chunk.length);
       length += chunk.length;
-      chunks.push(chunk);
+      if (chunks === undefined) chunks = [chunk];
+      else chunks.push(chunk);
     };
     source.on('data', (chunk: Buffer) => {
       if (settled) return;
@@ -131,8 +133,8 @@ function collect(source: Readable, limit: number, budget: ByteBudget | undefined
       if (settled) return;
       settled = true;
       budget?.giveBack(length);
-      const [only] = chunks;
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks));
+      const [only, more] = chunks ?? [];
+      resolve(only !== undefined && more === undefined ? only : Buffer.concat(chunks ?? []));
     });
     source.on('error', (error: NodeJS.ErrnoException) =>
       fail(error.code === 'ECONNRESET' ? clientLeft() : error),

@@ -41,7 +41,7 @@ export class Reply {
   readonly #response: ServerResponse;
   readonly #body: BodyWriter;
   readonly #options: ReplyOptions;
-  readonly #context: ReplyContext;
+  #context: ReplyContext | undefined;
   readonly #losses: Loss[] = [];
   #subscription: Subscription | undefined;
   #encoder: StreamEncoder | undefined;
@@ -71,7 +71,6 @@ export class Reply {
     this.#body = new BodyWriter(response);
     this.#options = options;
     this.#done = done;
-    this.#context = replyContext(exchange, (path) => this.#lose(path));
     this.#numberMark = exchange.codec.marks.number;
     response.on('close', this.#onClose);
   }
@@ -275,14 +274,18 @@ export class Reply {
   }
 
   #streamEncoder(): StreamEncoder {
-    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#context);
+    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#contextOfReply());
     if (this.#encoder === undefined)
       throw new Error(`${this.#exchange.codec.format} has no stream for ${this.#exchange.operation}.`);
     return this.#encoder;
   }
 
   #wholeEncoder(): WholeEncoder {
-    return (this.#whole ??= this.#exchange.codec.encodeWhole(this.#context));
+    return (this.#whole ??= this.#exchange.codec.encodeWhole(this.#contextOfReply()));
+  }
+
+  #contextOfReply(): ReplyContext {
+    return (this.#context ??= replyContext(this.#exchange, (path) => this.#lose(path)));
   }
 
   #headers(framing: Framing): Record<string, string> {

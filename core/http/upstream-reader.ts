@@ -37,7 +37,8 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   #controller: Dispatcher.DispatchController | undefined;
   #connection: Connection | undefined;
   #subscriber: Subscriber<Buffer> | undefined;
-  #early: Buffer[] = [];
+  /** Mostly one: a list that begins empty makes room for sixteen with its first. */
+  #early: Buffer[] | undefined;
   #earlyLength = 0;
   /** When the request went out on a connection that had carried others before; 0 on a new one, and once anything was heard. */
   #reusedAt = 0;
@@ -104,7 +105,8 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
       this.#subscriber.next(chunk);
       return;
     }
-    this.#early.push(chunk);
+    if (this.#early === undefined) this.#early = [chunk];
+    else this.#early.push(chunk);
     this.#earlyLength += chunk.length;
     if (this.#earlyLength > earlyLimit) controller.pause();
   }
@@ -135,8 +137,8 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   #subscribed(subscriber: Subscriber<Buffer>): () => void {
     this.#subscriber = subscriber;
     const early = this.#early;
-    this.#early = [];
-    for (const chunk of early) subscriber.next(chunk);
+    this.#early = undefined;
+    if (early !== undefined) for (const chunk of early) subscriber.next(chunk);
     if (this.#outcome !== undefined) this.#tell();
     else if (this.#earlyLength > earlyLimit && this.#waiting?.call.gate.closed !== true)
       this.#controller?.resume();
@@ -174,7 +176,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     const controller = this.#controller;
     this.#controller = undefined;
     this.#subscriber = undefined;
-    this.#early = [];
+    this.#early = undefined;
     if (this.#outcome === undefined) controller?.abort(released);
   }
 }

@@ -82,7 +82,7 @@ export class Attempt {
   }
 
   #answered(reply: Observable<GatewayEvent>): Observable<GatewayEvent> {
-    const followed = reply.pipe(observe(this));
+    const followed = observe(this)(reply);
     this.#reject = undefined;
     clearTimeout(this.#timer);
     this.#visit.answered();

@@ -87,7 +87,7 @@ function passedBody(
  * Undefined where that cannot be done in the bytes: the model is named twice, or a member of the client's has to change.
  */
 function splicedBody({ body, wire }: Call, model: string | undefined, asked: JsonObject): Buffer | undefined {
-  const added = Object.keys(asked).filter((key) => asked[key] !== body[key]);
+  const added = asked === body ? [] : Object.keys(asked).filter((key) => asked[key] !== body[key]);
   if (added.some((key) => Object.hasOwn(body, key))) return undefined;
   let { bytes } = wire;
   if (model !== undefined) {
@@ -474,9 +474,10 @@ class PassedWhole {
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #renamer: Renamer | undefined;
-  readonly #head: Buffer[] = [];
+  /** Mostly one each: a list that begins empty makes room for sixteen with its first. */
+  #head: Buffer[] | undefined;
   #headLength = 0;
-  readonly #tail: Buffer[] = [];
+  #tail: Buffer[] | undefined;
   #tailLength = 0;
 
   /** `endsByClose`: nothing but the end of the connection says that it is whole. */
@@ -501,14 +502,15 @@ class PassedWhole {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
     if (this.#last === undefined || !endsWithBrace(this.#last) || this.#end?.reached === false)
       throw cutShort();
-    const told = usageIn(joined(this.#tail), this.#codec) ?? usageIn(joined(this.#head), this.#codec);
+    const told =
+      usageIn(joined(this.#tail ?? []), this.#codec) ?? usageIn(joined(this.#head ?? []), this.#codec);
     const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
   /** The last bytes that are not blank. A connection that only closes at its end does not tell a cut reply from a complete one. */
   get #last(): Buffer | undefined {
-    return this.#tail.findLast((chunk) => shapeOf(chunk) !== undefined);
+    return this.#tail?.findLast((chunk) => shapeOf(chunk) !== undefined);
   }
 
   #pass(bytes: Buffer): void {
@@ -517,11 +519,16 @@ class PassedWhole {
 
   #remember(chunk: Buffer): void {
     if (this.#headLength < rememberedLength) {
-      this.#head.push(chunk);
+      if (this.#head === undefined) this.#head = [chunk];
+      else this.#head.push(chunk);
       this.#headLength += chunk.length;
     }
-    this.#tail.push(chunk);
     this.#tailLength += chunk.length;
+    if (this.#tail === undefined) {
+      this.#tail = [chunk];
+      return;
+    }
+    this.#tail.push(chunk);
     while (this.#tail.length > 1 && this.#tailLength - (this.#tail[0]?.length ?? 0) >= rememberedLength) {
       this.#tailLength -= this.#tail.shift()?.length ?? 0;
     }
