@@ -21,16 +21,17 @@ const audioFields = new Set(['id']);
 
 /** Gives the deprecated `function_call`, which has no id, one that the `function` message after it finds again. */
 export class FunctionCallIds {
-  readonly #last = new Map<string, string>();
+  /** By name; made for the few conversations that have any. */
+  #last: Map<string, string> | undefined;
 
   call(name: string, index: number): string {
     const id = `call_function_${index}`;
-    this.#last.set(name, id);
+    (this.#last ??= new Map()).set(name, id);
     return id;
   }
 
   answer(name: string, index: number): string {
-    return this.#last.get(name) ?? `call_function_${index}`;
+    return this.#last?.get(name) ?? `call_function_${index}`;
   }
 }
 
