@@ -1,7 +1,7 @@
-import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
+import { Counter, Gauge, Registry, type Aggregator } from 'prom-client';
 import { charge, type PluginTools, type Standing } from '#sluice';
 import type { CallRecord } from '../_record.ts';
-import { Tally } from './tally.ts';
+import { Tally, Timing } from './tally.ts';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
@@ -41,14 +41,14 @@ export class Series {
       labelNames: ['operation', 'format', 'channel', 'model', 'status', 'code'],
       registers,
     });
-    this.#seconds = new Histogram({
+    this.#seconds = new Timing({
       name: 'sluice_call_duration_seconds',
       help: 'From the request to the end of the reply.',
       labelNames: ['operation', 'channel'],
       buckets: durations,
       registers,
     });
-    this.#firstSeconds = new Histogram({
+    this.#firstSeconds = new Timing({
       name: 'sluice_first_token_seconds',
       help: 'From the request to the first event of the reply.',
       labelNames: ['operation', 'channel'],
@@ -84,8 +84,8 @@ export class Series {
     const model = this.#modelOf(call.askedModel);
     const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
     this.#calls.add(1, operation, call.format.name, channel, model, family, error?.code ?? '');
-    this.#seconds.observe({ operation, channel }, record.ms / 1000);
-    if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
+    this.#seconds.observe(record.ms / 1000, operation, channel);
+    if (firstMs !== undefined) this.#firstSeconds.observe(firstMs / 1000, operation, channel);
     const charged = call.get(charge);
     const usage = charged === undefined ? record.usage : charged.usage;
     if (usage !== undefined) {
