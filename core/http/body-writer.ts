@@ -21,10 +21,11 @@ export class BodyWriter {
   write(piece: string | Buffer): Writable | undefined {
     const response = this.#response;
     const { socket } = response;
-    // The first piece goes out with the head. Behind another response on the same connection there is no socket yet.
+    // The first piece goes out with the head. Behind another response on the same connection there is no socket yet, and Node itself
+    // drops what it is given for a client that has ended its side.
     if (
       !this.#begun ||
-      socket === null ||
+      socket?.writable !== true ||
       typeof piece === 'string' ||
       piece.length === 0 ||
       piece.length > longest ||

@@ -137,3 +137,28 @@ test('a client that reads nothing fills the buffer, and drains it when it reads'
   expect(await textOf(response)).toHaveLength(20_000_000);
   expect(drained).toBe(full);
 });
+
+test('a client that has ended its side is written to no more, and nothing fails', async () => {
+  const errors: unknown[] = [];
+  const written: Promise<void>[] = [];
+  const port = await serve((response) => {
+    response.req.socket.on('error', (error) => errors.push(error));
+    response.writeHead(200);
+    const body = new BodyWriter(response);
+    body.write(Buffer.from('first'));
+    written.push(
+      once(response.req.socket, 'end').then(() => {
+        for (const piece of ['a', 'b']) body.write(Buffer.from(piece));
+        response.end('last');
+      }),
+    );
+  });
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  await once(socket, 'data');
+  socket.resume().end();
+  await once(socket, 'close');
+  await Promise.all(written);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(errors).toEqual([]);
+});
