@@ -26,14 +26,10 @@ export function recorded(
   atEnd: (record: CallRecord) => void,
 ): Promise<Observable<GatewayEvent>> {
   const known = call.get(recordKey);
-  if (known !== undefined) {
-    known.whenOver(atEnd);
-    return next(call);
-  }
-  const record = new CallRecord(call);
-  record.whenOver(atEnd);
+  const record = known ?? new CallRecord(call);
+  call.onEnd(() => atEnd(record));
+  if (known !== undefined) return next(call);
   call.set(recordKey, record);
-  call.onEnd(() => record.over());
   return followed(call, next, record);
 }
 
@@ -48,7 +44,7 @@ function followed(call: Call, next: Next, record: CallRecord): Promise<Observabl
     throw error;
   };
   try {
-    return next(call).then((reply) => observe(record)(reply), failed);
+    return next(call).then(observe(record), failed);
   } catch (error) {
     return failed(error);
   }
@@ -70,8 +66,6 @@ export class CallRecord implements Observing {
   #error: GatewayError | undefined;
   #ended = false;
   #endedAt: number | undefined;
-  /** What is to be done when the call is over; undefined once it is. */
-  #jobs: ((record: CallRecord) => void)[] | undefined = [];
 
   constructor(call: Call, startedAt = call.startedAt) {
     this.call = call;
@@ -109,27 +103,6 @@ export class CallRecord implements Observing {
     this.#endedAt = performance.now();
     this.#how = error instanceof GatewayError && error.code === 'client_closed_request' ? 'left' : how;
     if (this.#how === 'error') this.#error = toGatewayError(error);
-  }
-
-  /** Does the job when the call is over; at once where it is. */
-  whenOver(job: (record: CallRecord) => void): void {
-    if (this.#jobs === undefined) job(this);
-    else this.#jobs.push(job);
-  }
-
-  /** The call is over. Every job is done; what the first that failed threw is thrown when all are. */
-  over(): void {
-    const jobs = this.#jobs ?? [];
-    this.#jobs = undefined;
-    let failure: { readonly error: unknown } | undefined;
-    for (const job of jobs) {
-      try {
-        job(this);
-      } catch (error) {
-        failure ??= { error };
-      }
-    }
-    if (failure !== undefined) throw failure.error;
   }
 
   /** Milliseconds from the request to the end of the reply; until now for a call that runs. */
@@ -226,24 +199,6 @@ export function inNextTurn<T>(
   };
   return (one) => {
     gathered.push(one);
-    if (gathered.length === 1) nextTurn(run);
+    if (gathered.length === 1) setImmediate(run);
   };
-}
-
-/** What waits for the next turn of the event loop. */
-let waiting: (() => void)[] | undefined;
-
-/** Runs the job in the next turn of the event loop, behind all that was left for it before. It must not throw. */
-export function nextTurn(job: () => void): void {
-  if (waiting === undefined) {
-    waiting = [];
-    setImmediate(runWaiting);
-  }
-  waiting.push(job);
-}
-
-function runWaiting(): void {
-  const jobs = waiting ?? [];
-  waiting = undefined;
-  for (const job of jobs) job();
 }

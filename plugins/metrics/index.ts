@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   definePlugin,
@@ -8,7 +9,7 @@ import {
   toGatewayError,
   type PeerAnswer,
 } from '#sluice';
-import { CallRecord, inNextTurn, nextTurn, recorded } from '../_record.ts';
+import { CallRecord, inNextTurn, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
@@ -50,7 +51,7 @@ export default definePlugin({
     );
     onClose(async () => {
       // Calls are counted in the turn after their end.
-      await new Promise<void>(nextTurn);
+      await nextTurn();
       stopAnswering();
       await peers.leave(topic, (await measure()).totals ?? {});
     });

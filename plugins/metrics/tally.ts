@@ -1,11 +1,13 @@
 import { Counter, type CounterConfiguration, type Histogram, type Registry } from 'prom-client';
 
-/** What is measured by labels. */
-interface Measure {
+/** What a {@link Timing} measures, by which labels. */
+interface TimingOptions {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
   readonly registers: readonly Registry[];
+  /** Upper bounds, in seconds, lowest first. */
+  readonly buckets: readonly number[];
 }
 
 type Branch<Leaf> = Map<string, Branch<Leaf> | Leaf>;
@@ -86,13 +88,7 @@ export class Timing {
   readonly #bounds: readonly number[];
   readonly #leaves: Leaves<Times>;
 
-  constructor({
-    name,
-    help,
-    labelNames,
-    registers,
-    buckets,
-  }: Measure & { readonly buckets: readonly number[] }) {
+  constructor({ name, help, labelNames, registers, buckets }: TimingOptions) {
     this.name = name;
     this.#help = help;
     this.#bounds = buckets;

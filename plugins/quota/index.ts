@@ -144,7 +144,7 @@ function metered(
     }
     throw error;
   };
-  return next(call).then((events) => observe(meter)(events), failed);
+  return next(call).then(observe(meter), failed);
 }
 
 /** Leaves a charge with its call. Most calls are sent once; what those cost that a plugin sends several times is added up. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import {
   askedAt,
@@ -19,7 +20,7 @@ import {
   type Usage,
   type UsageRecord,
 } from '#sluice';
-import { CallRecord, inNextTurn, nextTurn, recorded, rounded } from '../_record.ts';
+import { CallRecord, inNextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
 import { startPruning } from './retention.ts';
@@ -71,7 +72,7 @@ export default definePlugin({
     const redact = redactor(capture === false ? [] : capture.redact);
     startPruning(usageLog, retention, log, onClose);
     // Calls that end now are booked in the next turn of the event loop.
-    onClose(() => new Promise<void>(nextTurn));
+    onClose(() => nextTurn());
 
     const book = ({ record, reply }: Ended): void => {
       const { call } = record;
