@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
+import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from './channel.ts';
 import type {
   Codec,
@@ -216,9 +217,7 @@ class Lifetime {
       job();
       return () => {};
     }
-    let jobs = this.#jobs;
-    if (jobs === undefined) this.#jobs = jobs = [job];
-    else jobs.push(job);
+    const jobs = (this.#jobs = appended(this.#jobs, job));
     return () => {
       // While they are being run the list is not touched: the next one would be skipped.
       if (this.#jobs !== jobs) return;

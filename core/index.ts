@@ -91,6 +91,7 @@ export { cutShort } from './formats/_shared/stream-frames.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';
 export type { Observing } from './followed-reply.ts';
 export { Gate, type Valve } from './gate.ts';
+export { appended } from './appended.ts';
 export { InFlight } from './in-flight.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkJsonType, parseJsonBody, readBytes } from './http/body.ts';

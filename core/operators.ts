@@ -1,4 +1,5 @@
 import { Observable, Subscriber, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
+import { appended } from './appended.ts';
 import type { Call } from './call.ts';
 import { GatewayError } from './errors.ts';
 import { FollowedReply, type Observing } from './followed-reply.ts';
@@ -98,7 +99,6 @@ class Peeked<T> extends Subscriber<T> {
   readonly #counts: (value: T) => boolean;
   readonly #resolve: (stream: Observable<T>) => void;
   readonly #reject: (error: Error) => void;
-  /** Mostly one: a list that begins empty makes room for sixteen with its first. */
   #early: T[] | undefined;
   #target: Subscriber<T> | undefined;
   #outcome: { readonly error?: unknown } | undefined;
@@ -124,8 +124,7 @@ class Peeked<T> extends Subscriber<T> {
       this.#target.next(value);
       return;
     }
-    if (this.#early === undefined) this.#early = [value];
-    else this.#early.push(value);
+    this.#early = appended(this.#early, value);
     if (!this.#settled) {
       if (this.#counts(value) || this.#early.length > mostUncounted) this.#settle();
     } else if (!this.#holdsGate) {

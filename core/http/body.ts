@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Readable, Transform } from 'node:stream';
+import { appended } from '../appended.ts';
 import { callKey } from '../call.ts';
 import type { Handler } from '../define.ts';
 import { GatewayError } from '../errors.ts';
@@ -102,7 +103,6 @@ async function decompress(
 
 function collect(source: Readable, limit: number, budget: ByteBudget | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Mostly one: a list that begins empty makes room for sixteen with its first.
     let chunks: Buffer[] | undefined;
     let length = 0;
     let settled = false;
@@ -117,8 +117,7 @@ function collect(source: Readable, limit: number, budget: ByteBudget | undefined
       if (length + chunk.length > limit) throw tooLarge(limit);
       budget?.take(chunk.length);
       length += chunk.length;
-      if (chunks === undefined) chunks = [chunk];
-      else chunks.push(chunk);
+      chunks = appended(chunks, chunk);
     };
     source.on('data', (chunk: Buffer) => {
       if (settled) return;

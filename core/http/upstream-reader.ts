@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { Observable, type Subscriber } from 'rxjs';
+import { appended } from '../appended.ts';
 import { callKey, type Call } from '../call.ts';
 import type { Upstream } from '../channel.ts';
 import { GatewayError } from '../errors.ts';
@@ -37,7 +38,6 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   #controller: Dispatcher.DispatchController | undefined;
   #connection: Connection | undefined;
   #subscriber: Subscriber<Buffer> | undefined;
-  /** Mostly one: a list that begins empty makes room for sixteen with its first. */
   #early: Buffer[] | undefined;
   #earlyLength = 0;
   /** When the request went out on a connection that had carried others before; 0 on a new one, and once anything was heard. */
@@ -105,8 +105,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
       this.#subscriber.next(chunk);
       return;
     }
-    if (this.#early === undefined) this.#early = [chunk];
-    else this.#early.push(chunk);
+    this.#early = appended(this.#early, chunk);
     this.#earlyLength += chunk.length;
     if (this.#earlyLength > earlyLimit) controller.pause();
   }

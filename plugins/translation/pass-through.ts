@@ -1,5 +1,6 @@
 import type { Observable } from 'rxjs';
 import {
+  appended,
   cutShort,
   parseObject,
   parseSse,
@@ -474,7 +475,6 @@ class PassedWhole {
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #renamer: Renamer | undefined;
-  /** Mostly one each: a list that begins empty makes room for sixteen with its first. */
   #head: Buffer[] | undefined;
   #headLength = 0;
   #tail: Buffer[] | undefined;
@@ -519,18 +519,13 @@ class PassedWhole {
 
   #remember(chunk: Buffer): void {
     if (this.#headLength < rememberedLength) {
-      if (this.#head === undefined) this.#head = [chunk];
-      else this.#head.push(chunk);
+      this.#head = appended(this.#head, chunk);
       this.#headLength += chunk.length;
     }
     this.#tailLength += chunk.length;
-    if (this.#tail === undefined) {
-      this.#tail = [chunk];
-      return;
-    }
-    this.#tail.push(chunk);
-    while (this.#tail.length > 1 && this.#tailLength - (this.#tail[0]?.length ?? 0) >= rememberedLength) {
-      this.#tailLength -= this.#tail.shift()?.length ?? 0;
+    const tail = (this.#tail = appended(this.#tail, chunk));
+    while (tail.length > 1 && this.#tailLength - (tail[0]?.length ?? 0) >= rememberedLength) {
+      this.#tailLength -= tail.shift()?.length ?? 0;
     }
   }
 }
