@@ -4,7 +4,7 @@ import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
+import { cutShort, typed } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
@@ -42,11 +42,12 @@ export class MessagesStreamDecoder implements StreamDecoder {
   #calls = false;
   #usage: JsonObject | undefined;
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
     if (data === '' || data === '[DONE]') return none;
     const value = parseObject(data);
     if (value === undefined) throw garbage('an event that is not a JSON object');
-    return this.json(value);
+    return this.json(typed(value, frame));
   }
 
   /** One frame, parsed. */
