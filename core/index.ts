@@ -141,7 +141,7 @@ export { mostHedges } from './routing/hedge.ts';
 export type { Target } from './routing/target.ts';
 export type { TaskCalls } from './routing/task-call.ts';
 export type { GuardedStream } from './http/guarded-stream.ts';
-export { charge, settles, type Charge } from './charge.ts';
+export { charge, reachedProviders, settles, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';
 export type { Cost, Prices } from './prices.ts';
 export { openAdminPassword, type AdminPassword } from './state/admin-password.ts';
