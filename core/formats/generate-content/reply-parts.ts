@@ -3,8 +3,8 @@ import { GatewayError } from '../../errors.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter, endOf } from '../_shared/blocks.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
-import { rawArguments } from './call-arguments.ts';
 import type { ChunkEvents } from './chunk-events.ts';
 import { dataField } from './decode-parts.ts';
 import { Extras } from './extras.ts';
@@ -180,7 +180,7 @@ export class PartReader {
     const input =
       streamed || call.args === undefined || call.args === null
         ? ''
-        : (rawArguments(call.args) ?? replyText(call.args));
+        : (brokenArguments(call.args) ?? replyText(call.args));
     if (input === '' && !streamed) extras.set('$noArgs', true);
     const proof = proofOf(part);
     const place = { block: this.#block(), choice: candidate.index };

@@ -322,7 +322,7 @@ describe('calls and results of another format', () => {
     ])[1];
     expect(turn?.parts.map((part) => (part.functionCall as JsonObject).args)).toEqual([
       {},
-      { _raw: '{"broken' },
+      { broken: null, _raw: '{"broken' },
       { _raw: '[1]' },
       { input: 'ls' },
     ]);
