@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { patience } from './test/support/patience.ts';
 
 export default defineConfig({
   test: {
@@ -7,7 +8,8 @@ export default defineConfig({
     setupFiles: ['test/support/seed.ts'],
     // Tests over sockets wait more than they work.
     maxWorkers: Math.max(3, availableParallelism()),
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    testTimeout: patience.test,
+    hookTimeout: patience.test,
+    expect: { poll: { timeout: patience.wait, interval: 20 } },
   },
 });

@@ -641,5 +641,5 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
       }),
       { seed, numRuns: 120 },
     );
-  }, 60_000);
+  });
 });

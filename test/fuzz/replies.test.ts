@@ -245,7 +245,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
       { seed, numRuns: 3000 },
     );
     console.log(`${format}, damaged streams, seed ${seed}: ${clean} complete, ${failed} errors`);
-  }, 240_000);
+  });
 
   test('a damaged whole reply is an error or a reply for every client', () => {
     const reply = fc.constantFrom(...replies).chain(({ text }) => near(JSON.parse(text), 3));
@@ -265,7 +265,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
       { seed, numRuns: 2000 },
     );
     console.log(`${format}, damaged whole replies, seed ${seed}: ${clean} complete, ${failed} errors`);
-  }, 240_000);
+  });
 
   test.each(replies.map(({ name, text }) => [name, text] as const))(
     'the whole reply %s is never complete when it is cut',

@@ -311,7 +311,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
         numRuns: connections === 1 ? 300 : 50,
       },
     );
-  }, 60_000);
+  });
 
   /** Runs steps on the ledger and on a model of it. */
   async function run(steps: readonly Step[], amount: number): Promise<void> {
