@@ -21,6 +21,7 @@ import {
   type Part,
   type Playground,
 } from './_other-operations.ts';
+import { tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 const doors = (await everyDoor()).filter(({ takesForms }) => takesForms);
@@ -285,7 +286,7 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
             false,
           );
       }),
-      { seed, numRuns: 250, endOnFailure: false },
+      { seed, numRuns: tries(250), endOnFailure: false },
     );
     await expectNothingLeft();
   });

@@ -31,6 +31,7 @@ import {
 } from './_other-operations.ts';
 import { near, noise } from './_mutate.ts';
 import { embedRequests, moderationRequests, rerankRequests, speechRequests } from './_sound-requests.ts';
+import { tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 const doors = await everyDoor();
@@ -152,7 +153,7 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
         expectSane(door, answer);
         if (!door.takesJson) expect(answer.status).toBe(415);
       }),
-      { seed, numRuns: door.takesJson ? 200 : 5, endOnFailure: false },
+      { seed, numRuns: door.takesJson ? tries(200) : 5, endOnFailure: false },
     );
   });
 
@@ -229,7 +230,7 @@ const wordFor = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' ? purposeWords[value] : undefined;
 
 describe('a sound request, read and written again', () => {
-  const options = { seed, numRuns: 500 };
+  const options = { seed, numRuns: tries(500) };
 
   test('is the same in its own format, unknown fields included, and nothing is lost', () => {
     const same = (codec: Codec, requests: fc.Arbitrary<JsonObject>): void =>

@@ -7,6 +7,7 @@ import { fixturesOf, requestOf } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { near, noise } from './_mutate.ts';
+import { tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 
@@ -159,7 +160,7 @@ describe.each(formatNames)('%s', (format) => {
                 .replace(/,\}$/, '}');
         expectSane(format, await post(path, named, { ...voices[format].headers, ...headers }));
       }),
-      { seed, numRuns: 1500, endOnFailure: false },
+      { seed, numRuns: tries(1500), endOnFailure: false },
     );
   });
 
@@ -170,7 +171,7 @@ describe.each(formatNames)('%s', (format) => {
         expectSane(format, answer);
         if (format !== 'generate-content') expect(answer.status).not.toBe(200);
       }),
-      { seed, numRuns: 400 },
+      { seed, numRuns: tries(400) },
     );
   });
 

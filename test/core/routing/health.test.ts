@@ -16,6 +16,7 @@ import {
   type Clock,
 } from '../../suites/health-suite.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../../support/redis.ts';
+import { tries } from '../../support/tries.ts';
 
 const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
@@ -141,7 +142,7 @@ describe('whatever happens', () => {
           expect(health.standing(target)).toBe('up');
         }
       }),
-      { numRuns: 300 },
+      { numRuns: tries(300) },
     );
   });
 
@@ -181,7 +182,7 @@ describe('whatever happens', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: tries(300) },
     );
   });
 
