@@ -240,6 +240,25 @@ describe('revoking', () => {
     expect(await keys.list()).toHaveLength(2);
   });
 
+  test('is not undone by a change that was under way', async () => {
+    const { record, value } = await keys.create({ name: 'laptop' });
+    await Promise.allSettled([keys.update(record.id, { note: 'late' }), keys.revoke(record.id)]);
+    expect(await another().list()).toEqual([]);
+    expect(keys.find(value)).toBeUndefined();
+  });
+
+  test('finds a key that is given another secret at the same time', async () => {
+    const { record } = await keys.create({ name: 'laptop' });
+    const [rotated, revoked] = await Promise.allSettled([
+      keys.rotate(record.id),
+      another().revoke(record.id),
+    ]);
+    expect(revoked.status).toBe('fulfilled');
+    await keys.load();
+    if (rotated.status === 'fulfilled') expect(keys.find(rotated.value.value)).toBeUndefined();
+    expect(await another().list()).toEqual([]);
+  });
+
   test('is not undone by a process that notes a late use of the key', async () => {
     const { record, value } = await keys.create({ name: 'laptop' });
     const gateway = another();
