@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
   });
 
   test('a server that hangs fails the claim; one that is back works', async () => {
-    const stores = openStores(shared);
+    const stores = openStores(await server.createDatabase('hasty'));
     const ledger = openLedger(stores);
     try {
       await ledger.reserve('key_hang', budgets, most);

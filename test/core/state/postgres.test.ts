@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
     });
 
     test('that waits for another one too long is refused while that one goes on', async () => {
-      const database = await open();
+      const database = openAt(await server.createDatabase('hasty'));
       await database.query('CREATE TABLE a (b INT); INSERT INTO a VALUES (1)');
       const release = Promise.withResolvers<void>();
       const holding = Promise.withResolvers<void>();
@@ -239,8 +239,30 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
   }
 
   describe('a server that fails', () => {
+    test('is not one that has answered while this process stood still', async () => {
+      const database = openAt(await server.createDatabase('hasty'));
+      const asked = database.query('SELECT 1 AS one FROM pg_sleep(0.2)');
+      await setTimeout(50);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+      expect(await asked).toEqual([{ one: 1 }]);
+    });
+
+    test('is given the time that the URL says, in seconds', async () => {
+      const url = await server.createDatabase('hasty');
+      const database = openAt(`${url}?answer_timeout=60`);
+      const asked = database.query('SELECT 1 AS one');
+      server.pause();
+      try {
+        await setTimeout(2_000);
+      } finally {
+        server.resume();
+      }
+      expect(await asked).toEqual([{ one: 1 }]);
+      expect(() => openAt(`${url}?answer_timeout=soon`)).toThrow('answer_timeout');
+    });
+
     test('hanging: whoever asks is told while it hangs, and all goes on when it is back', async () => {
-      const url = await server.createDatabase();
+      const url = await server.createDatabase('hasty');
       const database = openAt(url);
       const stores = storesAt(url);
       const things = stores.namespace<string>('things');
@@ -317,7 +339,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
     });
 
     test('the gateway lives on: keys in memory work, readiness says what is wrong, and it ends in time', async () => {
-      const gateway = await startGateway({ database: await server.createDatabase() });
+      const gateway = await startGateway({ database: await server.createDatabase('hasty') });
       const ready = async () =>
         (await fetch(`${gateway.url}/readyz`)).json() as Promise<Record<string, unknown>>;
       const models = () =>
