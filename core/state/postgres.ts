@@ -80,17 +80,17 @@ interface Limits {
 /** The times that follow from how long the server may be silent: `answer_timeout` in the URL, in seconds, or a little less than one. */
 function limitsOf(url: string, masked: string): Limits {
   const given = new URL(url).searchParams.get('answer_timeout');
-  const silence = given === null ? 900 : Number(given) * 1_000;
-  if (!(silence >= 100 && silence <= 600_000))
+  const longest = given === null ? 900 : Number(given) * 1_000;
+  if (!(longest >= 100 && longest <= 600_000))
     throw new Error(
       `The database URL ${masked} has an answer_timeout that is no number of seconds from 0.1 to 600.`,
     );
   return {
-    connect: silence + 100,
-    silence,
-    lock: Math.floor(silence * 0.9),
-    statement: Math.max(10_000, 2 * silence),
-    idleInTransaction: Math.max(2_000, 2 * silence),
+    connect: longest + 100,
+    silence: longest,
+    lock: Math.floor(longest * 0.9),
+    statement: Math.max(10_000, 2 * longest),
+    idleInTransaction: Math.max(2_000, 2 * longest),
   };
 }
 

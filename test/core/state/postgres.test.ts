@@ -241,6 +241,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
   describe('a server that fails', () => {
     test('is not one that has answered while this process stood still', async () => {
       const database = openAt(await server.createDatabase('hasty'));
+      await database.ready();
       const asked = database.query('SELECT 1 AS one FROM pg_sleep(0.2)');
       await setTimeout(50);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
