@@ -51,7 +51,7 @@ export default definePlugin({
   reads: 'usage',
   options,
   setup({ assumedOutput, lease }, tools) {
-    const { bookkeeper, catalog, ledger, prices, settings } = tools;
+    const { bookkeeper, catalog, prices, settings } = tools;
 
     const reserve = async (call: Call, { id }: ApiKey, budgets: readonly Budget[]): Promise<Reservation> => {
       const targets = catalog.targets(call.model);
@@ -64,7 +64,7 @@ export default definePlugin({
         throw noPrice(call);
       try {
         const most = { microDollars: microDollars ?? 0, tokens: input + output };
-        return await ledger.reserve(id, budgets, most, lease * 1000);
+        return await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000));
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {

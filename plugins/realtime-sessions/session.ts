@@ -76,7 +76,7 @@ export class Session {
     const { key } = this;
     const { budgets = [] } = key ?? {};
     if (key === undefined || budgets.length === 0) return;
-    const { prices, ledger, bookkeeper, lease } = this.#tools;
+    const { prices, bookkeeper, lease } = this.#tools;
     const { input, output } = this.#expected();
     const microDollars = prices.most(this.#model, input, output);
     if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar')) {
@@ -89,7 +89,7 @@ export class Session {
     let reservation: Reservation;
     try {
       const most = { microDollars: microDollars ?? 0, tokens: input + output };
-      reservation = await ledger.reserve(key.id, budgets, most, lease);
+      reservation = await bookkeeper.reserve(key.id, budgets, most, lease);
     } catch (error) {
       if (error instanceof GatewayError) throw error;
       throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
