@@ -175,5 +175,5 @@ export {
 } from './state/tasks.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from './tasks.ts';
 export { entriesOf, type Stores } from './state/stores.ts';
-export { estimateTokens, countTokens } from './tokens.ts';
+export { estimateTokens, estimateInput, countTokens, wordBytes } from './tokens.ts';
 export { tunnelWatch } from './tunnel-watch.ts';

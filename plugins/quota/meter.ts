@@ -7,6 +7,7 @@ import {
   type GatewayEvent,
   type Observing,
   type Usage,
+  wordBytes,
 } from '#sluice';
 import { estimateInput, expectedUnits } from './estimate.ts';
 
@@ -81,20 +82,11 @@ export class Meter implements Observing {
       case 'text-delta':
       case 'refusal-delta':
       case 'reasoning-delta':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.text);
-        break;
       case 'tool-start':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.name);
-        break;
       case 'tool-delta':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.input);
-        break;
       case 'media-delta':
         this.#content = true;
-        this.#words += (event.data?.length ?? 0) / 16 + Buffer.byteLength(event.transcript ?? '');
+        this.#words += wordBytes(event);
         break;
     }
   }
@@ -145,26 +137,13 @@ export class Meter implements Observing {
     let words = 0;
     try {
       for (const frame of parseSse(Buffer.concat(this.#sample))) {
-        for (const event of decoder.frame(frame)) words += wordsIn(event);
+        for (const event of decoder.frame(frame)) words += wordBytes(event);
       }
     } catch {
       // The beginning was sound, or nothing of it would have been passed on.
       if (words === 0) return fallbackShare;
     }
     return words / this.#sampled;
-  }
-}
-
-function wordsIn(event: GatewayEvent): number {
-  switch (event.type) {
-    case 'text-delta':
-    case 'refusal-delta':
-    case 'reasoning-delta':
-      return Buffer.byteLength(event.text);
-    case 'tool-delta':
-      return Buffer.byteLength(event.input);
-    default:
-      return 0;
   }
 }
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   countTokens,
   definePlugin,
+  estimateInput,
   forgetMedia,
   GatewayError,
   peekFirst,
@@ -148,6 +149,7 @@ async function translate(
       stream: call.stream,
       encoded,
       wholeLimit: chosen.wholeLimit,
+      estimateInput: () => estimateInput(chatOf(call)),
     }),
     call.gate,
     saysSomething,

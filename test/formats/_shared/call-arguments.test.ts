@@ -10,6 +10,7 @@ import { parseObject, type JsonObject } from '../../../core/model/json.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { allFormats } from '../../support/fixtures.ts';
+import { tries } from '../../support/tries.ts';
 
 const formats = await allFormats();
 
@@ -86,7 +87,7 @@ describe('arguments in formats that want an object', () => {
           expect(brokenArguments(object)).toBeUndefined();
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(10_000) },
     );
   });
 

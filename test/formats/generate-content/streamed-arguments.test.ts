@@ -4,6 +4,7 @@ import { PartialArguments } from '../../../core/formats/generate-content/partial
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../core/model/json.ts';
 import { allFormats } from '../../support/fixtures.ts';
+import { tries } from '../../support/tries.ts';
 import { chat, context, decodeSse, encode } from './support.ts';
 
 type Part = JsonObject;
@@ -286,7 +287,7 @@ describe('arguments that come as paths', () => {
         // Half a character is written as an escape.
         expect(JSON.stringify(JSON.parse(said === '' ? '{}' : said))).toBe(JSON.stringify(args));
       }),
-      { numRuns: 300 },
+      { numRuns: tries(2000) },
     );
   });
 
@@ -305,7 +306,7 @@ describe('arguments that come as paths', () => {
           JSON.stringify(sorted(withoutEmpty(args))),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: tries(2000) },
     );
   });
 
