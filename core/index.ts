@@ -103,6 +103,7 @@ export { parseSse, sseComment, SseCutter, writeSse } from './http/sse.ts';
 export type { HttpClient, HttpRequest } from './http/upstream.ts';
 export type { UpstreamSocketRequest, UpstreamSockets } from './http/upstream-socket.ts';
 export { hideSecret, maskSecrets, type Log } from './log.ts';
+export { lostLogLines } from './log-output.ts';
 export * from './model/audio.ts';
 export * from './model/chat.ts';
 export * from './model/embed.ts';
