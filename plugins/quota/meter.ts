@@ -3,6 +3,7 @@ import {
   isChat,
   parseSse,
   sumUsage,
+  type AttemptEvent,
   type Call,
   type GatewayEvent,
   type Observing,
@@ -28,7 +29,7 @@ export class Meter implements Observing {
   readonly #call: Call;
   readonly #ended: (how: Ending) => void;
   #model: string;
-  #answered = false;
+  #answered: AttemptEvent | undefined;
   /** Providers that were asked beside the one that answers, and were too slow. */
   #hedged = 0;
   #content = false;
@@ -52,13 +53,18 @@ export class Meter implements Observing {
     return this.#model;
   }
 
+  /** The attempt that answered. */
+  get answered(): AttemptEvent | undefined {
+    return this.#answered;
+  }
+
   event(event: GatewayEvent): void {
     switch (event.type) {
       case 'request':
         this.#model = event.model;
         break;
       case 'attempt':
-        if (event.failure === undefined) this.#answered = true;
+        if (event.failure === undefined) this.#answered = event;
         else if (event.failure === 'hedged') this.#hedged += 1;
         break;
       case 'usage':
@@ -111,7 +117,7 @@ export class Meter implements Observing {
    * its usage last is added to that: a stream that is left in its middle never tells the rest.
    */
   #answer(how: Ending): Usage | undefined {
-    if (!this.#answered) return undefined;
+    if (this.#answered === undefined) return undefined;
     const usage = this.#usage;
     if (how === 'complete' && usage !== undefined) return usage;
     if (how === 'error' && !this.#content) return undefined;

@@ -12,6 +12,7 @@ import {
 import {
   charge,
   GatewayError,
+  noPriceError,
   tunnelWatch,
   type ApiKey,
   type AttemptEvent,
@@ -79,13 +80,8 @@ export class Session {
     const { prices, bookkeeper, lease } = this.#tools;
     const { input, output } = this.#expected();
     const microDollars = prices.most(this.#model, input, output);
-    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar')) {
-      throw new GatewayError(
-        'model_not_allowed',
-        `The model ${this.#model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
-        { param: 'model' },
-      );
-    }
+    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
+      throw noPriceError(this.#model);
     let reservation: Reservation;
     try {
       const most = { microDollars: microDollars ?? 0, tokens: input + output };
@@ -223,7 +219,7 @@ export class Session {
 
   #settlement(usage: Usage, ended: UsageRecord['ended'], reservation: string | undefined): Settlement {
     const call = this.#call;
-    const cost = this.#tools.prices.cost(this.#model, usage);
+    const cost = this.#tools.prices.cost(this.#model, usage, this.#attempt);
     const now = performance.now();
     this.#answers += 1;
     const { channel, model, format } = this.#attempt ?? {};

@@ -352,7 +352,7 @@ describe('keys', () => {
     });
     expect(warnings).toEqual([
       'No channel names a model that demmo matches.',
-      'With a budget in dollars this key is refused for models without a price: broken, demo-thinking.',
+      'With a budget in dollars this key is refused for models without a price: broken.',
     ]);
   });
 });
