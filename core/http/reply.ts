@@ -72,6 +72,7 @@ export class Reply {
     this.#options = options;
     this.#done = done;
     this.#numberMark = exchange.codec.marks.number;
+    exchange.writer = this;
     response.on('close', this.#onClose);
   }
 

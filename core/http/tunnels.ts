@@ -105,7 +105,8 @@ export function createTunnels(
       server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
       // Without a word where the client has gone meanwhile, or where its handshake makes no sense.
       if (!tunnel.accepted) tunnel.leave();
-    } catch (error) {
+    } catch (thrown) {
+      const error = exchange.failure ?? thrown;
       socket.off('close', gone);
       if (!(error instanceof GatewayError))
         log.error({ id: exchange.id, error }, 'a call failed inside the gateway');
