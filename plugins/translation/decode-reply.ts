@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import {
   cutShort,
   GatewayError,
+  HeldBytes,
   isObject,
   JsonCutter,
   parseSse,
@@ -22,7 +23,7 @@ import {
   failureIn,
   garbage,
   isNoFile,
-  shapeOf,
+  ShapeFinder,
   type ErrorAnswer,
   readAnswer,
 } from './answer.ts';
@@ -63,6 +64,7 @@ export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #used: Used | undefined;
+  readonly #shape = new ShapeFinder();
   #error: ErrorAnswer | undefined;
   #type = '';
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
@@ -93,13 +95,15 @@ export class DecodedAnswer {
       return;
     }
     this.#sink ??= this.#bytes(chunk);
-    if (this.#sink === undefined) {
-      const shape = shapeOf(chunk);
-      if (shape === undefined) return;
-      if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
-      this.#sink = this.#choose(shape);
+    if (this.#sink !== undefined) {
+      this.#sink.push(chunk);
+      return;
     }
-    this.#sink.push(chunk);
+    const found = this.#shape.find(chunk);
+    if (found === undefined) return;
+    if (found.shape === 'other') throw garbage('something that is neither JSON nor a stream');
+    this.#sink = this.#choose(found.shape);
+    this.#sink.push(chunk.subarray(found.start));
   }
 
   end(): void {
@@ -193,7 +197,7 @@ class SseAnswer {
 
   #run(run: Buffer): void {
     for (const frame of parseSse(run)) {
-      if (!this.#begun && this.#isChat) checkFirstFrame(frame.data);
+      if (!this.#begun && this.#isChat) checkFirstFrame(frame);
       this.#pass(this.#decoder.frame(frame));
     }
   }
@@ -229,9 +233,8 @@ class WholeAnswer {
   readonly #codec: Codec;
   readonly #traits: ModelTraits;
   readonly #emit: (event: GatewayEvent) => void;
-  readonly #chunks: Buffer[] = [];
+  readonly #held = new HeldBytes();
   readonly #limit: number;
-  #length = 0;
 
   constructor({ codec, traits, wholeLimit }: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#codec = codec;
@@ -241,9 +244,8 @@ class WholeAnswer {
   }
 
   push(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length > this.#limit) throw garbage('more than the gateway can hold');
-    this.#chunks.push(chunk);
+    this.#held.push(chunk);
+    if (this.#held.length > this.#limit) throw garbage('more than the gateway can hold');
   }
 
   end(): void {
@@ -251,9 +253,7 @@ class WholeAnswer {
   }
 
   #parse(): JsonObject {
-    const text = Buffer.concat(this.#chunks)
-      .toString('utf8')
-      .replace(/^\ufeff/, '');
+    const text = this.#held.take().toString('utf8');
     let value: unknown;
     try {
       value = JSON.parse(text);

@@ -4,11 +4,12 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { ChunkEvents } from './chunk-events.ts';
 import { Extras } from './extras.ts';
-import { readFinish } from './finish.ts';
+import { reasonIn, readFinish } from './finish.ts';
 import { garbage, replyText } from './garbage.ts';
 import { readGrounding } from './grounding.ts';
 import { readLogprobs } from './logprobs.ts';
@@ -31,7 +32,8 @@ export class ReplyDecoder implements StreamDecoder {
     this.#whole = whole;
   }
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
+  frame({ data, event }: Frame): readonly GatewayEvent[] {
+    if (event === 'error') throw upstreamError(200, data);
     if (data === '[DONE]' || data.trim() === '') return [];
     const value = parse(data);
     if (isObject(value)) return this.chunk(value);
@@ -44,7 +46,7 @@ export class ReplyDecoder implements StreamDecoder {
 
   /** One chunk: the structure of a whole reply with some of its parts. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
-    if (chunk.error !== undefined && chunk.error !== null) throw failure(chunk);
+    if (tellsError(chunk)) throw failure(chunk);
     // What comes before the reply and has nothing of one is no beginning.
     if (this.#chunk === 0 && !replySigns.some((key) => chunk[key] !== undefined)) return [];
     this.#chunk += 1;
@@ -111,12 +113,13 @@ export class ReplyDecoder implements StreamDecoder {
       delete fields.logprobsResult;
     this.#citations(candidate, wire.groundingMetadata);
     if (silent && wire.content !== undefined) fields.$content = wire.content;
-    const reason = wire.finishReason;
-    if (typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED') {
+    const reason = reasonIn(wire);
+    if (reason !== undefined) {
       candidate.held = { raw: reason, fields, chunk: this.#chunk };
       return;
     }
-    if (reason !== undefined && reason !== null) fields.finishReason = reason;
+    const { finishReason: word } = wire;
+    if (word !== undefined && word !== null && word !== '') fields.finishReason = word;
     if (Object.keys(fields).length === 0 || this.#events.attach(fields, before)) return;
     this.#events.produce({
       type: 'opaque',
