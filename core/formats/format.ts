@@ -180,12 +180,14 @@ export interface Marks {
   readonly number?: string;
 }
 
-/** What a request may use at most, before anybody has answered it. */
+/** What a request is expected to use, before anybody has answered it. */
 export interface Expected {
   /** Tokens. */
   readonly input: number;
   readonly output: number;
   readonly units?: Units;
+  /** The most that it may use, where that is more: what is left of a budget is measured by it. */
+  readonly most?: { readonly input?: number; readonly output?: number; readonly units?: Units };
 }
 
 /** All a format knows of one operation. */
