@@ -8,7 +8,8 @@ import { voices } from './_wire.ts';
 
 type Json = Record<string, unknown>;
 
-const channels = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
+const chatting = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
+const channels = [...chatting, 'text-completions'] as const;
 type Channel = (typeof channels)[number];
 
 const whole: Readonly<Record<Channel, Json>> = {
@@ -25,6 +26,13 @@ const whole: Readonly<Record<Channel, Json>> = {
       { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'fine' }] },
     ],
     usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  },
+  'text-completions': {
+    id: 'cmpl-1',
+    object: 'text_completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, text: 'fine', finish_reason: 'stop', logprobs: null }],
   },
 };
 
@@ -71,7 +79,9 @@ const wrong: readonly unknown[] = [
   1e21,
   -1e21,
   1.7e308,
-  9_007_199_254_740_993,
+  2 ** 53,
+  // 1e400 on the wire, which JSON allows and no number can hold.
+  Infinity,
   true,
   false,
   null,
@@ -347,8 +357,32 @@ const messages: readonly Field[] = [
   }),
 ];
 
+const prompts: readonly Field[] = [
+  field('model'),
+  field('prompt'),
+  field('prompt[0]', { beside: { prompt: ['Hi'] } }),
+  field('max_tokens'),
+  field('temperature'),
+  field('top_p'),
+  field('n', { idle: [1] }),
+  field('stream', { idle: [false] }),
+  field('stream_options', { idle: [{}] }),
+  field('stream_options.include_usage', { beside: { stream_options: {} }, idle: [true, false] }),
+  field('stop', { idle: [[]] }),
+  field('seed'),
+  field('frequency_penalty'),
+  field('presence_penalty'),
+  field('logprobs'),
+  field('echo', { idle: [true, false] }),
+  field('suffix', { idle: [''] }),
+  field('best_of', { idle: [1] }),
+  field('user'),
+  field('logit_bias'),
+];
+
 interface Client {
   readonly format: Channel;
+  readonly channels: readonly Channel[];
   readonly path: string;
   readonly base: Json;
   readonly fields: readonly Field[];
@@ -357,16 +391,31 @@ interface Client {
 const clients: Readonly<Record<string, Client>> = {
   'chat completions': {
     format: 'chat-completions',
+    channels: chatting,
     path: '/v1/chat/completions',
     base: { messages: [user] },
     fields: chat,
   },
-  responses: { format: 'responses', path: '/v1/responses', base: { input: 'Hi' }, fields: responses },
+  responses: {
+    format: 'responses',
+    channels: chatting,
+    path: '/v1/responses',
+    base: { input: 'Hi' },
+    fields: responses,
+  },
   messages: {
     format: 'messages',
+    channels: chatting,
     path: '/v1/messages',
     base: { messages: [user], max_tokens: 4000 },
     fields: messages,
+  },
+  'text completions': {
+    format: 'text-completions',
+    channels,
+    path: '/v1/completions',
+    base: { prompt: 'Hi' },
+    fields: prompts,
   },
 };
 
@@ -405,7 +454,10 @@ async function ask(client: Client, body: Json): Promise<Judged> {
       'content-type': 'application/json',
       'anthropic-version': '2023-06-01',
     },
-    body: JSON.stringify(body),
+    body: JSON.stringify(body, (_key, value: unknown) => (value === Infinity ? '1e400' : value)).replaceAll(
+      '"1e400"',
+      '1e400',
+    ),
   });
   const text = await response.text();
   const [request] = upstream.requests;
@@ -423,14 +475,14 @@ function names(text: string, path: string): boolean {
   return [path, outer, outer.replace(/(\.\w+|\[\d+\])$/, '')].some((name) => text.includes(name));
 }
 
-const short = (value: unknown): string => JSON.stringify(value).slice(0, 60);
+const short = (value: unknown): string => (value === Infinity ? '1e400' : JSON.stringify(value).slice(0, 60));
 
 describe.each(Object.entries(clients))('%s: a field that is not what it should be', (_name, client) => {
   test.each(client.fields)(
     '$path is refused by its name, or reaches the provider, or is reported',
     async ({ path, beside = {}, idle = [], orElse = path }) => {
       const problems: string[] = [];
-      for (const channel of channels) {
+      for (const channel of client.channels) {
         const model = `via-${channel}`;
         const base: Json = { model, ...client.base, ...beside };
         const plain = path === 'model' ? undefined : await ask(client, changed(base, path, undefined));
