@@ -3,6 +3,7 @@ import { z } from 'zod';
 import {
   countTokens,
   definePlugin,
+  estimateInput,
   forgetMedia,
   GatewayError,
   peekFirst,
@@ -147,6 +148,7 @@ async function translate(
       stream: call.stream,
       encoded,
       wholeLimit: chosen.wholeLimit,
+      estimateInput: () => estimateInput(chatOf(call)),
     }),
     call.gate,
     saysSomething,

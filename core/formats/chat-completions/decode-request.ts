@@ -76,8 +76,10 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   if (typeof body.stop === 'string') left.put('$stop', 'string');
   if (typeof body.modalities === 'string') left.put('$modalities', 'string');
   if (given(body.max_tokens)) {
-    if (given(body.max_completion_tokens)) left.put('$max_tokens', body.max_tokens);
-    else left.put('$limit', 'max_tokens');
+    if (given(body.max_completion_tokens)) {
+      left.put('$max_tokens', body.max_tokens);
+      left.put('$max_completion_tokens', body.max_completion_tokens);
+    } else left.put('$limit', 'max_tokens');
   }
   if (given(body.safety_identifier)) {
     left.put('$user', 'safety_identifier');
