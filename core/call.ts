@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from './channel.ts';
 import type { GatewayError } from './errors.ts';
+import { checkModelName } from './formats/_shared/check.ts';
 import type {
   Codec,
   Edits,
@@ -315,9 +316,10 @@ export class Exchange extends Lifetime {
     this.losses.push(loss);
   }
 
-  /** Takes in the body once it was read. */
+  /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
   understand(bytes: Buffer, body: JsonObject): void {
     const { model, stream } = this.codec.peek(body, this.wire.params);
+    checkModelName(model);
     this.wire.bytes = bytes;
     this.wire.body = body;
     this.model = model;

@@ -48,7 +48,7 @@ export default definePlugin({
       if (secret === undefined) throw refusal('missing_api_key', unreadable ? notBearer : nothingSent);
       const found = apiKeys.find(secret);
       if (found?.state !== 'valid') {
-        const refused = invalid(secret, found);
+        const refused = invalid(found);
         if (slowDown === undefined) throw refused;
         return slowDown(call).then(() => Promise.reject(refused));
       }
@@ -135,29 +135,27 @@ function hasOtherAuthorization({ headers }: Wire): boolean {
   return headers.authorization !== undefined && !/^\s*(bearer\s*)?$/i.test(headers.authorization);
 }
 
-function invalid(secret: string, found: ReturnType<ApiKeys['find']>): GatewayError {
+/** Client libraries tell a wrong key by these words from any other mistake. */
+const beginning = 'Incorrect API key provided';
+
+function invalid(found: ReturnType<ApiKeys['find']>): GatewayError {
   if (found?.state === 'disabled') {
     return refusal(
       'disabled_api_key',
-      'This API key is switched off. Ask whoever runs this gateway to switch it on again.',
+      `${beginning}: it is switched off. Ask whoever runs this gateway to switch it on again.`,
     );
   }
   if (found?.state === 'expired') {
     const day = new Date(found.key.expiresAt ?? 0).toISOString().slice(0, 10);
     return refusal(
       'expired_api_key',
-      `This API key expired on ${day}. Ask whoever runs this gateway for a new one.`,
+      `${beginning}: it expired on ${day}. Ask whoever runs this gateway for a new one.`,
     );
   }
   return refusal(
     'invalid_api_key',
-    `The API key ${recognizable(secret)} is not known here. Check that it was copied whole and belongs to this gateway.`,
+    `${beginning}: it is not known here. Check that it was copied whole and belongs to this gateway.`,
   );
-}
-
-/** What the sender needs to tell its keys apart, and nobody else can use. */
-function recognizable(secret: string): string {
-  return secret.length < 20 ? 'in this request' : `"${secret.slice(0, 3)}…${secret.slice(-4)}"`;
 }
 
 function refusal(

@@ -2,6 +2,7 @@ import { concat, concatMap, defer, from, throwError, type Observable, type Obser
 import {
   charge,
   GatewayError,
+  noPriceError,
   tunnelWatch,
   type ApiKey,
   type ApiKeys,
@@ -69,20 +70,15 @@ export class Session {
     const key = this.#key;
     const { budgets = [] } = key ?? {};
     if (key === undefined || budgets.length === 0) return;
-    const { prices, ledger, bookkeeper, lease } = this.#tools;
+    const { prices, bookkeeper, lease } = this.#tools;
     const { input, output } = this.#expected();
     const microDollars = prices.most(this.#model, input, output);
-    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar')) {
-      throw new GatewayError(
-        'model_not_allowed',
-        `The model ${this.#model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
-        { param: 'model' },
-      );
-    }
+    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
+      throw noPriceError(this.#model);
     let reservation: Reservation;
     try {
       const most = { microDollars: microDollars ?? 0, tokens: input + output };
-      reservation = await ledger.reserve(key.id, budgets, most, lease);
+      reservation = await bookkeeper.reserve(key.id, budgets, most, lease);
     } catch (error) {
       if (error instanceof GatewayError) throw error;
       throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
@@ -208,7 +204,7 @@ export class Session {
 
   #settlement(usage: Usage, ended: UsageRecord['ended'], reservation: string | undefined): Settlement {
     const call = this.#call;
-    const cost = this.#tools.prices.cost(this.#model, usage);
+    const cost = this.#tools.prices.cost(this.#model, usage, this.#attempt);
     const now = performance.now();
     this.#answers += 1;
     const { channel, model, format } = this.#attempt ?? {};

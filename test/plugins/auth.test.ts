@@ -113,10 +113,8 @@ describe('a caller is refused with 401', () => {
       (thrown: unknown) => thrown as Error,
     );
     expect(error).toMatchObject({ code: 'invalid_api_key', param: undefined });
-    expect(String(error)).toContain('The API key "sk-…mnop" is not known here.');
-    await expect(nameOf({ headers: { 'x-api-key': 'short' } })).rejects.toThrow(
-      'The API key in this request is not known here.',
-    );
+    expect(String(error)).toContain('Incorrect API key provided: it is not known here.');
+    expect(String(error)).not.toMatch(/sk-|mnop/);
   });
 
   test('with one that could not be a key at all', async () => {
@@ -133,6 +131,7 @@ describe('a caller is refused with 401', () => {
     await expect(nameOf({ query: `key=${value}` })).rejects.toMatchObject({
       status: 401,
       code: 'disabled_api_key',
+      message: expect.stringMatching(/^Incorrect API key provided: it is switched off/) as string,
     });
   });
 
@@ -143,7 +142,7 @@ describe('a caller is refused with 401', () => {
     await expect(nameOf({ headers: { 'x-api-key': value } })).rejects.toMatchObject({
       status: 401,
       code: 'expired_api_key',
-      message: `This API key expired on ${day}. Ask whoever runs this gateway for a new one.`,
+      message: `Incorrect API key provided: it expired on ${day}. Ask whoever runs this gateway for a new one.`,
     });
   });
 });
