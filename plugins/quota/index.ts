@@ -46,7 +46,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
  */
 export default definePlugin({
   name: 'quota',
-  stage: 'shape',
+  stage: 'admit',
   // It books what is charged.
   after: ['usage-log'],
   reads: 'usage',
