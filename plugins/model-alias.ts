@@ -59,8 +59,8 @@ interface Resolved {
  */
 export default definePlugin({
   name: 'model-alias',
-  stage: 'shape',
-  before: ['stored-responses', 'quota', 'realtime-sessions'],
+  stage: 'admit',
+  before: ['model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   options,
   setup(chosen, { catalog, log }) {
     const aliases = new Map(Object.entries(chosen.aliases));
