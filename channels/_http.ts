@@ -40,12 +40,15 @@ export interface PlainChannelKind {
 
 /** Declares a provider that is reached over HTTP and needs no options beyond the common ones. */
 export function httpChannel(
-  spec: HttpPlace & Pick<ChannelSpec<ZodObject>, 'name' | 'models' | 'needsKey'>,
+  spec: HttpPlace & Omit<ChannelSpec<ZodObject>, 'options' | 'setup'>,
 ): PlainChannelKind {
+  const { name, needsKey = true, models, catalogue, prices } = spec;
   const kind = defineChannel({
-    name: spec.name,
-    ...(spec.models === undefined ? {} : { models: spec.models }),
-    needsKey: spec.needsKey ?? true,
+    name,
+    needsKey,
+    ...(models === undefined ? {} : { models }),
+    ...(catalogue === undefined ? {} : { catalogue }),
+    ...(prices === undefined ? {} : { prices }),
     setup: (options, tools) => overHttp(options, tools, spec),
   });
   return plainKind(kind);

@@ -4,6 +4,7 @@ import { httpChannel } from './_http.ts';
 /** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */
 export default httpChannel({
   name: 'anthropic',
+  catalogue: ['anthropic'],
   baseUrl: 'https://api.anthropic.com/v1',
   models: ['claude-*'],
   speaks: { chat: ['messages'], 'count-tokens': ['messages'] },

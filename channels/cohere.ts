@@ -116,6 +116,7 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
 export default plainKind(
   defineChannel({
     name: 'cohere',
+    catalogue: ['cohere', 'cohere_chat'],
     models: ['command-*', 'c4ai-*', 'embed-*', 'rerank-*'],
     setup(options, tools) {
       const parts = overHttp(options, tools, {

@@ -3,6 +3,7 @@ import { httpChannel, traitsByModel } from './_http.ts';
 /** Google's Gemini API. 2.5 models take a token budget for thinking, 3 and later a level. */
 export default httpChannel({
   name: 'gemini',
+  catalogue: ['gemini'],
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   models: ['gemini-*', 'gemma-*', 'learnlm-*', 'imagen-*', 'veo-*', 'text-embedding-0*', 'embedding-*'],
   speaks: {

@@ -9,8 +9,9 @@ import type { Format } from './formats/format.ts';
 import { createHttpClient } from './http/upstream.ts';
 import { createUpstreamSockets } from './http/upstream-socket.ts';
 import { hideSecret, type Log } from './log.ts';
-import { modelNames } from './model-names.ts';
+import { modelNames, publicNames } from './model-names.ts';
 import type { ModelTraits } from './model/traits.ts';
+import { KnownModels } from './prices/known-models.ts';
 import { matchesModel } from './state/api-keys.ts';
 
 /** What a channel is made with besides its entry. */
@@ -85,7 +86,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
-  return channelOf(spec.name, { options, models, keys, parts });
+  return channelOf(spec, { options, models, keys, parts });
 }
 
 /** The keys of an entry, each once. */
@@ -101,7 +102,14 @@ interface ChannelMembers {
   readonly parts: ChannelParts;
 }
 
-function channelOf(kind: string, { options, models, keys, parts }: ChannelMembers): Channel {
+function channelOf(
+  { name: kind, catalogue = [], prices = {} }: ChannelEntry['spec'],
+  { options, models, keys, parts }: ChannelMembers,
+): Channel {
+  const known = new KnownModels(catalogue);
+  const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
+  const exact = (isMap(models) ? Object.keys(models) : models).filter((name) => !name.includes('*'));
+  const listed = [...new Set([...exact, ...known.names(parts.speaks).flatMap(publicNames(models))])];
   const map = isMap(models) ? models : undefined;
   const cache = new Map<string, ModelTraits>();
   // A public name's traits are those of the provider's model behind it.
@@ -125,10 +133,22 @@ function channelOf(kind: string, { options, models, keys, parts }: ChannelMember
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
     upstreamModel: modelNames(models),
+    listed: () => listed,
+    priceOf(upstreamModel) {
+      const own = ownPrices.find(({ patterns }) => matchesModel(patterns, upstreamModel));
+      if (own !== undefined) return { name: own.name, source: `channel kind ${kind}`, row: own.row };
+      const price = known.find(upstreamModel)?.price;
+      return price && { name: upstreamModel, source: `list of ${known.date}`, row: price };
+    },
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
-        traits = { ...parts.traits?.(upstreamModel) };
+        const { inputLimit, outputLimit } = known.find(upstreamModel) ?? {};
+        traits = {
+          ...(inputLimit === undefined ? {} : { inputLimit }),
+          ...(outputLimit === undefined ? {} : { outputLimit }),
+          ...parts.traits?.(upstreamModel),
+        };
         for (const { pattern, traits: own } of overrides)
           if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
         if (cache.size < 1000) cache.set(upstreamModel, traits);

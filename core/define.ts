@@ -22,6 +22,7 @@ import type { HttpClient } from './http/upstream.ts';
 import type { UpstreamSockets } from './http/upstream-socket.ts';
 import type { GatewayConfig, Settings } from './config.ts';
 import type { Prices } from './prices.ts';
+import type { PriceRow } from './prices/row.ts';
 import type { Bookkeeper, Ledger } from './state/ledger.ts';
 import type { Rates } from './state/rates.ts';
 import type { UsageLog } from './state/usage-log.ts';
@@ -254,6 +255,10 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   readonly name: string;
   /** Models served when the config names none. */
   readonly models?: readonly string[];
+  /** The provider's names in the list of known models: whose prices and limits its models have, and which names stand behind patterns. */
+  readonly catalogue?: readonly string[];
+  /** What its models cost, whatever the list says: rows as in the config's `prices`, by the provider's name or pattern. */
+  readonly prices?: Readonly<Record<string, PriceRow>>;
   /** False when the kind needs no key. Default true. */
   readonly needsKey?: boolean;
   /** Options beyond those that every kind takes. */

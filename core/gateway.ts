@@ -18,7 +18,7 @@ import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
 import { createTaskCalls } from './routing/task-call.ts';
-import { createPrices } from './prices.ts';
+import { createPrices, type Prices } from './prices.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** A route that a plugin added. */
@@ -34,6 +34,7 @@ export interface Gateway {
   readonly settings: Settings;
   readonly formats: readonly Format[];
   readonly catalog: Catalog;
+  readonly prices: Prices;
   /** Order in which plugins run. */
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
@@ -65,9 +66,6 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   };
   onClose(surroundings.health.follow((change) => notices.emit('health-changed', change)));
 
-  const prices = createPrices(settings.prices, (model) =>
-    log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
-  );
   const problems: string[] = [];
   const warnings: string[] = [];
   const formats = await loadFormats(problems);
@@ -91,6 +89,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
       `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
     );
   const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
+  const prices = createPrices(
+    settings.prices,
+    (model) => log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
+    catalog,
+  );
 
   const { chosen, unlisted } = await choosePlugins(config, problems);
   let reads: Reads = 'nothing';
@@ -186,6 +189,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     settings,
     formats,
     catalog,
+    prices,
     plugins: running,
     routes,
     endpoints,

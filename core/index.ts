@@ -144,7 +144,8 @@ export type { TaskCalls } from './routing/task-call.ts';
 export type { GuardedStream } from './http/guarded-stream.ts';
 export { charge, settles, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';
-export type { Cost, Prices } from './prices.ts';
+export { noPriceError } from './prices.ts';
+export type { Cost, Prices, ServedBy } from './prices.ts';
 export { openAdminPassword, type AdminPassword } from './state/admin-password.ts';
 export {
   matchesModel,
@@ -176,5 +177,5 @@ export {
 } from './state/tasks.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from './tasks.ts';
 export { entriesOf, type Stores } from './state/stores.ts';
-export { estimateTokens, countTokens } from './tokens.ts';
+export { estimateTokens, estimateInput, countTokens, wordBytes } from './tokens.ts';
 export { tunnelWatch } from './tunnel-watch.ts';

@@ -1,56 +1,12 @@
-import { estimateTokens, isChat, type Block, type Call, type Target, type Units } from '#sluice';
-
-/** Tokens that an image is taken for: what a mid-sized picture costs at the large providers. */
-const imageTokens = 1_600;
-
-/** Bytes of a document or a recording, in base64, that are taken for one token. */
-const mediaBytes = 64;
-
-/** What turns, tools and calls cost besides their words. */
-const frame = 4;
+import { estimateInput as estimateChat, isChat, type Call, type Target, type Units } from '#sluice';
 
 /** More than any model takes or gives: keeps nonsense out of sums of money. */
 const mostTokens = 1e9;
 
-/** What a call is expected to put in: four bytes a token, and media by their size. */
-export function estimateInput(call: Call): number {
-  if (!isChat(call.request)) return Math.min(mostTokens, call.codec.estimate?.(call.request).input ?? 0);
-  const { system, messages, tools } = call.request;
-  let tokens = 0;
-  let bytes = 0;
-  const add = (blocks: readonly Block[]): void => {
-    for (const block of blocks) {
-      switch (block.type) {
-        case 'text':
-        case 'refusal':
-        case 'reasoning':
-          bytes += Buffer.byteLength(block.text);
-          break;
-        case 'tool-call':
-          bytes += Buffer.byteLength(block.name) + Buffer.byteLength(block.input);
-          tokens += frame;
-          break;
-        case 'tool-result':
-          add(block.content);
-          tokens += frame;
-          break;
-        case 'opaque':
-          bytes += Buffer.byteLength(JSON.stringify(block.value));
-          break;
-        default:
-          tokens +=
-            block.source.kind === 'data' && block.type !== 'image'
-              ? Math.ceil(block.source.data.length / mediaBytes)
-              : imageTokens;
-      }
-    }
-  };
-  for (const { content } of [...system, ...messages]) {
-    tokens += frame;
-    add(content);
-  }
-  if (tools.length > 0) bytes += Buffer.byteLength(JSON.stringify(tools));
-  return Math.min(mostTokens, tokens + estimateTokens(bytes));
+/** What a call is expected to put in. */
+export function estimateInput({ request, codec }: Call): number {
+  const tokens = isChat(request) ? estimateChat(request) : (codec.estimate?.(request).input ?? 0);
+  return Math.min(mostTokens, tokens);
 }
 
 /** Fields of a request by which earlier turns are counted as input that only the provider knows. */

@@ -6,6 +6,7 @@ import {
   definePlugin,
   GatewayError,
   mostHedges,
+  noPriceError,
   observe,
   sumUsage,
   type ApiKey,
@@ -51,7 +52,7 @@ export default definePlugin({
   reads: 'usage',
   options,
   setup({ assumedOutput, lease }, tools) {
-    const { bookkeeper, catalog, ledger, prices, settings } = tools;
+    const { bookkeeper, catalog, prices, settings } = tools;
 
     const reserve = async (call: Call, { id }: ApiKey, budgets: readonly Budget[]): Promise<Reservation> => {
       const targets = catalog.targets(call.model);
@@ -61,10 +62,10 @@ export default definePlugin({
       const output = mostOutput(call, targets, assumedOutput);
       const microDollars = prices.most(call.model, input, output, expectedUnits(call));
       if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
-        throw noPrice(call);
+        throw noPriceError(call.model);
       try {
         const most = { microDollars: microDollars ?? 0, tokens: input + output };
-        return await ledger.reserve(id, budgets, most, lease * 1000);
+        return await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000));
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
@@ -119,7 +120,7 @@ function metered(
     forget();
     unwatch?.();
     const usage = meter.used(how);
-    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage);
+    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage, meter.answered);
     const charged: Charge = {
       amounts: {
         microDollars: cost?.microDollars ?? 0,
@@ -169,13 +170,4 @@ function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
     },
     ...(usage === undefined ? {} : { usage }),
   });
-}
-
-/** A budget in dollars cannot be kept with a model whose cost nobody knows. */
-function noPrice(call: Call): GatewayError {
-  return new GatewayError(
-    'model_not_allowed',
-    `The model ${call.model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
-    { param: 'model' },
-  );
 }

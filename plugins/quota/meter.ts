@@ -3,10 +3,12 @@ import {
   isChat,
   parseSse,
   sumUsage,
+  type AttemptEvent,
   type Call,
   type GatewayEvent,
   type Observing,
   type Usage,
+  wordBytes,
 } from '#sluice';
 import { estimateInput, expectedUnits } from './estimate.ts';
 
@@ -27,7 +29,7 @@ export class Meter implements Observing {
   readonly #call: Call;
   readonly #ended: (how: Ending) => void;
   #model: string;
-  #answered = false;
+  #answered: AttemptEvent | undefined;
   /** Providers that were asked beside the one that answers, and were too slow. */
   #hedged = 0;
   #content = false;
@@ -51,13 +53,18 @@ export class Meter implements Observing {
     return this.#model;
   }
 
+  /** The attempt that answered. */
+  get answered(): AttemptEvent | undefined {
+    return this.#answered;
+  }
+
   event(event: GatewayEvent): void {
     switch (event.type) {
       case 'request':
         this.#model = event.model;
         break;
       case 'attempt':
-        if (event.failure === undefined) this.#answered = true;
+        if (event.failure === undefined) this.#answered = event;
         else if (event.failure === 'hedged') this.#hedged += 1;
         break;
       case 'usage':
@@ -81,20 +88,11 @@ export class Meter implements Observing {
       case 'text-delta':
       case 'refusal-delta':
       case 'reasoning-delta':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.text);
-        break;
       case 'tool-start':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.name);
-        break;
       case 'tool-delta':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.input);
-        break;
       case 'media-delta':
         this.#content = true;
-        this.#words += (event.data?.length ?? 0) / 16 + Buffer.byteLength(event.transcript ?? '');
+        this.#words += wordBytes(event);
         break;
     }
   }
@@ -119,7 +117,7 @@ export class Meter implements Observing {
    * its usage last is added to that: a stream that is left in its middle never tells the rest.
    */
   #answer(how: Ending): Usage | undefined {
-    if (!this.#answered) return undefined;
+    if (this.#answered === undefined) return undefined;
     const usage = this.#usage;
     if (how === 'complete' && usage !== undefined) return usage;
     if (how === 'error' && !this.#content) return undefined;
@@ -145,26 +143,13 @@ export class Meter implements Observing {
     let words = 0;
     try {
       for (const frame of parseSse(Buffer.concat(this.#sample))) {
-        for (const event of decoder.frame(frame)) words += wordsIn(event);
+        for (const event of decoder.frame(frame)) words += wordBytes(event);
       }
     } catch {
       // The beginning was sound, or nothing of it would have been passed on.
       if (words === 0) return fallbackShare;
     }
     return words / this.#sampled;
-  }
-}
-
-function wordsIn(event: GatewayEvent): number {
-  switch (event.type) {
-    case 'text-delta':
-    case 'refusal-delta':
-    case 'reasoning-delta':
-      return Buffer.byteLength(event.text);
-    case 'tool-delta':
-      return Buffer.byteLength(event.input);
-    default:
-      return 0;
   }
 }
 

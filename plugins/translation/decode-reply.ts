@@ -27,6 +27,7 @@ import {
   readAnswer,
 } from './answer.ts';
 import { undoSpelling } from './undo-spelling.ts';
+import { Used } from './used.ts';
 
 /** Largest whole reply that is held where nothing else is said, in bytes. */
 export const defaultWholeLimit = 256 * 1024 * 1024;
@@ -39,6 +40,8 @@ export interface DecodeOptions {
   readonly traits: ModelTraits;
   /** What was asked for; the answer decides by its first bytes what it is. */
   readonly stream: boolean;
+  /** A guess at the input tokens of a chat, for providers that do not tell. */
+  readonly estimateInput?: () => number;
   /** How the request spelled what the reply must spell back. */
   readonly encoded?: EncodedRequest;
 }
@@ -59,13 +62,24 @@ export function decodeReply(
 export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
+  readonly #used: Used | undefined;
   #error: ErrorAnswer | undefined;
   #type = '';
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
 
   constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#options = options;
-    this.#emit = emit;
+    const { codec, estimateInput } = options;
+    const used =
+      codec.operation === 'chat' && estimateInput !== undefined ? new Used(estimateInput) : undefined;
+    this.#used = used;
+    this.#emit =
+      used === undefined
+        ? emit
+        : (event) => {
+            used.event(event);
+            emit(event);
+          };
   }
 
   answer(event: AnswerEvent): void {
@@ -97,6 +111,12 @@ export class DecodedAnswer {
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
+  }
+
+  /** Clients and budgets count on usage at the end. Before the first word the call may still be answered elsewhere. */
+  over(broken: boolean): void {
+    const usage = broken && this.#used?.spoke !== true ? undefined : this.#used?.untold();
+    if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
   /** What an answer is shows in its first bytes, unless it is sound: that may begin with any but those of a message. */

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { holdBack, type Keeper, type Verdict } from '../../core/hold-back.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import { testCall } from '../plugins/_call.ts';
+import { tries } from '../support/tries.ts';
 
 const text = (said: string): GatewayEvent => ({ type: 'text-delta', block: 0, choice: 0, text: said });
 const finish: GatewayEvent = { type: 'finish', choice: 0, reason: 'stop' };
@@ -209,7 +210,7 @@ describe('what must be kept before the client can see the end', () => {
         expect(seen).toEqual([...events.map((one) => ('text' in one ? one.text : one.type)), 'complete']);
         expect(call.gate.closed).toBe(false);
       }),
-      { numRuns: 200 },
+      { numRuns: tries(200) },
     );
   });
 });

@@ -37,13 +37,11 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
     catalog: {
       targets: () => (given.traits ?? [{}]).map((traits) => ({ traits })),
     } as unknown as PluginTools['catalog'],
-    ledger: {
+    bookkeeper: {
       reserve: (_key: string, _budgets: readonly Budget[], most: Amounts) => {
         asked.push(most);
         return state.reserve(`rsv_${asked.length}`);
       },
-    } as unknown as PluginTools['ledger'],
-    bookkeeper: {
       full: given.full === true,
       waiting: 0,
       book: () => {},
@@ -60,7 +58,7 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
 }
 
 function claim(id: string): Reservation {
-  return { id, lease: 60_000, expiresAt: Date.now() + 60_000 };
+  return { id, keyId: 'key_1', most: { microDollars: 1, tokens: 1 }, lease: 60_000 };
 }
 
 function callOf(budgets: readonly Budget[] | undefined, options: CallOptions = {}) {

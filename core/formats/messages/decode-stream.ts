@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
@@ -153,7 +154,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
       name: typeof tool === 'string' ? tool : '',
     });
     // Some upstreams send the input with the start, some of them in pieces as well: the pieces win.
-    if (isObject(input) && Object.keys(input).length > 0) opened.input = written(input);
+    if (isObject(input) && Object.keys(input).length > 0)
+      opened.input = brokenArguments(input) ?? written(input);
   }
 
   #delta(frame: JsonObject): readonly GatewayEvent[] {
