@@ -226,7 +226,7 @@ describe('one of a kind', () => {
   const connecting =
     /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
   const connectsNowhere =
-    /^(?:type .*|STATUS_CODES|createServer|Server(?: as \w+)?|ServerResponse|WebSocketServer|isIP(?:v[46])?|BlockList|createSecureContext|)$/;
+    /^(?:type .*|STATUS_CODES|validateHeader(?:Name|Value)|createServer|Server(?: as \w+)?|ServerResponse|WebSocketServer|isIP(?:v[46])?|BlockList|createSecureContext|)$/;
   const mayConnect = [
     'core/http/guarded-connection.ts', // to addresses that clients and providers give: the guard
     'core/http/guarded-fetch-media.ts', // where `fetch` is the guard's
@@ -258,6 +258,31 @@ describe('one of a kind', () => {
       verdict(
         mayConnect.filter((path) => !found.some((place) => place.startsWith(`${path}:`))),
         'These files no longer connect: take them off the list.',
+      ),
+    ).toBe('');
+  });
+
+  test('SQLite is written to in one way', () => {
+    const found = places(
+      product,
+      /\bBEGIN (?:IMMEDIATE|EXCLUSIVE|TRANSACTION)\b|\bbusy_timeout\b|\bnew DatabaseSync\b/,
+      {
+        strings: false,
+      },
+    );
+    expect(
+      verdict(
+        found.filter((place) => !/^core\/state\/(?:sqlite-writes|migrations|database)\.ts:/.test(place)),
+        'A write that waits for another process inside SQLite holds the event loop up: use writeInSqlite or transactionInSqlite (core/state/sqlite-writes.ts), or work with sqlOf(database).',
+      ),
+    ).toBe('');
+    const writing = core.filter((path) =>
+      /\bimport \{[^}]*\b(?:DatabaseSync|StatementSync)\b/.test(read(path)),
+    );
+    expect(
+      verdict(
+        writing.filter((path) => !path.startsWith('core/state/')),
+        'Only core/state knows the connection of SQLite.',
       ),
     ).toBe('');
   });
