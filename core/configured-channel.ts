@@ -197,15 +197,11 @@ function channelOf(
       const price = known.find(upstreamModel)?.price;
       return price && { name: upstreamModel, source: `list of ${known.date}`, row: price };
     },
+    known: (upstreamModel) => known.find(upstreamModel),
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
-        const { inputLimit, outputLimit } = known.find(upstreamModel) ?? {};
-        traits = {
-          ...(inputLimit === undefined ? {} : { inputLimit }),
-          ...(outputLimit === undefined ? {} : { outputLimit }),
-          ...parts.traits?.(upstreamModel),
-        };
+        traits = { ...parts.traits?.(upstreamModel) };
         for (const { pattern, traits: own } of overrides)
           if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
         if (cache.size < 1000) cache.set(upstreamModel, traits);

@@ -113,6 +113,10 @@ describe('with providers configured and no model named', () => {
   test('one of them is found by its name, with its limits', async () => {
     expect(await openai(gateway).models.retrieve('gpt-5.4')).toMatchObject({ owned_by: 'openai' });
     expect(await openai(gateway).models.retrieve('openai/gpt-oss-120b')).toMatchObject({ owned_by: 'groq' });
+    expect(await genai(gateway).models.get({ model: 'gemini-embedding-001' })).toMatchObject({
+      inputTokenLimit: 2048,
+      supportedActions: ['embedContent', 'batchEmbedContents'],
+    });
     expect(await anthropic(gateway).models.retrieve('claude-haiku-4-5')).toMatchObject({
       max_input_tokens: 200_000,
       max_tokens: 64_000,
