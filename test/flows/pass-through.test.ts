@@ -185,7 +185,7 @@ describe.each(formatNames)('%s through a channel of its own format', (format) =>
     expect(answer.text).toBe(stream);
   });
 
-  test('no frame is parsed but those that carry usage', async () => {
+  test('no frame is parsed but the first and those that carry usage', async () => {
     const many = Array.from({ length: 500 }, (_, index) => `word ${index}`);
     behaviour = (response) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(voice.frames(many).join(''));
@@ -195,7 +195,7 @@ describe.each(formatNames)('%s through a channel of its own format', (format) =>
       const parsed = parse.mock.calls
         .map(([text]) => text)
         .filter((text) => text.includes('word ') && !text.includes('usage'));
-      expect(parsed).toEqual([]);
+      expect(parsed.filter((text) => !text.includes('"word 0"'))).toEqual([]);
       // generateContent says its usage in every chunk.
       if (format !== 'generate-content') expect(parse.mock.calls.length).toBeLessThan(20);
     } finally {

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
+import { cutShort, typed } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import {
@@ -40,11 +40,12 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   #over = false;
   #calls = false;
 
-  frame({ data, event }: Frame): readonly GatewayEvent[] {
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
     if (this.#over || data === '' || data.trim() === '[DONE]') return none;
-    const frame = parseObject(data);
-    if (frame === undefined) throw garbage('an event that cannot be read');
-    return this.json(frame.type === undefined && event !== undefined ? { ...frame, type: event } : frame);
+    const value = parseObject(data);
+    if (value === undefined) throw garbage('an event that cannot be read');
+    return this.json(typed(value, frame));
   }
 
   /** One frame, parsed. */

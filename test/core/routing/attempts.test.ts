@@ -13,6 +13,7 @@ import { routingSchema, type RoutingSettings } from '../../../core/routing/setti
 import type { z } from 'zod';
 import { testCall } from '../../plugins/_call.ts';
 import { catalogOf, FakeHealth, nameOf, type Wanted } from './_targets.ts';
+import { tries } from '../../support/tries.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -364,7 +365,7 @@ describe('whatever happens', () => {
           expect(world.asked.length).toBeLessThanOrEqual(most + stale);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: tries(300) },
     );
   });
 });

@@ -339,11 +339,10 @@ describe('nothing of the operator’s leaks', () => {
     expect(message).not.toContain('\n');
   });
 
-  it('cleans hostile text quickly', () => {
-    const start = performance.now();
-    redact('a.'.repeat(100_000));
-    redact('sk-'.repeat(100_000));
-    redact(`${'a'.repeat(60)}@`.repeat(2000));
-    expect(performance.now() - start).toBeLessThan(500);
+  it('cleans hostile text of a size at which more than one look at each character would never end', () => {
+    for (const hostile of ['a.', 'sk-', `${'a'.repeat(60)}@`]) {
+      const text = hostile.repeat(4_000_000 / hostile.length);
+      expect(redact(text).length).toBeLessThanOrEqual(2 * text.length);
+    }
   });
 });
