@@ -119,7 +119,7 @@ const config = `
   import imported from './prices.ts';
   export default defineConfig({ prices: { ...imported, 'own-*': { input: 1, output: 2 } }, channels: [demo()] });`;
 
-describe('sluice prices', () => {
+describe('sluice prices', { timeout: 120_000 }, () => {
   test('imports a list into a file that the config imports, and shows a price of it', async () => {
     const folder = operatorFolder({ 'list.json': JSON.stringify(list), 'gateway.config.ts': config });
     const out = join(folder, 'prices.ts');
@@ -138,6 +138,12 @@ describe('sluice prices', () => {
     });
     expect((await show('own-model')).stdout).toMatch(/^by the pattern own-\*\ninput +\$1 /);
     expect(await show('nobody')).toMatchObject({ code: 1, stderr: expect.stringContaining('has no price') });
+    expect(await show('demo')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^at the channel demo, as "\*", channel kind demo\ninput +\$0\.1 /,
+      ) as string,
+    });
   });
 
   test('writes to standard output, or JSON, and replaces a file only when it is told to', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Keyv } from 'keyv';
 import { describe, expect, test } from 'vitest';
 import { rowSchema } from '../../../core/prices/row.ts';
 import { importKnownModels, writeKnownModels } from '../../../core/prices/import-known.ts';
@@ -9,6 +10,7 @@ import { createPrices } from '../../../core/prices.ts';
 import { readConfig } from '../../../core/config.ts';
 import { createLog } from '../../../core/log.ts';
 import { makeChannel } from '../../../core/configured-channel.ts';
+import { ModelDiscovery } from '../../../core/routing/model-discovery.ts';
 import { createCatalog, type Catalog } from '../../../core/routing/catalog.ts';
 import type { ChannelEntry } from '../../../core/define.ts';
 import anthropic from '../../../channels/anthropic.ts';
@@ -39,6 +41,7 @@ function catalogOf(...entries: readonly ChannelEntry[]): Catalog {
       warnings: [],
       log: createLog('silent'),
       format: () => undefined,
+      discovery: (place, ask, log) => new ModelDiscovery({ place, ask, log, kept: new Keyv() }),
       onClose: () => {},
     }),
   );
@@ -352,29 +355,33 @@ describe('a list made from a price list', () => {
     expect(new KnownModels([], known).find('b')).toBeUndefined();
   });
 
-  test('is made by the command, for the providers that the channel kinds name', async () => {
-    const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
-    const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
-    const at = (name: string): string => join(folder, name);
-    const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
-    const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
-    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
-      code: 0,
-      stderr: 'Took 1 models of 1 providers.\n',
-    });
-    expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
-      source: 'a test',
-      date: '2026-06-01',
-      licence: 'Take it.',
-      models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
-    });
-    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('--force') as string,
-    });
-    expect(await run(...asked)).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('--known needs --source') as string,
-    });
-  });
+  test(
+    'is made by the command, for the providers that the channel kinds name',
+    { timeout: 120_000 },
+    async () => {
+      const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
+      const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
+      const at = (name: string): string => join(folder, name);
+      const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
+      const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
+      expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+        code: 0,
+        stderr: 'Took 1 models of 1 providers.\n',
+      });
+      expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
+        source: 'a test',
+        date: '2026-06-01',
+        licence: 'Take it.',
+        models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
+      });
+      expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('--force') as string,
+      });
+      expect(await run(...asked)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('--known needs --source') as string,
+      });
+    },
+  );
 });
