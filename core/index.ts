@@ -88,7 +88,7 @@ export { onlyText } from './formats/embeddings/request.ts';
 export { inClientWords } from './formats/_shared/client-words.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { cutShort } from './formats/_shared/stream-frames.ts';
-export { tellsError } from './formats/_shared/told-error.ts';
+export { isNamed, tellsError } from './formats/_shared/told-error.ts';
 export { upstreamError, upstreamFailureOf } from './formats/_shared/upstream-error.ts';
 export type { Observing } from './followed-reply.ts';
 export { Gate, type Valve } from './gate.ts';

@@ -3,6 +3,7 @@ import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
 import { cutShort, typed } from '../_shared/stream-frames.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import {
@@ -196,9 +197,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #other(frame: JsonObject, out: GatewayEvent[]): void {
-    const { error, type } = frame;
-    if (isObject(error) || (typeof error === 'string' && type === undefined))
-      throw upstreamError(200, JSON.stringify(frame));
+    const { type } = frame;
+    if (typeof type !== 'string' && tellsError(frame)) throw upstreamError(200, JSON.stringify(frame));
     if (frame.object === 'response' && type === undefined) {
       for (const one of unfold(frame)) out.push(...this.json(one));
       return;
