@@ -86,6 +86,7 @@ export { readVector } from './formats/_shared/vectors.ts';
 export { embedCodec } from './formats/embeddings/codec.ts';
 export { onlyText } from './formats/embeddings/request.ts';
 export { inClientWords } from './formats/_shared/client-words.ts';
+export { numbered } from './formats/_shared/tool-ids.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { cutShort } from './formats/_shared/stream-frames.ts';
 export { upstreamError } from './formats/_shared/upstream-error.ts';

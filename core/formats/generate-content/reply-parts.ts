@@ -32,14 +32,17 @@ export interface HeldFinish {
 /** One answer of several. */
 export class Candidate {
   readonly index: number;
+  /** Its place among the candidates of the reply, from 0. */
+  readonly place: number;
   open: OpenBlock | undefined;
   called = false;
   finished = false;
   held: HeldFinish | undefined;
   readonly cited = new Set<string>();
 
-  constructor(index: number) {
+  constructor(index: number, place: number) {
     this.index = index;
+    this.place = place;
   }
 }
 

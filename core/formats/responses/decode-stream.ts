@@ -164,7 +164,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (isObject(error) || (typeof error === 'string' && type === undefined))
       throw upstreamError(200, JSON.stringify(frame));
     if (frame.object === 'response' && type === undefined) {
-      for (const one of unfold(frame)) out.push(...this.json(one));
+      for (const one of unfold(frame)) for (const event of this.json(one)) out.push(event);
       return;
     }
     if (typeof type !== 'string' || type === 'keepalive') return;
