@@ -96,6 +96,7 @@ export { appended } from './appended.ts';
 export { InFlight } from './in-flight.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkJsonType, parseJsonBody, readBytes } from './http/body.ts';
+export { stringEnd } from './http/json-bytes.ts';
 export { createClientAddress } from './http/client-address.ts';
 export { forgetMedia, type FetchMedia, type Media, type MediaWish } from './http/guarded-fetch-media.ts';
 export { mediaKind } from './model/media-kind.ts';
