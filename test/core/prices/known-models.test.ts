@@ -355,33 +355,29 @@ describe('a list made from a price list', () => {
     expect(new KnownModels([], known).find('b')).toBeUndefined();
   });
 
-  test(
-    'is made by the command, for the providers that the channel kinds name',
-    { timeout: 120_000 },
-    async () => {
-      const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
-      const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
-      const at = (name: string): string => join(folder, name);
-      const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
-      const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
-      expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
-        code: 0,
-        stderr: 'Took 1 models of 1 providers.\n',
-      });
-      expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
-        source: 'a test',
-        date: '2026-06-01',
-        licence: 'Take it.',
-        models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
-      });
-      expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('--force') as string,
-      });
-      expect(await run(...asked)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('--known needs --source') as string,
-      });
-    },
-  );
+  test('is made by the command, for the providers that the channel kinds name', async () => {
+    const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
+    const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
+    const at = (name: string): string => join(folder, name);
+    const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
+    const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
+    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+      code: 0,
+      stderr: 'Took 1 models of 1 providers.\n',
+    });
+    expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
+      source: 'a test',
+      date: '2026-06-01',
+      licence: 'Take it.',
+      models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
+    });
+    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--force') as string,
+    });
+    expect(await run(...asked)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--known needs --source') as string,
+    });
+  });
 });
