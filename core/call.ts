@@ -2,6 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from './channel.ts';
+import type { GatewayError } from './errors.ts';
+import { checkModelName } from './formats/_shared/check.ts';
 import type {
   Codec,
   Edits,
@@ -173,6 +175,13 @@ export interface Call {
   attempt(): { readonly call: Call; end(): void };
   /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
   onEnd(job: () => void): () => void;
+  /**
+   * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's
+   * socket is let go of. Nothing happens to a call that has ended.
+   */
+  fail(error: GatewayError): void;
+  /** What the call was ended with by {@link fail}. */
+  readonly failure: GatewayError | undefined;
   with(edits: CallEdits): Call;
   get<T>(key: CallKey<T>): T | undefined;
   set<T>(key: CallKey<T>, value: T): void;
@@ -265,6 +274,10 @@ export class Exchange extends Lifetime {
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
+  /** What the call was ended with from outside of its stream. */
+  failure: GatewayError | undefined;
+  /** Whoever writes the reply. Without one there is nobody to tell of a failure. */
+  writer: { fail(error: GatewayError): void } | undefined;
   model = '';
   stream = false;
   framing: Framing = 'none';
@@ -284,6 +297,14 @@ export class Exchange extends Lifetime {
   /** Made on first use: few calls have a socket. */
   get inputGate(): Gate {
     return (this.#inputGate ??= new Gate());
+  }
+
+  /** See {@link Call.fail}. */
+  fail(error: GatewayError): void {
+    if (this.hasEnded || this.failure !== undefined) return;
+    this.failure = error;
+    if (this.writer === undefined) this.end();
+    else this.writer.fail(error);
   }
 
   /** An exchange of the same request whose life is its own. */
@@ -315,9 +336,10 @@ export class Exchange extends Lifetime {
     this.losses.push(loss);
   }
 
-  /** Takes in the body once it was read. */
+  /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
   understand(bytes: Buffer, body: JsonObject): void {
     const { model, stream } = this.codec.peek(body, this.wire.params);
+    checkModelName(model);
     this.wire.bytes = bytes;
     this.wire.body = body;
     this.model = model;
@@ -465,6 +487,14 @@ class CallView implements Call {
 
   onEnd(job: () => void): () => void {
     return this.#life.onEnd(job);
+  }
+
+  fail(error: GatewayError): void {
+    this.#exchange.fail(error);
+  }
+
+  get failure(): GatewayError | undefined {
+    return this.#exchange.failure;
   }
 
   with(edits: CallEdits): Call {

@@ -1,10 +1,17 @@
 import type { Block, ChatRequest } from './model/chat.ts';
+import type { GatewayEvent } from './model/event.ts';
 import { estimateTokens, TokenCounter } from './tokens/counter.ts';
 
 export { estimateTokens };
 
 /** Tokens an image is taken for when only the gateway counts: what a mid-sized picture costs at the large providers. */
-const imageTokens = 1_000;
+const imageTokens = 1_600;
+
+/** Bytes of a document or a recording, in base64, that are taken for one token. */
+const mediaBytes = 64;
+
+/** What turns, tools and calls cost besides their words. */
+const frameTokens = 4;
 
 /** Characters that are counted one by one; of a longer text so many are, in pieces from all over it. */
 const mostCounted = 1024 * 1024;
@@ -47,7 +54,7 @@ export async function countTokens(request: ChatRequest): Promise<number> {
         default:
           tokens +=
             block.source.kind === 'data' && block.type !== 'image'
-              ? Math.ceil(block.source.data.length / 64)
+              ? Math.ceil(block.source.data.length / mediaBytes)
               : imageTokens;
       }
     }
@@ -64,6 +71,63 @@ export async function countTokens(request: ChatRequest): Promise<number> {
     if (tool.type === 'opaque') texts.push(JSON.stringify(tool.value));
   }
   return tokens + (await countTexts(texts));
+}
+
+/** A first guess at a request's input tokens, made at once: four bytes a token, and media by their size. */
+export function estimateInput({ system, messages, tools }: ChatRequest): number {
+  let tokens = 0;
+  let bytes = 0;
+  const add = (blocks: readonly Block[]): void => {
+    for (const block of blocks) {
+      switch (block.type) {
+        case 'text':
+        case 'refusal':
+        case 'reasoning':
+          bytes += Buffer.byteLength(block.text);
+          break;
+        case 'tool-call':
+          bytes += Buffer.byteLength(block.name) + Buffer.byteLength(block.input);
+          tokens += frameTokens;
+          break;
+        case 'tool-result':
+          add(block.content);
+          tokens += frameTokens;
+          break;
+        case 'opaque':
+          bytes += Buffer.byteLength(JSON.stringify(block.value));
+          break;
+        default:
+          tokens +=
+            block.source.kind === 'data' && block.type !== 'image'
+              ? Math.ceil(block.source.data.length / mediaBytes)
+              : imageTokens;
+      }
+    }
+  };
+  for (const { content } of [...system, ...messages]) {
+    tokens += frameTokens;
+    add(content);
+  }
+  if (tools.length > 0) bytes += Buffer.byteLength(JSON.stringify(tools));
+  return tokens + estimateTokens(bytes);
+}
+
+/** The bytes that an event of a reply is taken for where only the gateway counts: {@link estimateTokens} makes tokens of their sum. */
+export function wordBytes(event: GatewayEvent): number {
+  switch (event.type) {
+    case 'text-delta':
+    case 'refusal-delta':
+    case 'reasoning-delta':
+      return Buffer.byteLength(event.text);
+    case 'tool-start':
+      return Buffer.byteLength(event.name);
+    case 'tool-delta':
+      return Buffer.byteLength(event.input);
+    case 'media-delta':
+      return (event.data?.length ?? 0) / 16 + Buffer.byteLength(event.transcript ?? '');
+    default:
+      return 0;
+  }
 }
 
 async function countTexts(texts: readonly string[]): Promise<number> {

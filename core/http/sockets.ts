@@ -75,7 +75,14 @@ export function createSockets(
     const { format } = doors.get(pathOf(request)) ?? {};
     if (format === undefined) socket.destroy();
     else
-      refuse(request, socket, format, new GatewayError('invalid_request', `${error.message}.`), requestId());
+      refuse(
+        request,
+        socket,
+        format,
+        new GatewayError('invalid_request', `${error.message}.`),
+        requestId(),
+        log,
+      );
   });
 
   const exchangeOf =
@@ -126,7 +133,7 @@ export function createSockets(
       await identify(door, caller, own, id, socket);
     } catch (error) {
       if (!(error instanceof GatewayError)) log.error({ id, error }, 'a call failed inside the gateway');
-      refuse(request, socket, door.format, toGatewayError(error), id);
+      refuse(request, socket, door.format, toGatewayError(error), id, log);
       return;
     }
     server.handleUpgrade(request, socket, head, (websocket) => {
@@ -152,7 +159,7 @@ export function createSockets(
     if (door === undefined) socket.destroy();
     else {
       const error = new GatewayError('invalid_request', 'Send this request without an Upgrade header.');
-      refuse(request, socket, door.format, error, requestId());
+      refuse(request, socket, door.format, error, requestId(), log);
     }
   };
 

@@ -3,6 +3,7 @@ import {
   GatewayError,
   maskSecrets,
   type Channel,
+  type ListedModel,
   type PlaceHealth,
   type PluginTools,
 } from '#sluice';
@@ -123,29 +124,34 @@ export function channelHandlers(
       return viewOf(found);
     },
     listModels() {
-      const names = [...new Set(catalog.channels.flatMap(({ models }) => models))].toSorted();
-      return { models: names.map((name) => modelOf(name)) };
+      const names = new Set(
+        catalog.channels.flatMap(({ models, listed }) => [...models, ...(listed?.() ?? [])]),
+      );
+      const limits = new Map(catalog.list().map((model) => [model.id, model]));
+      return { models: [...names].toSorted().map((name) => modelOf(name, limits.get(name))) };
     },
   };
 
-  function modelOf(id: string): ModelView {
+  function modelOf(id: string, shown: ListedModel | undefined): ModelView {
     const serving = catalog.channels.flatMap((channel) => {
       const upstreamModel = channel.upstreamModel(id);
       return upstreamModel === undefined ? [] : [{ channel, upstreamModel }];
     });
     const [first] = serving;
     const { inputLimit, outputLimit, reasoning } = first?.channel.traits(first.upstreamModel) ?? {};
+    const served = serving.map(({ channel, upstreamModel }) => ({
+      id: channel.id,
+      upstreamModel,
+      enabled: catalog.isOn(channel.id),
+      price: prices.row(id, { channel: channel.id, model: upstreamModel }),
+    }));
     return {
       id,
-      channels: serving.map(({ channel, upstreamModel }) => ({
-        id: channel.id,
-        upstreamModel,
-        enabled: catalog.isOn(channel.id),
-      })),
-      price: prices.row(id),
-      inputLimit,
-      outputLimit,
-      reasoning: reasoning === undefined ? undefined : reasoning !== 'none',
+      channels: served,
+      price: served.find(({ price }) => price !== undefined)?.price,
+      inputLimit: shown === undefined ? inputLimit : shown.inputLimit,
+      outputLimit: shown === undefined ? outputLimit : shown.outputLimit,
+      reasoning: shown === undefined ? reasoning && reasoning !== 'none' : shown.thinking,
     };
   }
 }

@@ -97,7 +97,7 @@ export class Series {
     }
     const microDollars =
       charged?.amounts.microDollars ??
-      (usage === undefined ? 0 : (this.#prices.cost(record.model, usage)?.microDollars ?? 0));
+      (usage === undefined ? 0 : (this.#prices.cost(record.model, usage, attempt)?.microDollars ?? 0));
     if (microDollars > 0) this.#dollars.add(microDollars / 1e6, channel, model);
   }
 

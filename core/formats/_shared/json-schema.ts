@@ -73,11 +73,17 @@ export interface Inlined {
 export function isEmptyObject(schema: JsonObject): boolean {
   const type = typeof schema.type === 'string' ? schema.type.toLowerCase() : undefined;
   if (type !== 'object' && !(type === undefined && Object.keys(schema).length === 0)) return false;
-  if (isObject(schema.properties) && Object.keys(schema.properties).length > 0) return false;
+  // Some languages write an empty object as an empty list; anything else in this place is the provider's to judge.
+  if (Object.keys(schema.properties ?? {}).length > 0 || isPlain(schema.properties)) return false;
   return (
     !['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties'].some((key) => schema[key] !== undefined) &&
     !isObject(schema.additionalProperties)
   );
+}
+
+/** True for a number, a word or a boolean. */
+function isPlain(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && typeof value !== 'object';
 }
 
 /**

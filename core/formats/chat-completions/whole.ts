@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder } from '../format.ts';
 import { ChatStreamDecoder } from './decode-stream.ts';
@@ -42,10 +43,8 @@ export function unfold(body: JsonObject): JsonObject[] {
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
-  const { error } = body;
-  const broken = error !== undefined && error !== null && error !== false && error !== '';
   if (
-    broken ||
+    tellsError(body) ||
     (!Array.isArray(body.choices) &&
       ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
   ) {

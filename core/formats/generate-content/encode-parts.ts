@@ -8,9 +8,9 @@ import type {
   ToolResultBlock,
 } from '../../model/chat.ts';
 import type { Proof } from '../../model/extra.ts';
+import { argumentsObject } from '../_shared/call-arguments.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { readArguments } from './call-arguments.ts';
 import type { Encoding } from './encoding.ts';
 import { own, restore } from './extras.ts';
 import { writeResponse } from './function-results.ts';
@@ -162,7 +162,8 @@ function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
   const call: MutableObject = {};
   if (fields?.$noId !== true) call.id = block.id;
   call.name = encoding.toolName(block.name);
-  if (block.input !== '' || fields?.$noArgs !== true) call.args = readArguments(block);
+  if (block.input !== '' || fields?.$noArgs !== true)
+    call.args = block.custom === true ? { input: block.input } : argumentsObject(block.input);
   const part: MutableObject = { functionCall: call };
   const unproved = sign(part, block, encoding);
   restore(part, fields, ['functionCall']);

@@ -47,6 +47,8 @@ export class ReplyEncoder implements StreamEncoder {
   #id: string | undefined;
   #head: JsonObject | undefined;
   #usage: JsonObject | undefined;
+  /** Some usage was told that counts anything. */
+  #counted = false;
   #chunk: Chunk | undefined;
   #done = false;
 
@@ -63,6 +65,7 @@ export class ReplyEncoder implements StreamEncoder {
         return this.#begin(event);
       case 'usage':
         this.#usage = writeUsage(event.usage);
+        this.#counted ||= event.usage.input > 0;
         return [];
       case 'finish':
         return this.#finish(event);
@@ -117,7 +120,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   error(error: GatewayError): readonly WireFrame[] {
     if (this.#done) return [];
-    const frames = this.#chunk === undefined ? [] : this.#flush();
+    const frames = this.#flush();
     this.#done = true;
     return [...frames, { json: errorBody(error) }];
   }
@@ -259,8 +262,8 @@ export class ReplyEncoder implements StreamEncoder {
     choice.bare = ours;
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
-    // Another format may tell its usage after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
-    if (ours) frames.push(...this.#flushUnlessMore(event.extra));
+    // Usage may be told after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
+    if (ours && this.#counted) frames.push(...this.#flushUnlessMore(event.extra));
     return frames;
   }
 

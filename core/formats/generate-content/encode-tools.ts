@@ -156,8 +156,17 @@ function encodeCustom(tool: CustomTool, encoding: Encoding): MutableObject {
   };
 }
 
-/** Writes the tool choice: as the client wrote it while it still means the same. */
+/** Writes how functions may be called. */
 export function encodeToolConfig(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
+  const { native, target } = encoding;
+  encodeToolChoice(body, request, encoding);
+  // Clients of this format say themselves whether they can put arguments together. Without a stream the provider refuses to be asked.
+  if (!native && target.stream && target.traits.streamsArguments === true && declares(body))
+    putAt(body, 'toolConfig.functionCallingConfig.streamFunctionCallArguments', true);
+}
+
+/** The tool choice: as the client wrote it while it still means the same. */
+function encodeToolChoice(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
   const written = own(request.extra)?.$toolConfig;
   if (isObject(written)) {
     const calling = written.functionCallingConfig;

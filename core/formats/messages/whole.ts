@@ -1,8 +1,8 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { argumentsObject } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
-import { inputObject } from './encode-blocks.ts';
 import { MessagesStreamEncoder } from './encode-stream.ts';
 import { mergeUsage } from './usage.ts';
 
@@ -35,7 +35,7 @@ export class MessagesFold implements FrameFold {
   }
 
   end(): JsonObject {
-    for (const [block, input] of this.#inputs) block.input = inputObject(input);
+    for (const [block, input] of this.#inputs) block.input = argumentsObject(input);
     return { ...this.#message, content: this.#blocks };
   }
 

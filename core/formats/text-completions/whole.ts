@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
 import { TextStreamDecoder } from './decode-stream.ts';
@@ -11,10 +12,9 @@ import { formatName, own } from './wire.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
-  const { error, choices, usage, ...top } = body;
-  const broken = error !== undefined && error !== null && error !== false && error !== '';
+  const { error: _, choices, usage, ...top } = body;
   if (
-    broken ||
+    tellsError(body) ||
     (!Array.isArray(choices) &&
       ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
   ) {
