@@ -55,7 +55,8 @@ export function channelHandlers(
         enabled: catalog.isOn(id),
         priority,
         weight,
-        models: [...models],
+        // One that serves what its provider lists names none.
+        models: [...(models.length === 0 ? (channel.listed?.() ?? []) : models)],
         speaks: Object.fromEntries(
           Object.entries(speaks).map(([operation, formats]) => [operation, [...formats]]),
         ),
