@@ -34,7 +34,8 @@ import type { UsageLog } from './state/usage-log.ts';
  * `observe` sees everything, also refusals (headers only: the body is not read yet);
  * `identify` says who calls, by headers alone;
  * — the body is read here, after the caller is known —
- * `admit` refuses or meters; `shape` changes the request; — a channel is chosen here, and each try runs what follows anew —
+ * `admit` refuses or meters: behind it the caller may ask for the model, within its limits, and what the call may cost is reserved;
+ * `shape` changes requests and replies, or answers by itself; — a channel is chosen here, and each try runs what follows anew —
  * `translate` puts the request into the channel's words.
  */
 export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';

@@ -7,6 +7,7 @@ import { callKey } from '../call.ts';
 import type { Handler } from '../define.ts';
 import { GatewayError } from '../errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
+import { stringEnd } from './json-bytes.ts';
 
 /** Limits on what a stranger can send. */
 export interface BodyLimits {
@@ -179,18 +180,14 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
   return value;
 }
 
-const quote = 0x22;
-const backslash = 0x5c;
-
-/** Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. */
+/** Counts depth and values before anything is built from them; long strings are skipped at the speed of `indexOf`. */
 function measure(bytes: Buffer, limits: BodyLimits): void {
   let depth = 0;
   let values = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     const byte = bytes[index];
-    if (byte === quote) {
-      let end = bytes.indexOf(quote, index + 1);
-      while (end > 0 && isEscaped(bytes, end)) end = bytes.indexOf(quote, end + 1);
+    if (byte === 0x22) {
+      const end = stringEnd(bytes, index);
       if (end < 0) return;
       index = end;
     } else if (byte === 0x7b || byte === 0x5b) {
@@ -206,10 +203,4 @@ function measure(bytes: Buffer, limits: BodyLimits): void {
     if (values > limits.values)
       throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
   }
-}
-
-function isEscaped(bytes: Buffer, at: number): boolean {
-  let slashes = 0;
-  for (let index = at - 1; index >= 0 && bytes[index] === backslash; index -= 1) slashes += 1;
-  return slashes % 2 === 1;
 }
