@@ -1,5 +1,5 @@
 import {
-  estimateTokens,
+  estimateInput as estimateChat,
   isChat,
   isObject,
   type Block,
@@ -17,14 +17,11 @@ import {
  * sum of what is spent and reserved is never less than what running calls can come to, however many there are. It costs no more to find.
  */
 
-/** Tokens of an image: what a mid-sized picture costs at the large providers, and the most that it may (16,384 patches of 28 × 28). */
-const imageTokens = { expected: 1_600, most: 16_384 };
-
-/** Bytes of a document or a recording, in base64, that are taken for one token. */
-const mediaBytes = 64;
+/** The most tokens of an image: 16,384 patches of 28 × 28. */
+const imageTokens = 16_384;
 
 /** What turns, tools and calls cost besides their words. */
-const frame = { expected: 4, most: 8 };
+const frame = 8;
 
 /** What may be written between the parts of a turn. */
 const joint = 2;
@@ -50,17 +47,9 @@ const leastResponse = 16;
 /** More than any model takes or gives: keeps nonsense out of sums of money. */
 const mostTokens = 1e9;
 
-/** What a call is expected to put in: four bytes a token, and media by their size. */
-export function estimateInput(call: Call): number {
-  const { request } = call;
-  if (!isChat(request)) return within(call.codec.estimate?.(request).input ?? 0);
-  const { bytes, frames, images, media, elsewhere } = sizeOf(request);
-  return within(
-    frames * frame.expected +
-      estimateTokens(bytes) +
-      (images + elsewhere) * imageTokens.expected +
-      Math.ceil(media / mediaBytes),
-  );
+/** What a call is expected to put in. */
+export function estimateInput({ request, codec }: Call): number {
+  return within(isChat(request) ? estimateChat(request) : (codec.estimate?.(request).input ?? 0));
 }
 
 /** Output tokens of a call. */
@@ -101,12 +90,8 @@ interface Size {
   /** Between the parts of turns. */
   joints: number;
   images: number;
-  /** Characters of base64 of what is no image. */
-  media: number;
-  /** Of `media`, what is sound: it has more bytes than tokens. */
+  /** Characters of base64 of sound: it has more bytes than tokens. */
   sound: number;
-  /** Media that stand elsewhere. */
-  elsewhere: number;
   /** Tools that the provider describes. */
   described: number;
   /** Something whose tokens nothing in the request tells. */
@@ -119,9 +104,7 @@ function sizeOf(request: ChatRequest): Size {
     frames: 0,
     joints: 0,
     images: 0,
-    media: 0,
     sound: 0,
-    elsewhere: 0,
     described: 0,
     unseen: false,
   };
@@ -186,16 +169,11 @@ function addBlocks(size: Size, blocks: readonly Block[]): void {
 function addMedia(size: Size, { type, source, extra, name = '' }: MediaBlock): void {
   size.bytes += Buffer.byteLength(name) + (extra === undefined ? 0 : lengthOfExtra(extra));
   if (type === 'image') size.images += 1;
-  else if (source.kind !== 'data') {
-    size.elsewhere += 1;
-    size.unseen = true;
-  } else if (source.mimeType.startsWith('text/')) size.bytes += source.data.length;
-  else {
-    size.media += source.data.length;
-    if (type === 'audio') size.sound += source.data.length;
-    // How much text a document has, or how long a video is, its size does not tell.
-    else size.unseen = true;
-  }
+  else if (source.kind !== 'data') size.unseen = true;
+  else if (source.mimeType.startsWith('text/')) size.bytes += source.data.length;
+  else if (type === 'audio') size.sound += source.data.length;
+  // How much text a document has, or how long a video is, its size does not tell.
+  else size.unseen = true;
 }
 
 /** A part of a request without what is never sent of it, as {@link lengthOf}. */
@@ -251,13 +229,13 @@ function mostInput(call: Call, request: ChatRequest, targets: readonly Target[])
   );
   return (
     bytes +
-    frames * frame.most +
+    frames * frame +
     joints * joint +
-    images * imageTokens.most +
+    images * imageTokens +
     sound +
     (request.tools.length > 0 ? (1 + described) * toolInstructions : 0) +
     (unseen || refers ? context : 0) +
-    (told > 0 ? told + frame.most : 0)
+    (told > 0 ? told + frame : 0)
   );
 }
 

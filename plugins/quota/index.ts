@@ -6,6 +6,7 @@ import {
   definePlugin,
   GatewayError,
   mostHedges,
+  noPriceError,
   observe,
   sumUsage,
   type Amounts,
@@ -46,7 +47,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
  */
 export default definePlugin({
   name: 'quota',
-  stage: 'shape',
+  stage: 'admit',
   // It books what is charged.
   after: ['usage-log'],
   reads: 'usage',
@@ -68,7 +69,7 @@ export default definePlugin({
       const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
       const amounts = (written: number): Amounts => {
         const microDollars = prices.most(call.model, read, written, units);
-        if (microDollars === undefined && dollars) throw noPrice(call);
+        if (microDollars === undefined && dollars) throw noPriceError(call.model);
         return { microDollars: microDollars ?? 0, tokens: read + written };
       };
       const most = amounts(output.most);
@@ -136,7 +137,7 @@ function metered(
     forget();
     unwatch?.();
     const usage = meter.used(how);
-    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage);
+    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage, meter.answered);
     const charged: Charge = {
       amounts: {
         microDollars: cost?.microDollars ?? 0,
@@ -186,13 +187,4 @@ function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
     },
     ...(usage === undefined ? {} : { usage }),
   });
-}
-
-/** A budget in dollars cannot be kept with a model whose cost nobody knows. */
-function noPrice(call: Call): GatewayError {
-  return new GatewayError(
-    'model_not_allowed',
-    `The model ${call.model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
-    { param: 'model' },
-  );
 }

@@ -4,10 +4,12 @@ import {
   parseSse,
   reachedProviders,
   sumUsage,
+  type AttemptEvent,
   type Call,
   type GatewayEvent,
   type Observing,
   type Usage,
+  wordBytes,
 } from '#sluice';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 
@@ -34,7 +36,7 @@ export class Meter implements Observing {
   /** Providers that the call had reached before this reply was asked for. */
   readonly #before: number;
   #model: string;
-  #answered = false;
+  #answered: AttemptEvent | undefined;
   /** Providers that were asked beside the one that answers, and were too slow. */
   #hedged = 0;
   #content = false;
@@ -60,13 +62,18 @@ export class Meter implements Observing {
     return this.#model;
   }
 
+  /** The attempt that answered. */
+  get answered(): AttemptEvent | undefined {
+    return this.#answered;
+  }
+
   event(event: GatewayEvent): void {
     switch (event.type) {
       case 'request':
         this.#model = event.model;
         break;
       case 'attempt':
-        if (event.failure === undefined) this.#answered = true;
+        if (event.failure === undefined) this.#answered = event;
         else if (event.failure === 'hedged') this.#hedged += 1;
         break;
       case 'usage':
@@ -90,20 +97,11 @@ export class Meter implements Observing {
       case 'text-delta':
       case 'refusal-delta':
       case 'reasoning-delta':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.text);
-        break;
       case 'tool-start':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.name);
-        break;
       case 'tool-delta':
-        this.#content = true;
-        this.#words += Buffer.byteLength(event.input);
-        break;
       case 'media-delta':
         this.#content = true;
-        this.#words += (event.data?.length ?? 0) / 16 + Buffer.byteLength(event.transcript ?? '');
+        this.#words += wordBytes(event);
         break;
     }
   }
@@ -182,26 +180,13 @@ export class Meter implements Observing {
     let words = 0;
     try {
       for (const frame of parseSse(Buffer.concat(this.#sample))) {
-        for (const event of decoder.frame(frame)) words += wordsIn(event);
+        for (const event of decoder.frame(frame)) words += wordBytes(event);
       }
     } catch {
       // The beginning was sound, or nothing of it would have been passed on.
       if (words === 0) return fallbackShare;
     }
     return words / this.#sampled;
-  }
-}
-
-function wordsIn(event: GatewayEvent): number {
-  switch (event.type) {
-    case 'text-delta':
-    case 'refusal-delta':
-    case 'reasoning-delta':
-      return Buffer.byteLength(event.text);
-    case 'tool-delta':
-      return Buffer.byteLength(event.input);
-    default:
-      return 0;
   }
 }
 

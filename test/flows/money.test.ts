@@ -403,7 +403,7 @@ describe('a model without a price', () => {
     const answer = await call(door, 'messages', name, false);
     expect(readError('messages', answer)).toEqual({
       status: 403,
-      message: `The model ${name} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
+      message: `The model ${name} has no price here, and this API key has a budget in dollars. The operator must give it one in gateway.config.ts, in dollars per million tokens: prices: { "${name}": { input: 1, output: 5 } }. "sluice prices import FILE" takes rows from a price list.`,
     });
   });
 

@@ -92,7 +92,8 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
 function keepStreamOptions(body: JsonObject, left: Leftovers): void {
   const options = optionalObject(body.stream_options, 'stream_options');
   if (options === undefined) return;
-  left.put('$stream_options', given(options.include_usage) ? { include_usage: options.include_usage } : {});
+  const usage = optionalBoolean(options.include_usage, 'stream_options.include_usage');
+  left.put('$stream_options', usage === undefined ? {} : { include_usage: usage });
   left.take(options, streamFields, 'stream_options.');
 }
 

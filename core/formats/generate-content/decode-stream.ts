@@ -1,13 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { ChunkEvents } from './chunk-events.ts';
 import { Extras } from './extras.ts';
-import { readFinish } from './finish.ts';
+import { reasonIn, readFinish } from './finish.ts';
 import { garbage, replyText } from './garbage.ts';
 import { readGrounding } from './grounding.ts';
 import { readLogprobs } from './logprobs.ts';
@@ -22,13 +24,18 @@ export class ReplyDecoder implements StreamDecoder {
   readonly #events = new ChunkEvents();
   readonly #parts = new PartReader(this.#events);
   readonly #candidates = new Map<number, Candidate>();
+  /** Those whose finish is held, in the order in which they came to it. */
+  readonly #holding = new Set<Candidate>();
   #chunk = 0;
+  /** The first chunk. */
+  #first: JsonObject = {};
 
   constructor(whole = false) {
     this.#whole = whole;
   }
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
+  frame({ data, event }: Frame): readonly GatewayEvent[] {
+    if (event === 'error') throw upstreamError(200, data);
     if (data === '[DONE]' || data.trim() === '') return [];
     const value = parse(data);
     if (isObject(value)) return this.chunk(value);
@@ -41,13 +48,16 @@ export class ReplyDecoder implements StreamDecoder {
 
   /** One chunk: the structure of a whole reply with some of its parts. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
-    if (chunk.error !== undefined && chunk.error !== null) throw failure(chunk);
+    if (tellsError(chunk)) throw failure(chunk);
     // What comes before the reply and has nothing of one is no beginning.
     if (this.#chunk === 0 && !replySigns.some((key) => chunk[key] !== undefined)) return [];
     this.#chunk += 1;
     const candidates = Array.isArray(chunk.candidates) ? chunk.candidates.filter(isObject) : [];
     this.#settleHeld(candidates);
-    if (this.#chunk === 1) this.#head(chunk);
+    if (this.#chunk === 1) {
+      this.#first = chunk;
+      this.#head(chunk);
+    }
     if (isObject(chunk.usageMetadata))
       this.#events.push({ type: 'usage', usage: readUsage(chunk.usageMetadata) });
     candidates.forEach((candidate, position) => this.#candidate(candidate, position));
@@ -84,7 +94,7 @@ export class ReplyDecoder implements StreamDecoder {
   #at(index: number): Candidate {
     let candidate = this.#candidates.get(index);
     if (candidate === undefined) {
-      candidate = new Candidate(index);
+      candidate = new Candidate(index, this.#candidates.size);
       this.#candidates.set(index, candidate);
     }
     return candidate;
@@ -94,20 +104,24 @@ export class ReplyDecoder implements StreamDecoder {
     const candidate = this.#at(indexOf(wire, position));
     if (candidate.finished) return;
     const before = this.#events.produced;
+    const begun = this.#events.length;
+    const calling = candidate.call !== undefined;
     for (const part of partsOf(wire)) this.#parts.read(candidate, part, this.#chunk);
+    const silent = this.#events.length === begun && !calling;
     const fields: MutableObject = {};
     for (const key of Object.keys(wire)) if (!candidateFields.has(key)) fields[key] = wire[key];
     const logprobs = readLogprobs(wire.logprobsResult);
     if (logprobs !== undefined && this.#events.attachLogprobs(logprobs, wire.logprobsResult, before))
       delete fields.logprobsResult;
     this.#citations(candidate, wire.groundingMetadata);
-    if (this.#events.produced === before && wire.content !== undefined) fields.$content = wire.content;
-    const reason = wire.finishReason;
-    if (typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED') {
-      candidate.held = { raw: reason, fields, chunk: this.#chunk };
+    if (silent && wire.content !== undefined) fields.$content = wire.content;
+    const reason = reasonIn(wire);
+    if (reason !== undefined) {
+      this.#hold(candidate, { raw: reason, fields, chunk: this.#chunk });
       return;
     }
-    if (reason !== undefined && reason !== null) fields.finishReason = reason;
+    const { finishReason: word } = wire;
+    if (word !== undefined && word !== null && word !== '') fields.finishReason = word;
     if (Object.keys(fields).length === 0 || this.#events.attach(fields, before)) return;
     this.#events.produce({
       type: 'opaque',
@@ -133,7 +147,11 @@ export class ReplyDecoder implements StreamDecoder {
   #blocked(chunk: JsonObject): void {
     const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
     if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
-    this.#at(0).held = { raw: feedback.blockReason, fields: { $noCandidate: true }, chunk: this.#chunk };
+    this.#hold(this.#at(0), {
+      raw: feedback.blockReason,
+      fields: { $noCandidate: true },
+      chunk: this.#chunk,
+    });
   }
 
   /** Fields of a later chunk that have no event; those of the first are the head's. */
@@ -148,27 +166,49 @@ export class ReplyDecoder implements StreamDecoder {
     if (Object.keys(fields).length === 0) return;
     const held = this.#heldNow();
     if (held !== undefined) Object.assign(held.fields, leveled);
-    else if (!this.#events.attach(leveled, 0))
-      this.#events.produce({ type: 'opaque', format, value: { candidates: [], ...fields } });
+    else if (!this.#events.attach(leveled, 0)) this.#carryChunk(fields);
+  }
+
+  /** Fields of a chunk that no event can hold. Where the chunk was a piece of a call, those that all chunks repeat have been told. */
+  #carryChunk(fields: JsonObject): void {
+    const isPiece = this.#events.produced === 0;
+    const kept = Object.keys(fields).filter(
+      (key) => !isPiece || !isDeepStrictEqual(fields[key], this.#first[key]),
+    );
+    if (kept.length === 0) return;
+    const value = { candidates: [], ...Object.fromEntries(kept.map((key) => [key, fields[key]])) };
+    this.#events.produce({ type: 'opaque', format, value });
+  }
+
+  #hold(candidate: Candidate, finish: HeldFinish): void {
+    candidate.held = finish;
+    this.#holding.add(candidate);
   }
 
   #heldNow(): HeldFinish | undefined {
-    for (const { held } of this.#candidates.values()) if (held?.chunk === this.#chunk) return held;
-    return undefined;
+    let first: Candidate | undefined;
+    for (const candidate of this.#holding) {
+      if (candidate.held?.chunk !== this.#chunk) continue;
+      if (first === undefined || candidate.place < first.place) first = candidate;
+    }
+    return first?.held;
   }
 
   /** A held finish stands unless its candidate goes on after all. */
   #settleHeld(candidates: readonly JsonObject[]): void {
     candidates.forEach((wire, position) => {
       const candidate = this.#candidates.get(indexOf(wire, position));
-      if (candidate?.held !== undefined && partsOf(wire).length > 0) candidate.held = undefined;
+      if (candidate?.held === undefined || partsOf(wire).length === 0) return;
+      candidate.held = undefined;
+      this.#holding.delete(candidate);
     });
     this.#finishHeld();
     this.#events.settle();
   }
 
   #finishHeld(): void {
-    const ready = [...this.#candidates.values()].filter(({ held }) => held !== undefined);
+    const ready = [...this.#holding].toSorted((one, other) => one.place - other.place);
+    this.#holding.clear();
     ready.forEach((candidate, position) => {
       const { held } = candidate;
       if (held === undefined) return;
@@ -176,6 +216,7 @@ export class ReplyDecoder implements StreamDecoder {
       candidate.finished = true;
       this.#parts.close(candidate);
       const { fields, raw } = held;
+      this.#parts.endCall(candidate, raw !== 'STOP' && fields.$noReason !== true);
       if (position < ready.length - 1) fields.$more = true;
       this.#events.push({
         type: 'finish',
@@ -191,10 +232,15 @@ export class ReplyDecoder implements StreamDecoder {
   /** A whole reply is complete as it stands, whether it says why it ended or not. */
   #completeWhole(): void {
     if (this.#candidates.size === 0) {
-      this.#at(0).held = { raw: '', fields: { $noCandidate: true, $noReason: true }, chunk: this.#chunk };
+      this.#hold(this.#at(0), {
+        raw: '',
+        fields: { $noCandidate: true, $noReason: true },
+        chunk: this.#chunk,
+      });
     }
     for (const candidate of this.#candidates.values()) {
-      candidate.held ??= { raw: '', fields: { $noReason: true }, chunk: this.#chunk };
+      if (candidate.held === undefined)
+        this.#hold(candidate, { raw: '', fields: { $noReason: true }, chunk: this.#chunk });
     }
   }
 }

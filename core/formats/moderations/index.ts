@@ -24,8 +24,7 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   marks: {
     usage: ['"usage":{', '"usage": {'],
     terminal: [],
-    error: ['{"error"'],
-    reply: ['"results"'],
+    reply: ['results'],
   },
   peek: ({ model }) => ({ model: optionalString(model, 'model') ?? defaultModel, stream: false }),
   // A body without a model is one for the official provider's default: others must be told.

@@ -14,6 +14,7 @@ import type { JsonObject } from '../../../core/model/json.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';
 import { formOf, uploadOf } from '../../support/form.ts';
 import { checked, encodedBy, replyTo } from '../../support/one-shot-laws.ts';
+import { tries } from '../../support/tries.ts';
 
 const transcribe = audio.codecs.transcribe as Codec<TranscribeRequest>;
 const translate = audio.codecs['translate-audio'] as Codec<TranscribeRequest>;
@@ -237,7 +238,7 @@ describe('a transcript', () => {
           asSrt(segments).match(/^\d{2,}:\d\d:\d\d,\d{3} --> \d{2,}:\d\d:\d\d,\d{3}$/gm)?.length ?? 0,
         ).toBe(segments.length);
       }),
-      { seed: 20_261_121, numRuns: 200 },
+      { seed: 20_261_121, numRuns: tries(200) },
     );
   });
 
@@ -306,7 +307,7 @@ describe('a stream of a transcript', () => {
         expect(last).toHaveLength(1);
         expect(written.at(-1)).toBe(last[0]);
       }),
-      { seed: 20_261_121, numRuns: 200 },
+      { seed: 20_261_121, numRuns: tries(200) },
     );
   });
 });
@@ -432,7 +433,7 @@ describe('speech', () => {
         expect(Buffer.concat(sent)).toEqual(Buffer.concat(chunks));
         expect(frames.at(-1)).toMatchObject({ json: { type: 'speech.audio.done' } });
       }),
-      { seed: 20_261_121, numRuns: 200 },
+      { seed: 20_261_121, numRuns: tries(200) },
     );
   });
 

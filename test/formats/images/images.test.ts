@@ -15,6 +15,7 @@ import { fixturesOf } from '../../support/fixtures.ts';
 import { checkLegal } from '../../support/legal-images.ts';
 import { formOf, uploadOf } from '../../support/form.ts';
 import { checked, replyTo } from '../../support/one-shot-laws.ts';
+import { tries } from '../../support/tries.ts';
 
 const codecOf = (format: typeof images, operation: 'generate-image' | 'edit-image' | 'vary-image') =>
   format.codecs[operation] as Codec<ImageRequest>;
@@ -436,7 +437,7 @@ describe('a stream of images', () => {
           ...encoder.error(new GatewayError('upstream_cut', 'x')),
         ]).toEqual([]);
       }),
-      { seed: 20_261_121, numRuns: 300 },
+      { seed: 20_261_121, numRuns: tries(300) },
     );
   });
 });
