@@ -14,7 +14,15 @@ import { InFlight } from '../in-flight.ts';
 import { channelStanding, type Health } from '../routing/health.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark, type ByteBudget } from './body.ts';
+import {
+  bodyReader,
+  checkJsonType,
+  parseJsonBody,
+  readBytes,
+  readJsonBody,
+  withoutMark,
+  type ByteBudget,
+} from './body.ts';
 import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
@@ -130,8 +138,8 @@ export function createApp(
         }
         checkJsonType(ctx.req);
         return readBytes(ctx.req, settings.limits.body, overload.bodyBudget).then((read) => {
-          const bytes = withoutMark(read);
-          exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
+          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
+          exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
