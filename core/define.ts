@@ -223,6 +223,8 @@ export interface ChannelOptions {
     readonly servername?: string;
     readonly verify?: boolean;
   };
+  /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
+  readonly routingFields?: readonly string[];
   /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
 }
@@ -270,6 +272,11 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   readonly needsKey?: boolean;
   /** Options beyond those that every kind takes. */
   readonly options?: Schema;
+  /**
+   * Members at the top of a request's body by which this provider chooses models, or what else costs money, by itself. They are refused
+   * to keys that may use certain models alone, and to those with a budget in dollars.
+   */
+  readonly routingFields?: readonly string[];
   setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
 }
 

@@ -18,8 +18,9 @@ import {
   bodyReader,
   checkJsonType,
   HeldBytes,
-  parseJsonBody,
   readBytes,
+  readJsonBody,
+  parseJsonBody,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -148,8 +149,8 @@ export function createApp(
         }
         checkJsonType(ctx.req);
         return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          const bytes = withoutMark(read);
-          exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
+          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
+          exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
