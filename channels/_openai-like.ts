@@ -10,6 +10,8 @@ export interface OpenaiLike {
   readonly baseUrl: string;
   /** Models served when the config names none; `*` stands for anything. */
   readonly models: readonly string[];
+  /** Whether the provider is asked for its models unless the config says otherwise. Default false. */
+  readonly discover?: boolean;
   /** The provider's names in the list of known models. */
   readonly catalogue?: readonly string[];
   /** What its models cost, by name or pattern, where the list does not know it. */
@@ -45,6 +47,7 @@ export function openaiLike({
   return httpChannel({
     ...rest,
     headers: headers ?? bearer,
+    modelList: '/models',
     speaks: speaks ?? { chat: ['chat-completions'] },
     traits(model) {
       const known = ofModel(model);

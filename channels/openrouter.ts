@@ -6,6 +6,7 @@ export default openaiLike({
   catalogue: ['openrouter'],
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
+  discover: true,
   traits: {
     '*': { reasoning: 'object', outputLimitField: 'max_tokens', replaysReasoning: true },
   },

@@ -10,13 +10,14 @@ import { readBodyStep } from './http/body.ts';
 import { createGuardedFetch } from './http/guarded-fetch.ts';
 import { createFetchMedia } from './http/guarded-fetch-media.ts';
 import { createGuardedStream } from './http/guarded-stream.ts';
-import { makeChannel } from './configured-channel.ts';
+import { makeChannel, type Making } from './configured-channel.ts';
 import type { Log } from './log.ts';
 import { Notices } from './notices.ts';
 import { compose, orderPlugins, type Running } from './pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
+import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createTaskCalls } from './routing/task-call.ts';
 import { createPrices, type Prices } from './prices.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -47,6 +48,8 @@ export interface Gateway {
   around(terminal: Next): Next;
   /** Observe to admit around another terminal: for what concerns no model, such as a plugin's endpoint or a socket that opens. */
   identified(terminal: Next): Next;
+  /** It serves from now on: whatever it does of its own accord begins. */
+  begin(): void;
   /** Sentences the operator should read but that stop nothing. */
   readonly warnings: readonly string[];
   close(): Promise<void>;
@@ -73,9 +76,30 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
 
   await findChannelKinds(config.root, problems);
   const channels: Channel[] = [];
+  const discoveries: ModelDiscovery[] = [];
+  const discovery: Making['discovery'] = (place, ask, ownLog) => {
+    const made = new ModelDiscovery({
+      ask,
+      place,
+      kept: surroundings.stores.namespace<SaidModels>('model-lists'),
+      log: ownLog,
+    });
+    discoveries.push(made);
+    onClose(() => made.close());
+    return made;
+  };
   for (const { at, entry } of config.channels) {
     const where = `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
-    const channel = makeChannel(entry, { settings, where, problems, warnings, log, format, onClose });
+    const channel = makeChannel(entry, {
+      settings,
+      where,
+      problems,
+      warnings,
+      log,
+      format,
+      discovery,
+      onClose,
+    });
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
@@ -88,6 +112,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     warnings.push(
       `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
     );
+  await Promise.all(discoveries.map((one) => one.load()));
   const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
   const prices = createPrices(
     settings.prices,
@@ -196,6 +221,13 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     notices,
     log,
     warnings,
+    begin() {
+      for (const one of discoveries)
+        one.begin(() => {
+          catalog.refresh();
+          notices.emit('models-changed');
+        });
+    },
     handle: compose(before, attempts, checked),
     around: (terminal) => compose(before, terminal, checked),
     identified: (terminal) => compose(identifying, terminal, checked),

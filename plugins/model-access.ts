@@ -7,13 +7,14 @@ import { caller, definePlugin, GatewayError, matchesModel, type GatewayEvent } f
  */
 export default definePlugin({
   name: 'model-access',
-  stage: 'shape',
+  stage: 'admit',
   after: ['model-alias'],
   before: ['stored-responses', 'quota', 'realtime-sessions'],
   setup() {
     return function modelAccess(call, next) {
       const allowed = call.get(caller)?.models;
-      if (allowed === undefined) return next(call);
+      // What a plugin's endpoint answers concerns no model.
+      if (allowed === undefined || call.operation === 'state') return next(call);
       if (call.operation === 'list-models')
         return next(call).then((events) => events.pipe(map(only(allowed))));
       if (!matchesModel(allowed, call.model) && !matchesModel(allowed, call.askedModel)) {

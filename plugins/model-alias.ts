@@ -60,12 +60,13 @@ interface Resolved {
  */
 export default definePlugin({
   name: 'model-alias',
-  stage: 'shape',
-  before: ['stored-responses', 'quota', 'realtime-sessions'],
+  stage: 'admit',
+  before: ['model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   options,
-  setup(chosen, { catalog, log }) {
+  setup(chosen, { catalog, log, notices, onClose }) {
     const aliases = new Map(Object.entries(chosen.aliases));
-    const resolve = remembered(resolver(aliases, chosen, catalog));
+    const { resolve, forget } = remembered(resolver(aliases, chosen, catalog));
+    onClose(notices.on('models-changed', forget));
     for (const alias of aliases.keys()) {
       const { model } = resolve(alias);
       if (!catalog.serves(model)) log.warn({ alias, model }, 'no channel serves the model of this alias');
@@ -129,9 +130,12 @@ function resolver(
 }
 
 /** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */
-function remembered(resolve: (name: string) => Resolved): (name: string) => Resolved {
+function remembered(resolve: (name: string) => Resolved): {
+  readonly resolve: (name: string) => Resolved;
+  readonly forget: () => void;
+} {
   const known = new Map<string, Resolved>();
-  return (name) => {
+  const find = (name: string): Resolved => {
     let resolved = known.get(name);
     if (resolved === undefined) {
       resolved = resolve(name);
@@ -139,6 +143,7 @@ function remembered(resolve: (name: string) => Resolved): (name: string) => Reso
     }
     return resolved;
   };
+  return { resolve: find, forget: () => known.clear() };
 }
 
 /** The client's own words about reasoning, filled up with the wish; undefined when they leave nothing to wish for. */

@@ -47,7 +47,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
  */
 export default definePlugin({
   name: 'quota',
-  stage: 'shape',
+  stage: 'admit',
   // It books what is charged.
   after: ['usage-log'],
   reads: 'usage',

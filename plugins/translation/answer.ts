@@ -2,6 +2,7 @@ import { Observable, Subscriber } from 'rxjs';
 import {
   GatewayError,
   isObject,
+  isNamed,
   tellsError,
   upstreamError,
   type AnswerEvent,
@@ -48,17 +49,33 @@ function shapeOf(byte: number | undefined): Shape {
   return byte === 0x64 || byte === 0x65 || byte === 0x69 || byte === 0x72 || byte === 0x3a ? 'sse' : 'other';
 }
 
+/** Bytes in which a message shows that it is one, where a file was asked for. */
+const messageLength = 256;
+const message =
+  /^\s*(?:\{\s*("(error|message|msg|detail|code|object|type|status)"|\})|(?:data|event): ?[{\w]|<(?:!doctype|html)\b)/i;
+const messageBegun =
+  /^\s*(?:$|\{\s*(?:"[a-z]{0,7})?$|(?:d|da|dat|data|data:|e|ev|eve|even|event|event:) ?$|<[!a-z]{0,8}$)/i;
+
 /**
- * True for the beginning of an answer that is a message or events, where bytes of a file were asked for: errors are labelled as all
- * kinds of things, and sound begins with none of these words.
+ * Tells a file that was asked for from a message, or events, in its place, however the answer is cut: errors are labelled as all kinds of
+ * things, and sound begins with none of these words.
  */
-export function isNoFile(first: Buffer, type: string): boolean {
-  return (
-    /json|html|event-stream/i.test(type) ||
-    /^\s*(?:\{\s*("(error|message|msg|detail|code|object|type|status)"|\})|(?:data|event): ?[{\w]|<(?:!doctype|html)\b)/i.test(
-      first.toString('latin1', 0, 256),
-    )
-  );
+export class FileFinder {
+  readonly #type: string;
+  #start = Buffer.alloc(0);
+
+  constructor(answer: AnswerEvent | undefined) {
+    this.#type = String(answer?.headers['content-type'] ?? '');
+  }
+
+  /** True for a file, false for what is none, undefined while it may be either. */
+  find(chunk: Buffer): boolean | undefined {
+    if (/json|html|event-stream/i.test(this.#type)) return false;
+    this.#start = Buffer.concat([this.#start, chunk.subarray(0, messageLength - this.#start.length)]);
+    const text = this.#start.toString('latin1');
+    if (message.test(text)) return false;
+    return text.length < messageLength && messageBegun.test(text) ? undefined : true;
+  }
 }
 
 /** Where an answer's error is gathered; undefined when its status promises a reply. Throws for a redirect: none is followed. */
@@ -110,10 +127,9 @@ const failureMembers = ['code', 'message', 'msg', 'detail', 'errors', 'base_resp
  */
 export function failureIn(body: JsonObject, event?: string): GatewayError | undefined {
   const { type, object } = body;
-  // What says of itself what it is has members of its own, whatever they are called. `message` is an event without a name.
-  const isNamed = typeof type === 'string' || (event !== undefined && event !== 'message');
+  // `message` is an event without a name.
   const plain =
-    !isNamed &&
+    !isNamed(event === undefined || event === 'message' ? body : { type: event, ...body }) &&
     failureMembers.some((name) => name in body) &&
     !replyMembers.some((name) => typeof body[name] === 'object' && body[name] !== null);
   return tellsError(body) || type === 'error' || event === 'error' || object === 'error' || plain

@@ -20,9 +20,9 @@ import {
 import {
   checkFirstFrame,
   errorOf,
+  FileFinder,
   failureIn,
   garbage,
-  isNoFile,
   ShapeFinder,
   type ErrorAnswer,
   readAnswer,
@@ -66,7 +66,8 @@ export class DecodedAnswer {
   readonly #used: Used | undefined;
   readonly #shape = new ShapeFinder();
   #error: ErrorAnswer | undefined;
-  #type = '';
+  /** Where the reply may be a file: reads it, tells whether it is one, and what came while that was not clear. */
+  #file: { readonly sink: BytesAnswer; readonly finder: FileFinder; readonly held: HeldBytes } | undefined;
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
 
   constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
@@ -86,7 +87,13 @@ export class DecodedAnswer {
 
   answer(event: AnswerEvent): void {
     this.#error = errorOf(event);
-    this.#type = String(event.headers['content-type'] ?? '');
+    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
+    if (decoder === undefined) return;
+    this.#file = {
+      sink: new BytesAnswer(decoder, this.#emit),
+      finder: new FileFinder(event),
+      held: new HeldBytes(),
+    };
   }
 
   push(chunk: Buffer): void {
@@ -94,9 +101,13 @@ export class DecodedAnswer {
       this.#error.push(chunk);
       return;
     }
-    this.#sink ??= this.#bytes(chunk);
     if (this.#sink !== undefined) {
       this.#sink.push(chunk);
+      return;
+    }
+    if (this.#file !== undefined) {
+      this.#file.held.push(chunk);
+      this.#sort(this.#file.finder.find(chunk));
       return;
     }
     const found = this.#shape.find(chunk);
@@ -108,6 +119,7 @@ export class DecodedAnswer {
 
   end(): void {
     if (this.#error !== undefined) throw this.#error.error();
+    if (this.#file !== undefined && this.#file.held.length > 0) this.#sort(true);
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();
   }
@@ -124,11 +136,12 @@ export class DecodedAnswer {
   }
 
   /** What an answer is shows in its first bytes, unless it is sound: that may begin with any but those of a message. */
-  #bytes(first: Buffer): BytesAnswer | undefined {
-    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
-    return decoder === undefined || isNoFile(first, this.#type)
-      ? undefined
-      : new BytesAnswer(decoder, this.#emit);
+  #sort(isFile: boolean | undefined): void {
+    const file = this.#file;
+    if (isFile === undefined || file === undefined) return;
+    this.#file = undefined;
+    if (isFile) this.#sink = file.sink;
+    this.push(file.held.take());
   }
 
   #choose(shape: 'sse' | 'json'): { push(chunk: Buffer): void; end(): void } {

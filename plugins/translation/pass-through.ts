@@ -24,9 +24,9 @@ import {
 } from '#sluice';
 import {
   errorOf,
+  FileFinder,
   garbage,
   isErrorFrame,
-  isNoFile,
   readAnswer,
   ShapeFinder,
   type ErrorAnswer,
@@ -148,6 +148,7 @@ class PassedAnswer {
   /** Bytes that do not yet say what the answer is. */
   readonly #unclear = new HeldBytes();
   readonly #finder = new ShapeFinder();
+  #file: FileFinder | undefined;
   #head: ReplyHead | undefined;
   #answer: AnswerEvent | undefined;
   #error: ErrorAnswer | undefined;
@@ -162,6 +163,8 @@ class PassedAnswer {
     this.#answer = event;
     this.#error = errorOf(event);
     this.#sink = this.#error;
+    const { call } = this.#options;
+    if (!call.stream && call.codec.replyKind?.(call.body) !== undefined) this.#file = new FileFinder(event);
   }
 
   push(chunk: Buffer): void {
@@ -169,13 +172,11 @@ class PassedAnswer {
       this.#sink.push(chunk);
       return;
     }
-    const plain = this.#plain(chunk);
-    if (plain !== undefined) {
-      this.#sink = plain;
-      plain.push(chunk);
+    this.#unclear.push(chunk);
+    if (this.#file !== undefined) {
+      this.#sort(this.#file.find(chunk));
       return;
     }
-    this.#unclear.push(chunk);
     if (this.#head !== undefined) {
       this.#weigh(this.#head.push(chunk));
       return;
@@ -187,9 +188,20 @@ class PassedAnswer {
   }
 
   end(): void {
+    if (this.#sink === undefined && this.#file !== undefined && this.#unclear.length > 0) this.#sort(true);
     if (this.#sink === undefined && this.#head !== undefined) this.#weigh(this.#head.end());
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();
+  }
+
+  /** A file passes as it comes. An error may be told in place of one, with a status of success all the same. */
+  #sort(isFile: boolean | undefined): void {
+    if (isFile === undefined) return;
+    this.#file = undefined;
+    if (isFile) {
+      if (this.#answer !== undefined) this.#emit(this.#answer);
+      this.#goOn(new PassedBytes(this.#emit));
+    } else this.push(this.#unclear.take());
   }
 
   /** Decides by the first bytes that are not blank. Only a whole reply has to show more of itself. */
@@ -229,15 +241,6 @@ class PassedAnswer {
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
-  }
-
-  /** The sink for a reply that is no JSON, where the client wants such a one. An error may be told with a status of success all the same. */
-  #plain(first: Buffer): PassedBytes | undefined {
-    const { call } = this.#options;
-    if (call.stream || call.codec.replyKind?.(call.body) === undefined) return undefined;
-    if (isNoFile(first, String(this.#answer?.headers['content-type'] ?? ''))) return undefined;
-    if (this.#answer !== undefined) this.#emit(this.#answer);
-    return new PassedBytes(this.#emit);
   }
 }
 

@@ -136,7 +136,12 @@ const asks: Readonly<
   },
   audio: {
     path: () => '/v1/audio/speech',
-    body: (model) => ({ model, stream_format: 'sse', input: 'Hi', voice: 'alloy' }),
+    body: (model, stream) => ({
+      model,
+      ...(stream ? { stream_format: 'sse' } : {}),
+      input: 'Hi',
+      voice: 'alloy',
+    }),
   },
 };
 
@@ -148,12 +153,13 @@ async function replayed(
   provider: string,
   pieces: readonly Buffer[],
   stream = true,
+  type = stream ? 'text/event-stream' : 'application/json',
 ): Promise<Answer> {
   const ask = asks[client];
   if (ask === undefined) throw new Error(`Nobody asks in ${client}.`);
   count += 1;
   const model = `via-${provider}--${count}`;
-  answers.set(model, { type: stream ? 'text/event-stream' : 'application/json', pieces });
+  answers.set(model, { type, pieces });
   try {
     return await fetchRaw(gateway, ask.path(model, stream), {
       body: JSON.stringify(ask.body(model, stream)),
@@ -241,6 +247,29 @@ describe.each([...chats, 'text-completions'])('a whole reply of %s', (format) =>
             got: Buffer.concat(sent).toString(),
           });
         }
+      }
+    },
+  );
+});
+
+describe('speech', () => {
+  test.each(['ID3\u0004 sound', '{ sound of a kind', 'd', 'date: sound', '\n', '<sound>'])(
+    'that begins %j is the provider’s own bytes, in every cut',
+    async (sound) => {
+      for (const pieces of Object.values(cuts)) {
+        const sent = pieces(sound);
+        const { status, text } = await replayed('audio', 'audio', sent, false, 'audio/mpeg');
+        expect({ status, text }).toEqual({ status: 200, text: Buffer.concat(sent).toString() });
+      }
+    },
+  );
+
+  test.each(['{"error":{"message":"no such voice"}}', ' {\n "detail": "no such voice"}', '{ }', '<html>no'])(
+    'that is %s in its place is an error, in every cut',
+    async (message) => {
+      for (const pieces of Object.values(cuts)) {
+        const { status } = await replayed('audio', 'audio', pieces(message), false, 'audio/mpeg');
+        expect(status).toBe(502);
       }
     },
   );
