@@ -65,6 +65,12 @@ export class KeyedValues {
 /** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
 export const expandedBody = callKey<JsonObject>('expanded body');
 
+/** Something that calls hold together, and let go of one by one. */
+export interface Held {
+  share(): Held;
+  letGo(): void;
+}
+
 /** What came in, before anything was understood. Shared by all views of one call. */
 export interface Wire {
   readonly method: string;
@@ -276,6 +282,7 @@ export class Exchange extends Lifetime {
   model = '';
   stream = false;
   framing: Framing = 'none';
+  #held: Held | undefined;
   /** What was lost on the way back. */
   readonly losses: Loss[] = [];
 
@@ -309,7 +316,20 @@ export class Exchange extends Lifetime {
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
+    twin.#held = this.#held?.share();
     return twin;
+  }
+
+  /** Holds on to something until the end. Once. */
+  hold(held: Held): void {
+    if (this.hasEnded) held.letGo();
+    else this.#held = held;
+  }
+
+  override end(): void {
+    this.#held?.letGo();
+    this.#held = undefined;
+    super.end();
   }
 
   /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */

@@ -136,11 +136,11 @@ interface ChannelMembers {
 }
 
 function channelOf(
-  { name: kind, catalogue = [], prices = {}, routingFields: ownFields = [] }: ChannelEntry['spec'],
+  { name: kind, catalogue = [], prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
   { options, models, keys, parts, discovery }: ChannelMembers,
 ): Channel {
   const known = new KnownModels(catalogue);
-  const routingFields = new Set([...ownFields, ...(options.routingFields ?? [])].map(foldedName));
+  const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
   const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
   const nameOf = modelNames(models);
   const publicOf = publicNames(models);

@@ -41,6 +41,8 @@ export interface Prices {
    * has no price at one of them.
    */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
+  /** True for a model that has no price at one of the channels that serve it, so that keys with a budget in dollars cannot use it. */
+  unpriced(model: string): boolean;
   /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
   row(model: string, servedBy?: ServedBy): JsonObject | undefined;
 }
@@ -99,6 +101,11 @@ export function createPrices(
         most = Math.max(most ?? 0, mostBy(row, input, output, units));
       }
       return most ?? tell(model);
+    },
+    unpriced(model) {
+      if (configured(model) !== undefined) return false;
+      const rows = everywhere(model);
+      return rows.length === 0 || rows.includes(undefined);
     },
     row: (model, servedBy) =>
       (configured(model) ?? (servedBy === undefined ? everywhere(model).find((row) => row) : at(servedBy)))

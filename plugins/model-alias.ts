@@ -55,7 +55,8 @@ interface Resolved {
  * itself says about reasoning wins over the suffix, and the reply carries the name that was asked for.
  *
  * A suffix is read when no channel lists the whole name and some channel serves what stands before it, also where one pattern
- * (`claude-*`) matches both: providers do not know `claude-x-high`. Published names that do end like that are kept by `keep`.
+ * (`claude-*`) matches both: providers do not know `claude-x-high`. Published names that do end like that are kept by `keep`. Where nothing
+ * reasons, as in embeddings and images, a suffix is part of the name: what it wishes for could not be told to anybody.
  */
 export default definePlugin({
   name: 'model-alias',
@@ -80,8 +81,8 @@ export default definePlugin({
       const { model, wish } = resolve(call.model);
       if (model === call.model) return next(call);
       const { request } = call;
-      const reasoning =
-        wish === undefined || !isChat(request) ? undefined : fulfilled(wish, request.settings.reasoning);
+      if (!isChat(request)) return next(aliases.has(call.model) ? call.with({ model }) : call);
+      const reasoning = wish === undefined ? undefined : fulfilled(wish, request.settings.reasoning);
       return next(call.with(reasoning === undefined ? { model } : { model, settings: { reasoning } }));
     };
   },

@@ -17,9 +17,10 @@ import type { Surroundings } from '../surroundings.ts';
 import {
   bodyReader,
   checkJsonType,
-  parseJsonBody,
+  HeldBytes,
   readBytes,
   readJsonBody,
+  parseJsonBody,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -68,7 +69,11 @@ export function createApp(
     call.onEnd(() => overload.leave());
     return gateway.handle(call);
   };
-  const sockets = createSockets({ ...gateway, handle: handleSocketCall }, requestId, clientAddress);
+  const sockets = createSockets(
+    { ...gateway, handle: handleSocketCall, bodyBudget: overload.bodyBudget },
+    requestId,
+    clientAddress,
+  );
   let draining = false;
   let stopping = false;
 
@@ -129,6 +134,12 @@ export function createApp(
   };
   const replyOptions = { log, keepAlive: timeouts.keepAlive, stalled: timeouts.stalled };
 
+  const hold = (exchange: Exchange): HeldBytes => {
+    const held = new HeldBytes(overload.bodyBudget);
+    exchange.hold(held);
+    return held;
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -142,7 +153,7 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, overload.bodyBudget).then((read) => {
+        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
           const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
           exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
@@ -173,7 +184,7 @@ export function createApp(
         exchange.framing = 'sse';
       }
       exchange.values.set(bodyReader, async () => {
-        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, overload.bodyBudget));
+        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, hold(exchange)));
         if (bytes.length === 0) return;
         checkJsonType(ctx.req);
         wire.bytes = bytes;

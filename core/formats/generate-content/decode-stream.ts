@@ -24,6 +24,8 @@ export class ReplyDecoder implements StreamDecoder {
   readonly #events = new ChunkEvents();
   readonly #parts = new PartReader(this.#events);
   readonly #candidates = new Map<number, Candidate>();
+  /** Those whose finish is held, in the order in which they came to it. */
+  readonly #holding = new Set<Candidate>();
   #chunk = 0;
   /** The first chunk. */
   #first: JsonObject = {};
@@ -92,7 +94,7 @@ export class ReplyDecoder implements StreamDecoder {
   #at(index: number): Candidate {
     let candidate = this.#candidates.get(index);
     if (candidate === undefined) {
-      candidate = new Candidate(index);
+      candidate = new Candidate(index, this.#candidates.size);
       this.#candidates.set(index, candidate);
     }
     return candidate;
@@ -115,7 +117,7 @@ export class ReplyDecoder implements StreamDecoder {
     if (silent && wire.content !== undefined) fields.$content = wire.content;
     const reason = reasonIn(wire);
     if (reason !== undefined) {
-      candidate.held = { raw: reason, fields, chunk: this.#chunk };
+      this.#hold(candidate, { raw: reason, fields, chunk: this.#chunk });
       return;
     }
     const { finishReason: word } = wire;
@@ -145,7 +147,11 @@ export class ReplyDecoder implements StreamDecoder {
   #blocked(chunk: JsonObject): void {
     const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
     if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
-    this.#at(0).held = { raw: feedback.blockReason, fields: { $noCandidate: true }, chunk: this.#chunk };
+    this.#hold(this.#at(0), {
+      raw: feedback.blockReason,
+      fields: { $noCandidate: true },
+      chunk: this.#chunk,
+    });
   }
 
   /** Fields of a later chunk that have no event; those of the first are the head's. */
@@ -174,23 +180,35 @@ export class ReplyDecoder implements StreamDecoder {
     this.#events.produce({ type: 'opaque', format, value });
   }
 
+  #hold(candidate: Candidate, finish: HeldFinish): void {
+    candidate.held = finish;
+    this.#holding.add(candidate);
+  }
+
   #heldNow(): HeldFinish | undefined {
-    for (const { held } of this.#candidates.values()) if (held?.chunk === this.#chunk) return held;
-    return undefined;
+    let first: Candidate | undefined;
+    for (const candidate of this.#holding) {
+      if (candidate.held?.chunk !== this.#chunk) continue;
+      if (first === undefined || candidate.place < first.place) first = candidate;
+    }
+    return first?.held;
   }
 
   /** A held finish stands unless its candidate goes on after all. */
   #settleHeld(candidates: readonly JsonObject[]): void {
     candidates.forEach((wire, position) => {
       const candidate = this.#candidates.get(indexOf(wire, position));
-      if (candidate?.held !== undefined && partsOf(wire).length > 0) candidate.held = undefined;
+      if (candidate?.held === undefined || partsOf(wire).length === 0) return;
+      candidate.held = undefined;
+      this.#holding.delete(candidate);
     });
     this.#finishHeld();
     this.#events.settle();
   }
 
   #finishHeld(): void {
-    const ready = [...this.#candidates.values()].filter(({ held }) => held !== undefined);
+    const ready = [...this.#holding].toSorted((one, other) => one.place - other.place);
+    this.#holding.clear();
     ready.forEach((candidate, position) => {
       const { held } = candidate;
       if (held === undefined) return;
@@ -214,10 +232,15 @@ export class ReplyDecoder implements StreamDecoder {
   /** A whole reply is complete as it stands, whether it says why it ended or not. */
   #completeWhole(): void {
     if (this.#candidates.size === 0) {
-      this.#at(0).held = { raw: '', fields: { $noCandidate: true, $noReason: true }, chunk: this.#chunk };
+      this.#hold(this.#at(0), {
+        raw: '',
+        fields: { $noCandidate: true, $noReason: true },
+        chunk: this.#chunk,
+      });
     }
     for (const candidate of this.#candidates.values()) {
-      candidate.held ??= { raw: '', fields: { $noReason: true }, chunk: this.#chunk };
+      if (candidate.held === undefined)
+        this.#hold(candidate, { raw: '', fields: { $noReason: true }, chunk: this.#chunk });
     }
   }
 }

@@ -261,7 +261,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.#count(frame.usage, events);
     const delta = isObject(frame.delta) ? frame.delta : {};
     if (typeof delta.stop_reason !== 'string' || this.#finished) return events;
-    events.unshift(...this.#closeAll());
+    const ends = this.#closeAll();
     this.#finished = true;
     const rest: MutableObject = {};
     for (const key in delta) {
@@ -278,7 +278,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       ...(typeof delta.stop_sequence === 'string' ? { stopSequence: delta.stop_sequence } : {}),
       ...withExtra(rest),
     });
-    return events;
+    return ends.length === 0 ? events : [...ends, ...events];
   }
 
   #stop(frame: JsonObject): readonly GatewayEvent[] {

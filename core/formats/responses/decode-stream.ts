@@ -200,7 +200,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const { type } = frame;
     if (typeof type !== 'string' && tellsError(frame)) throw upstreamError(200, JSON.stringify(frame));
     if (frame.object === 'response' && type === undefined) {
-      for (const one of unfold(frame)) out.push(...this.json(one));
+      for (const one of unfold(frame)) for (const event of this.json(one)) out.push(event);
       return;
     }
     if (typeof type !== 'string' || type === 'keepalive') return;

@@ -119,7 +119,7 @@ const config = `
   import imported from './prices.ts';
   export default defineConfig({ prices: { ...imported, 'own-*': { input: 1, output: 2 } }, channels: [demo()] });`;
 
-describe('sluice prices', { timeout: 120_000 }, () => {
+describe('sluice prices', () => {
   test('imports a list into a file that the config imports, and shows a price of it', async () => {
     const folder = operatorFolder({ 'list.json': JSON.stringify(list), 'gateway.config.ts': config });
     const out = join(folder, 'prices.ts');

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as fc from 'fast-check';
 import { Keyv } from 'keyv';
 import { describe, expect, test } from 'vitest';
 import { rowSchema } from '../../../core/prices/row.ts';
@@ -206,6 +207,39 @@ describe('a model that several channels serve at different prices', () => {
   });
 });
 
+test('no call costs more than what was reserved for it, whichever channel answers', () => {
+  const names = Object.keys(shippedModels().models['openai'] ?? {});
+  const count = fc.nat({ max: 400_000 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }),
+      fc.record({ input: count, output: count, cacheRead: count, cacheWrite: count, reasoning: count }),
+      (models, { input, output, cacheRead, cacheWrite, reasoning }) => {
+        const catalog = catalogOf(
+          ...models.map((model, index) => openai({ id: `c${index}`, key, models: { m: model } })),
+        );
+        const prices = createPrices({}, () => {}, catalog);
+        const most = prices.most('m', input, output);
+        expect(most === undefined).toBe(prices.unpriced('m'));
+        const usage: Usage = {
+          input,
+          output,
+          cacheRead: Math.min(cacheRead, input),
+          cacheWrite: Math.min(cacheWrite, input - Math.min(cacheRead, input)),
+          reasoning: Math.min(reasoning, output),
+        };
+        const costs = models.map(
+          (model, index) => prices.cost('m', usage, { channel: `c${index}`, model })?.microDollars,
+        );
+        if (most === undefined) expect(costs).toContain(undefined);
+        else for (const cost of costs) expect(cost).toBeLessThanOrEqual(most);
+        const known = costs.filter((cost) => cost !== undefined);
+        expect(prices.cost('m', usage)?.microDollars ?? -1).toBe(Math.max(-1, ...known));
+      },
+    ),
+  );
+});
+
 describe('the list that comes along', () => {
   const { source, date, licence, models } = shippedModels();
 
@@ -346,6 +380,36 @@ describe('a list made from a price list', () => {
     expect(JSON.parse(text)).toEqual(known);
   });
 
+  test('is made of whatever stands in the entries, and has no row that the config would not take', () => {
+    const member = fc.constantFrom(
+      'input_cost_per_token',
+      'output_cost_per_token',
+      'input_cost_per_token_above_200k_tokens',
+      'output_cost_per_image_token',
+      'cache_read_input_audio_token_cost',
+      'input_cost_per_second',
+      'output_cost_per_image',
+      'tiered_pricing',
+      'max_input_tokens',
+      'deprecation_date',
+      'mode',
+    );
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.double({ min: -1, max: 2 }),
+      fc.constantFrom('chat', 'realtime', 'image_generation', '2020-01-01'),
+    );
+    const entry = fc.dictionary(member, value).map((some) => ({ ...some, litellm_provider: 'one' }));
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.oneof(entry, fc.jsonValue())), (entries) => {
+        const { models } = importKnownModels(entries, options);
+        for (const { price } of Object.values(models['one'] ?? {}))
+          if (price !== undefined) expect(rowSchema.safeParse(price).success).toBe(true);
+        expect(JSON.parse(writeKnownModels(importKnownModels(entries, options)))).toMatchObject({ models });
+      }),
+    );
+  });
+
   test('is asked by provider, name and what is served: nobody knows a stranger', () => {
     const some = new KnownModels(['nobody', 'one'], known);
     expect(some.find('b')?.price).toEqual({ input: 2, output: 4 });
@@ -355,33 +419,29 @@ describe('a list made from a price list', () => {
     expect(new KnownModels([], known).find('b')).toBeUndefined();
   });
 
-  test(
-    'is made by the command, for the providers that the channel kinds name',
-    { timeout: 120_000 },
-    async () => {
-      const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
-      const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
-      const at = (name: string): string => join(folder, name);
-      const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
-      const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
-      expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
-        code: 0,
-        stderr: 'Took 1 models of 1 providers.\n',
-      });
-      expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
-        source: 'a test',
-        date: '2026-06-01',
-        licence: 'Take it.',
-        models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
-      });
-      expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
-        code: 1,
-        stderr: expect.stringContaining('--force') as string,
-      });
-      expect(await run(...asked)).toMatchObject({
-        code: 2,
-        stderr: expect.stringContaining('--known needs --source') as string,
-      });
-    },
-  );
+  test('is made by the command, for the providers that the channel kinds name', async () => {
+    const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
+    const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
+    const at = (name: string): string => join(folder, name);
+    const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
+    const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
+    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+      code: 0,
+      stderr: 'Took 1 models of 1 providers.\n',
+    });
+    expect(JSON.parse(readFileSync(at('known.json'), 'utf8'))).toEqual({
+      source: 'a test',
+      date: '2026-06-01',
+      licence: 'Take it.',
+      models: { voyage: { 'v-1': { operation: 'embed', price: { input: 0.1, output: 0 } } } },
+    });
+    expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('--force') as string,
+    });
+    expect(await run(...asked)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--known needs --source') as string,
+    });
+  });
 });
