@@ -83,6 +83,7 @@ export async function startServer(
       },
       app.listener,
     );
+    server.on('checkContinue', app.continueListener);
     server.on('upgrade', app.upgrade);
     server.on('clientError', app.clientError);
     const connections = new Connections(server);
