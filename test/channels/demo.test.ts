@@ -72,12 +72,12 @@ async function arrivals(text: string): Promise<number[]> {
   try {
     const began = performance.now();
     const times: number[] = [];
-    let over = false;
+    const state = { over: false };
     upstream.bytes.subscribe({
       next: () => void times.push(performance.now() - began),
-      complete: () => (over = true),
+      complete: () => (state.over = true),
     });
-    while (!over) await vi.advanceTimersByTimeAsync(1);
+    while (!state.over) await vi.advanceTimersByTimeAsync(1);
     return times;
   } finally {
     vi.useRealTimers();
