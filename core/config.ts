@@ -21,7 +21,10 @@ export const settingsSchema = z.strictObject({
       host: z.string().min(1).default('127.0.0.1').describe('0.0.0.0 listens on every address'),
     })
     .prefault({}),
-  /** `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. */
+  /**
+   * `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that
+   * says nothing for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more.
+   */
   database: z
     .string()
     .regex(

@@ -86,6 +86,7 @@ export { readVector } from './formats/_shared/vectors.ts';
 export { embedCodec } from './formats/embeddings/codec.ts';
 export { onlyText } from './formats/embeddings/request.ts';
 export { inClientWords } from './formats/_shared/client-words.ts';
+export { numbered } from './formats/_shared/tool-ids.ts';
 export { sealMarks } from './formats/_shared/proof.ts';
 export { cutShort } from './formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from './formats/_shared/told-error.ts';
@@ -96,6 +97,7 @@ export { appended } from './appended.ts';
 export { InFlight } from './in-flight.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { checkJsonType, parseJsonBody, readBytes } from './http/body.ts';
+export { stringEnd } from './http/json-bytes.ts';
 export { createClientAddress } from './http/client-address.ts';
 export { forgetMedia, type FetchMedia, type Media, type MediaWish } from './http/guarded-fetch-media.ts';
 export { mediaKind } from './model/media-kind.ts';
@@ -105,6 +107,7 @@ export { parseSse, splitSse, sseComment, SseCutter, writeSse } from './http/sse.
 export type { HttpClient, HttpRequest } from './http/upstream.ts';
 export type { UpstreamSocketRequest, UpstreamSockets } from './http/upstream-socket.ts';
 export { hideSecret, maskSecrets, type Log } from './log.ts';
+export { lostLogLines } from './log-output.ts';
 export * from './model/audio.ts';
 export * from './model/chat.ts';
 export * from './model/embed.ts';
@@ -126,6 +129,7 @@ export { eachInOrder, gathered, observe, onUsage, peekFirst, startWithEvents } f
 export type { Load } from './processes/overload.ts';
 export type { Answerer, Gathered, PeerAnswer, Peers, Totals } from './processes/peers.ts';
 export type { Processes, ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes/processes.ts';
+export { foldedName } from './member-names.ts';
 export { addReplyHeaders } from './reply-headers.ts';
 export { askedAt, failedAttempts, taskTarget } from './routing/attempts.ts';
 export type { Candidate, Catalog } from './routing/catalog.ts';
@@ -143,9 +147,10 @@ export { mostHedges } from './routing/hedge.ts';
 export type { Target } from './routing/target.ts';
 export type { TaskCalls } from './routing/task-call.ts';
 export type { GuardedStream } from './http/guarded-stream.ts';
-export { charge, settles, type Charge } from './charge.ts';
+export { charge, reachedProviders, settles, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';
-export type { Cost, Prices } from './prices.ts';
+export { noPriceError } from './prices.ts';
+export type { Cost, Prices, ServedBy } from './prices.ts';
 export { openAdminPassword, type AdminPassword } from './state/admin-password.ts';
 export {
   matchesModel,
@@ -177,5 +182,5 @@ export {
 } from './state/tasks.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from './tasks.ts';
 export { entriesOf, type Stores } from './state/stores.ts';
-export { estimateTokens, countTokens } from './tokens.ts';
+export { estimateTokens, estimateInput, countTokens, wordBytes } from './tokens.ts';
 export { tunnelWatch } from './tunnel-watch.ts';

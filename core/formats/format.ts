@@ -180,12 +180,14 @@ export interface Marks {
   readonly number?: string;
 }
 
-/** What a request may use at most, before anybody has answered it. */
+/** What a request is expected to use, before anybody has answered it. */
 export interface Expected {
   /** Tokens. */
   readonly input: number;
   readonly output: number;
   readonly units?: Units;
+  /** The most that it may use, where that is more: what is left of a budget is measured by it. */
+  readonly most?: { readonly input?: number; readonly output?: number; readonly units?: Units };
 }
 
 /** All a format knows of one operation. */
@@ -214,8 +216,13 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   clientFraming(body: JsonObject, params: RouteParams): Framing;
   /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */
   passes?(body: JsonObject, traits: ModelTraits): boolean;
-  /** The client's body with the edits made and nothing else changed. */
-  patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject;
+  /** The client's body with the edits made and nothing else changed. `lose` is told what the model cannot be asked for, as in {@link EncodeTarget}. */
+  patch(body: JsonObject, edits: Edits, traits: ModelTraits, lose?: (path: string) => void): JsonObject;
+  /**
+   * The client's body with those words of the spec that no provider of this format takes put into words that it does; the same object
+   * where there are none. Absent where the spec and providers agree. Runs for a pass-through: the encoder writes such words anyway.
+   */
+  official?(body: JsonObject, traits: ModelTraits, lose: (path: string) => void): JsonObject;
   /** Where the body goes when it passes through unchanged. */
   passThrough(
     model: string,

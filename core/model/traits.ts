@@ -28,6 +28,8 @@ export interface ModelTraits {
   readonly midSystem?: boolean;
   /** True when earlier reasoning text must come back with tool calls (DeepSeek's `reasoning_content`). */
   readonly replaysReasoning?: boolean;
+  /** True when the model streams the arguments of calls where it is asked to: generateContent on Vertex AI, from Gemini 3 on. */
+  readonly streamsArguments?: boolean;
   /** True when `<think>` at the head of an answer is reasoning. */
   readonly inlineThinking?: boolean;
   /**

@@ -1,4 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { createLog, maskSecrets, type Log } from '../log.ts';
 import { HealthDesk } from '../routing/health-primary.ts';
@@ -233,7 +235,9 @@ export class Primary {
   }
 
   #fork(worker: number, generation: number): Slot {
-    const process = cluster.fork();
+    // Its folder is one of this version of Node, within the one that is to be named.
+    const compiled = getCompileCacheDir();
+    const process = cluster.fork(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) });
     const ended = Promise.withResolvers<void>();
     const started = Promise.withResolvers<Start>();
     const slot: Slot = {

@@ -9,7 +9,7 @@ import { startWithEvents } from '../operators.ts';
 import { Attempt, type Patience } from './attempt.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
-import { isRepeatable, spoils, tellingError } from './failures.ts';
+import { isRepeatable, nobodyKnows, spoils, tellingError } from './failures.ts';
 import type { Health, Visit } from './health.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { Load } from './load.ts';
@@ -39,8 +39,9 @@ export const taskTarget = callKey<Target>('task target');
 /** The targets whose providers were asked, where several may be at the same time. */
 const askedTargets = callKey<Set<Target>>('asked targets');
 
-/** The longest that a call waits for a target to be ready, in milliseconds. */
+/** The longest that a call waits for a target to be ready, in milliseconds: what it is told to wait, and what clocks and timers add to that. */
 const longestWait = 1_000;
+const slack = 100;
 
 /**
  * Chooses the channel: tries the model's targets in order until one answers. A failure that another target may not share moves on; the
@@ -171,13 +172,14 @@ class Attempts {
     }
     const soonest = left[0]?.wait;
     if (soonest === undefined) throw this.#failure();
-    if (this.#waited + soonest > longestWait || soonest >= this.#timeLeft())
+    if (this.#waited + soonest > longestWait + slack || soonest >= this.#timeLeft())
       throw this.#failure(
         soonest,
         left.every(({ standing }) => standing === 'cooling'),
       );
     this.#waited += soonest;
-    await pause(this.#call, soonest);
+    // A timer may come up to a millisecond before its time.
+    await pause(this.#call, Math.ceil(soonest) + 1);
     return undefined;
   }
 
@@ -268,7 +270,11 @@ class Attempts {
   /** What the client is told. `wait`: milliseconds until one of the targets that were held back may be asked; `cooling`: all of them cool down. */
   #failure(wait?: number, cooling = false): GatewayError {
     const retryAfter = wait === undefined ? undefined : Math.max(1, Math.ceil(wait / 1000));
-    if (this.#failures !== undefined) return tellingError(this.#failures, cooling ? retryAfter : undefined);
+    if (this.#failures !== undefined) {
+      const all = this.#choice.left().length === 0;
+      const unknown = all ? nobodyKnows(this.#failures, this.#call.askedModel) : undefined;
+      return unknown ?? tellingError(this.#failures, cooling ? retryAfter : undefined);
+    }
     const details = { origin: 'upstream', ...(retryAfter === undefined ? {} : { retryAfter }) } as const;
     return cooling
       ? new GatewayError('rate_limit_exceeded', 'The upstream is limiting requests for this model.', details)
@@ -299,7 +305,8 @@ function able(call: Call, catalog: Catalog): readonly Candidate[] {
       ? new GatewayError(
           'no_available_channel',
           `No channel serves the model "${call.model}". GET /v1/models lists what there is.`,
-          { param: 'model' },
+          // One that is switched off may come back; a name that is listed nowhere is a mistake, which SDKs would make three times.
+          { param: 'model', retryable: catalog.serves(call.model) },
         )
       : new GatewayError(
           'endpoint_not_supported',
@@ -311,7 +318,7 @@ function able(call: Call, catalog: Catalog): readonly Candidate[] {
     throw new GatewayError(
       'no_available_channel',
       `The model "${call.model}" is no longer served where this conversation began.`,
-      { param: 'model' },
+      { param: 'model', retryable: catalog.channels.some(({ id }) => id === affinity.channel) },
     );
   }
   return candidates;

@@ -1,6 +1,7 @@
 import { GatewayError } from '../errors.ts';
 import { upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
 import type { Failed } from './choice.ts';
+import { verdictOf } from './health-verdict.ts';
 
 /** Statuses by which a provider asks for the same again: it timed out, something was in the way, it was too early. */
 const again: ReadonlySet<number> = new Set([408, 409, 425]);
@@ -22,6 +23,22 @@ export function spoils(error: GatewayError): readonly [Failed, boolean] {
     default:
       return ['channel', false];
   }
+}
+
+/** True when the provider has said that it has no such model. */
+function isUnknownModel(error: GatewayError): boolean {
+  return verdictOf(error).says === 'unknown';
+}
+
+/** What a client is told when every target was asked, and none of their providers has the model: asking again changes nothing. */
+export function nobodyKnows(failures: readonly GatewayError[], model: string): GatewayError | undefined {
+  if (!failures.every(isUnknownModel)) return undefined;
+  return new GatewayError('no_available_channel', `No provider of a channel knows the model "${model}".`, {
+    param: 'model',
+    origin: 'upstream',
+    retryable: false,
+    cause: failures.at(-1)?.cause,
+  });
 }
 
 /**

@@ -23,6 +23,7 @@ interface StoredPassword {
 /** 32 MiB and some 50 milliseconds for each guess. */
 const cost = 2 ** 15;
 const length = 32;
+const namespace = 'admin-password';
 const entry = 'password';
 
 /** What is compared with while there is no password. */
@@ -34,7 +35,7 @@ const nobody: StoredPassword = {
 
 /** The admin password kept in these stores. */
 export function openAdminPassword(stores: Stores): AdminPassword {
-  const kept = stores.namespace<StoredPassword>('admin-password');
+  const kept = stores.namespace<StoredPassword>(namespace);
 
   const check = async (password: string): Promise<boolean> => {
     const stored = await kept.get(entry);
@@ -57,11 +58,8 @@ export function openAdminPassword(stores: Stores): AdminPassword {
     async ensure() {
       if (await kept.has(entry)) return undefined;
       const password = randomPassword();
-      const made = await make(password);
       // Another gateway may have started meanwhile: only the password that stands is shown to anybody.
-      if (await kept.has(entry)) return undefined;
-      await kept.set(entry, made);
-      return (await kept.get(entry))?.salt === made.salt ? password : undefined;
+      return (await stores.add(namespace, entry, await make(password))) ? password : undefined;
     },
     generation: async () => (await kept.get(entry))?.salt,
   };

@@ -167,7 +167,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     }
     for (const [row, key] of written) put(fresh, row, key);
     loaded = fresh;
-    loadedRevision = revision;
+    loadedRevision = written.size === 0 ? revision : undefined;
   }
 
   function decode(row: string, value: unknown): ApiKey | undefined {
@@ -178,8 +178,10 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     return undefined;
   }
 
+  /** In force here at once; what others wrote at the same time is found by the reading that follows. */
   function remember(row: string, key: ApiKey | undefined): void {
     put(loaded, row, key);
+    loadedRevision = undefined;
     writtenMeanwhile?.set(row, key);
   }
 
@@ -228,56 +230,77 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
         'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',
       );
     }
-    if (await records.has(record.hash)) throw new Error('There is a key with this value already.');
-    await save(record);
+    if (!(await stores.add<unknown>(NAMESPACE, record.hash, record)))
+      throw new Error('There is a key with this value already.');
+    remember(record.hash, record);
     return { record, value };
   }
 
   async function update(which: string, changes: ApiKeyChanges): Promise<ApiKey> {
-    const row = await resolve(which);
-    // Read again: memory may be behind, and writing back what it has could enable a key that was just disabled.
-    const current = decode(row, await records.get(row));
-    if (current === undefined) throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
-    const { id, hash: digest, prefix, suffix, createdAt } = current;
-    const record = checkRecord(
-      present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt }),
+    return atRow(which, (row) =>
+      change(row, (current) => {
+        const { id, hash: digest, prefix, suffix, createdAt } = current;
+        return present({ ...current, ...changes, id, hash: digest, prefix, suffix, createdAt });
+      }),
     );
-    await save(record);
-    return record;
   }
 
   async function rotate(which: string): Promise<{ record: ApiKey; value: string }> {
-    const row = await resolve(which);
-    const current = decode(row, await records.get(row));
-    if (current === undefined) throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
     const value = `sk-${randomBase62(48)}`;
-    const record = checkRecord({ ...current, hash: hash('sha256', value), ...recognition(value) });
-    // The new secret first: a process that dies in between must not leave the owner without any.
-    await save(record);
-    const existed = await records.delete(row);
-    remember(row, undefined);
-    unsavedUses.delete(row);
-    if (existed) return { record, value };
-    await records.delete(record.hash);
-    remember(record.hash, undefined);
-    throw new Error(`The key "${shown(which)}" was changed in the meantime.`);
+    const fresh = { hash: hash('sha256', value), ...recognition(value) };
+    const record = await atRow(which, (row) => change(row, (current) => ({ ...current, ...fresh })));
+    return { record, value };
   }
 
   async function revoke(which: string): Promise<ApiKey> {
-    const row = await resolve(which);
-    const key = loaded.get(row)?.key;
-    const existed = await records.delete(row);
-    remember(row, undefined);
-    if (key === undefined || !existed)
-      throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
-    unsavedUses.delete(row);
-    await lastUses.delete(key.id);
-    return key;
+    return atRow(which, async (row) => {
+      const key = loaded.get(row)?.key;
+      const existed = await records.delete(row);
+      remember(row, undefined);
+      if (key === undefined || !existed) return undefined;
+      unsavedUses.delete(row);
+      await lastUses.delete(key.id);
+      return key;
+    });
   }
 
-  async function save(record: ApiKey): Promise<void> {
-    await records.set(record.hash, record);
-    remember(record.hash, record);
+  /** Puts what `make` makes of a record in its place, as it is in the database by then. Undefined when there is none in this row. */
+  async function change(row: string, make: (current: ApiKey) => object): Promise<ApiKey | undefined> {
+    let made: ApiKey | undefined;
+    const written = await stores.change<unknown>(NAMESPACE, row, (value) => {
+      const current = decode(row, value);
+      if (current === undefined) return undefined;
+      made = checkRecord(make(current));
+      return { value: made, key: made.hash };
+    });
+    if (written === undefined || made === undefined) return undefined;
+    if (made.hash !== row) {
+      remember(row, undefined);
+      unsavedUses.delete(row);
+    }
+    remember(made.hash, made);
+    return made;
+  }
+
+  /** Works on the row of a key; `work` gives undefined when the key is there no longer. It is followed to where somebody rotates it. */
+  async function atRow<Result>(
+    which: string,
+    work: (row: string) => Promise<Result | undefined>,
+  ): Promise<Result> {
+    let row: string | undefined = await resolve(which);
+    const id = loaded.get(row)?.key.id;
+    while (row !== undefined) {
+      // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
+      const done = await work(row);
+      if (done !== undefined) return done;
+      // What is being read already may be older than what was just found.
+      await loading?.catch(() => {});
+      await load();
+      // oxlint-enable no-await-in-loop
+      const now = inOrder().find((key) => key.id === id)?.hash;
+      row = now === row ? undefined : now;
+    }
+    throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
   }
 
   /** The row of the one key that somebody means. */

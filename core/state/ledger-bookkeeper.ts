@@ -1,10 +1,16 @@
+import { BudgetExhausted } from './ledger-periods.ts';
 import type { Ledger, Reservation, Settlement } from './ledger.ts';
 
 /** Takes settlements off the calls' path: gathers them and settles them in batches, from a bounded queue. */
 export interface Bookkeeper {
   /**
-   * Never throws, never waits. Settled within a second; kept and tried again while the database fails. What charges nobody anything is let
-   * go of when the queue is full.
+   * As {@link Ledger.reserve}. Where only the claims of other calls stand in the way, what has ended is settled first: here, and in other
+   * processes that share the database. So nobody is refused because of a call whose answer was read to its end.
+   */
+  readonly reserve: Ledger['reserve'];
+  /**
+   * Never throws, never waits. Settled within about 50 milliseconds, which is what a process can lose that is killed; kept and tried again
+   * while the database fails. What charges nobody anything is let go of when the queue is full.
    */
   book(settlement: Settlement): void;
   /** Gives back the claim of a call that came to nothing and that nobody books. */
@@ -23,7 +29,7 @@ export interface Bookkeeper {
 export interface BookkeeperOptions {
   /** Settlements that may wait before no new call should be taken. Default 10,000. */
   readonly most?: number;
-  /** How long settlements are gathered. Default 50. */
+  /** How long settlements are gathered. Default 25: half of what they may take, the other half is for the database. */
   readonly gather?: number;
   /** How long `close` tries to settle what waits while the database fails. Default 5,000. */
   readonly patience?: number;
@@ -40,15 +46,18 @@ const reportEvery = 60_000;
 /** How often it is looked which claims are due. */
 const tendEvery = 250;
 
+/** What a refused call waits for settlements: as long as other processes take for theirs, and at the most when this one has many. */
+const settling = { others: 75, longest: 1_000 };
+
 /** Starts a bookkeeper. `report` is told when the database begins to fail, and of what had to be given up. */
 export function startBookkeeper(
   ledger: Ledger,
   report: (error: Error) => void,
-  { most = 10_000, gather = 50, patience = 5_000 }: BookkeeperOptions = {},
+  { most = 10_000, gather = 25, patience = 5_000 }: BookkeeperOptions = {},
 ): Bookkeeper {
   let queue: Settlement[] = [];
   const released = new Set<string>();
-  const watched = new Map<string, { readonly lease: number; dueAt: number }>();
+  const watched = new Map<string, { readonly reservation: Reservation; dueAt: number }>();
   let flushing: Promise<void> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let pause = 0;
@@ -61,7 +70,7 @@ export function startBookkeeper(
   let closed = false;
 
   const failed = (error: unknown): void => {
-    const now = Date.now();
+    const now = performance.now();
     if (pause === 0 && now - reportedAt > reportEvery) {
       reportedAt = now;
       report(new Error('Settlements wait: the database does not take them.', { cause: error }));
@@ -121,22 +130,23 @@ export function startBookkeeper(
     ).unref();
   }
 
-  /** Renews what is due, and sweeps what others have left. */
+  /** Renews what is due, and sweeps what others have left. No clock of the day is asked: it may be set. */
   const tend = async (): Promise<void> => {
-    const now = Date.now();
+    const now = performance.now();
     try {
-      const due: string[] = [];
-      for (const [id, { dueAt }] of watched) if (dueAt <= now) due.push(id);
+      const due: Reservation[] = [];
+      for (const { dueAt, reservation } of watched.values()) if (dueAt <= now) due.push(reservation);
       if (due.length > 0) {
-        await ledger.renew(due);
-        for (const id of due) {
+        const lost = await ledger.renew(due);
+        for (const { id, lease } of due) {
           const claim = watched.get(id);
-          if (claim !== undefined) claim.dueAt = now + claim.lease / 3;
+          if (claim !== undefined) claim.dueAt = now + lease / 3;
         }
+        tellLost(lost);
       }
       if (sweepAt <= now) {
         await ledger.sweep();
-        sweepAt = Date.now() + Math.min(sweepEvery, shortest);
+        sweepAt = performance.now() + Math.min(sweepEvery, shortest);
       }
       untended = false;
     } catch (error) {
@@ -144,6 +154,16 @@ export function startBookkeeper(
         report(new Error('Claims of running calls cannot be renewed or swept now.', { cause: error }));
       untended = true;
     }
+  };
+  /** Claims that were made anew. A call that has ended meanwhile needs none any more. */
+  const tellLost = (lost: readonly string[]): void => {
+    if (lost.length === 0) return;
+    report(
+      new Error(
+        `The claims of ${lost.length} running calls had run out and were made anew: this process or the database stood still for longer than their lease.`,
+      ),
+    );
+    for (const id of lost) if (!watched.has(id)) release(id);
   };
   let untended = false;
   let tending: Promise<void> | undefined;
@@ -153,7 +173,22 @@ export function startBookkeeper(
     });
   }, tendEvery).unref();
 
+  const release = (reservation: string): void => {
+    released.add(reservation);
+    later();
+  };
+
   return {
+    async reserve(...wanted) {
+      try {
+        return await ledger.reserve(...wanted);
+      } catch (error) {
+        if (!(error instanceof BudgetExhausted && error.claimed)) throw error;
+        const settled = queue.length > 0 || released.size > 0 ? flush() : undefined;
+        await Promise.race([Promise.all([settled, passed(settling.others)]), passed(settling.longest)]);
+        return ledger.reserve(...wanted);
+      }
+    },
     book(settlement) {
       const { microDollars, tokens } = settlement.charged;
       if (queue.length >= most && settlement.reservation === undefined && microDollars + tokens === 0) {
@@ -163,15 +198,14 @@ export function startBookkeeper(
       queue.push(settlement);
       later();
     },
-    release(reservation) {
-      released.add(reservation);
-      later();
-    },
-    watch({ id, lease }) {
-      watched.set(id, { lease, dueAt: Date.now() + lease / 3 });
+    release,
+    watch(reservation) {
+      const { id, lease } = reservation;
+      const now = performance.now();
+      watched.set(id, { reservation, dueAt: now + lease / 3 });
       if (lease / 3 < shortest) {
         shortest = lease / 3;
-        sweepAt = Math.min(sweepAt, Date.now() + shortest);
+        sweepAt = Math.min(sweepAt, now + shortest);
       }
       return () => void watched.delete(id);
     },
@@ -186,14 +220,18 @@ export function startBookkeeper(
       clearInterval(tendingTimer);
       clearTimeout(timer);
       await tending;
-      const deadline = Date.now() + patience;
+      const deadline = performance.now() + patience;
       for (;;) {
         await flush();
         if (queue.length === 0 && released.size === 0) return;
-        if (Date.now() + pause > deadline) break;
-        await new Promise((resolve) => setTimeout(resolve, Math.min(pause, 1_000)));
+        if (performance.now() + pause > deadline) break;
+        await passed(Math.min(pause, 1_000));
       }
       report(new Error(`${queue.length} calls could not be charged before the gateway ended.`));
     },
   };
+}
+
+function passed(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }

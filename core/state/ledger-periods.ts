@@ -44,17 +44,40 @@ interface Taken {
 }
 
 /** The first budget, with how it stands, in which the call has no room. */
-export function exceeded<State extends Budget & Taken>(
-  states: readonly State[],
-  most: Amounts,
-): State | undefined {
+function exceeded<State extends Budget & Taken>(states: readonly State[], most: Amounts): State | undefined {
   return states.find(({ unit, amount, spent, reserved }) => spent + reserved + counted(unit, most) > amount);
+}
+
+/** The first of these amounts for which all budgets have room; else the refusal of the last. */
+export function firstThatFits(
+  states: readonly (Budget & Taken)[],
+  amounts: readonly Amounts[],
+  now: number,
+): Amounts | BudgetExhausted {
+  let refusal: BudgetExhausted | undefined;
+  for (const most of amounts) {
+    const full = exceeded(states, most);
+    if (full === undefined) return most;
+    refusal = exhausted(full, most, now);
+  }
+  return refusal ?? { microDollars: 0, tokens: 0 };
+}
+
+/** 429: a budget has no room for a call. */
+export class BudgetExhausted extends GatewayError {
+  /** True when only the claims of calls that have not been settled yet stand in the way. */
+  readonly claimed: boolean;
+
+  constructor(message: string, claimed: boolean) {
+    super('insufficient_quota', message);
+    this.claimed = claimed;
+  }
 }
 
 const periodWords = { day: 'daily', month: 'monthly', total: 'total' } as const;
 
 /** 429 that names the budget, what is left of it, and when it begins anew. */
-export function exhausted(budget: Budget & Taken, most: Amounts, at: number): GatewayError {
+function exhausted(budget: Budget & Taken, most: Amounts, at: number): BudgetExhausted {
   const { unit, period, amount, spent, reserved } = budget;
   const name = `The ${periodWords[period]} budget of this API key (${shown(unit, amount)})`;
   const again = nextStart(period, at);
@@ -69,7 +92,7 @@ export function exhausted(budget: Budget & Taken, most: Amounts, at: number): Ga
     left <= 0
       ? `${name} is used up: ${used}${claimed}.`
       : `${name} does not allow this call: ${used}${claimed}, and the call may come to ${shown(unit, counted(unit, most))}. A smaller output limit needs less.`;
-  return new GatewayError('insufficient_quota', `${sentence} ${when}`);
+  return new BudgetExhausted(`${sentence} ${when}`, spent + counted(unit, most) <= amount);
 }
 
 function shown(unit: Budget['unit'], amount: number): string {

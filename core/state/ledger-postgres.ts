@@ -1,7 +1,7 @@
 import type { Amounts } from '../model/usage-record.ts';
 import type { Budget } from './api-keys.ts';
-import { counted, exceeded, exhausted, newReservationId, periodStart } from './ledger-periods.ts';
-import { chargesOf, checked, forPostgres, statements, statesOf, type ChargeRow } from './ledger-sql.ts';
+import { counted, firstThatFits, newReservationId, periodStart, reservedAt } from './ledger-periods.ts';
+import { chargesOf, checked, forPostgres, standingAt, statesOf, type ChargeRow } from './ledger-sql.ts';
 import type { Ledger, Reservation, Settlement } from './ledger.ts';
 import type { PostgresDatabase, PostgresSession } from './postgres.ts';
 import { workInPostgres } from './sql.ts';
@@ -13,15 +13,22 @@ const patience = 1_000;
 /** The most claims on one key that are made together. */
 const mostTogether = 500;
 
-const standing = forPostgres(statements.standing);
+/** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */
+const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+const standing = forPostgres(standingAt(clock));
 const giveBack = 'DELETE FROM ledger_reservations WHERE id = ANY($1::text[])';
 
 /** Claims on one key stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database. */
 const inLine = 'SELECT pg_advisory_xact_lock(571744, hashtext($1))';
 
-/** Key, day, month; then one array each of ids, micro-dollars, tokens, leases, expiries. */
-const claimAll = `INSERT INTO ledger_reservations (key_id, day, month, id, micro_dollars, tokens, lease, expires)
-  SELECT $1::text, $2::bigint, $3::bigint, * FROM unnest($4::text[], $5::bigint[], $6::bigint[], $7::bigint[], $8::bigint[])`;
+/** One array each of ids, keys, micro-dollars, tokens, days, months, leases. */
+const claimAll = `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
+  SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+    AS given (id, key_id, micro_dollars, tokens, day, month, lease)
+  ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`;
+
+const renewal = `UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id = ANY($1::text[]) AND expires > ${clock} RETURNING id`;
 
 /** Adds all rows at once, in the order in which they are given. */
 const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens)
@@ -32,7 +39,8 @@ const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, 
 /** A call that waits for its claim. */
 interface Waiting {
   readonly budgets: readonly Budget[];
-  readonly most: Amounts;
+  /** The first of these that fits. */
+  readonly amounts: readonly Amounts[];
   readonly lease: number;
   /** Nobody waits any longer. */
   over: boolean;
@@ -50,7 +58,7 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
   const lines = new Map<string, Waiting[]>();
 
   const standingOf = (session: PostgresSession, keyId: string, now: number) =>
-    session.query(standing, [keyId, periodStart('day', now), periodStart('month', now), now]);
+    session.query(standing, [keyId, periodStart('day', now), periodStart('month', now)]);
 
   /** What became of each: a claim, or why there is none. */
   const claim = (keyId: string, together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> =>
@@ -60,32 +68,21 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       const rows = await standingOf(session, keyId, now);
       let microDollars = 0;
       let tokens = 0;
-      const claims: (Reservation & { readonly most: Amounts })[] = [];
-      const outcomes = together.map(({ budgets, most, lease }) => {
+      const claims: Reservation[] = [];
+      const outcomes = together.map(({ budgets, amounts, lease }) => {
         const states = statesOf(budgets, rows, now).map((state) => ({
           ...state,
           reserved: state.reserved + counted(state.unit, { microDollars, tokens }),
         }));
-        const full = exceeded(states, most);
-        if (full !== undefined) return exhausted(full, most, now);
+        const most = firstThatFits(states, amounts, now);
+        if (most instanceof Error) return most;
         microDollars += most.microDollars;
         tokens += most.tokens;
-        const reservation = { id: newReservationId(now), expiresAt: now + lease, lease };
-        claims.push({ ...reservation, most });
+        const reservation: Reservation = { id: newReservationId(now), keyId, most, lease };
+        claims.push(reservation);
         return reservation;
       });
-      if (claims.length > 0) {
-        await session.query(claimAll, [
-          keyId,
-          periodStart('day', now),
-          periodStart('month', now),
-          claims.map(({ id }) => id),
-          claims.map(({ most }) => most.microDollars),
-          claims.map(({ most }) => most.tokens),
-          claims.map(({ lease }) => lease),
-          claims.map(({ expiresAt }) => expiresAt),
-        ]);
-      }
+      if (claims.length > 0) await session.query(claimAll, claimColumns(claims, now));
       return outcomes;
     });
 
@@ -113,10 +110,10 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
   };
 
   return {
-    async reserve(keyId, budgets, most, lease = 60_000) {
-      checked(most);
+    async reserve(keyId, budgets, most, lease = 60_000, less = undefined) {
+      const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
       const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
-      const waiting: Waiting = { budgets, most, lease, over: false, resolve, reject };
+      const waiting: Waiting = { budgets, amounts, lease, over: false, resolve, reject };
       const line = lines.get(keyId);
       if (line !== undefined) line.push(waiting);
       else {
@@ -143,16 +140,15 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       await database.query(giveBack, [reservations]);
     },
     async renew(reservations) {
-      await database.query(
-        'UPDATE ledger_reservations SET expires = $1::bigint + lease WHERE id = ANY($2::text[])',
-        [Date.now(), reservations],
-      );
+      const rows = await database.query(renewal, [reservations.map(({ id }) => id)]);
+      const kept = new Set(rows.map(({ id }) => id));
+      const lost = reservations.filter(({ id }) => !kept.has(id));
+      if (lost.length > 0) await database.query(claimAll, claimColumns(lost, Date.now()));
+      return lost.map(({ id }) => id);
     },
     async sweep() {
-      const gone = await database.query('DELETE FROM ledger_reservations WHERE expires <= $1 RETURNING id', [
-        Date.now(),
-      ]);
-      return gone.length;
+      return (await database.query(`DELETE FROM ledger_reservations WHERE expires <= ${clock} RETURNING id`))
+        .length;
     },
     async states(keyId, budgets) {
       const now = Date.now();
@@ -167,6 +163,20 @@ async function settleIn(session: PostgresSession, settlements: readonly Settleme
   if (rows.length > 0) await session.query(charge, columns(rows));
   const ids = settlements.flatMap(({ reservation }) => reservation ?? []);
   if (ids.length > 0) await session.query(giveBack, [ids]);
+}
+
+/** Claims as one array for each column; those whose ids do not tell when they were made were made at `now`. */
+function claimColumns(claims: readonly Reservation[], now: number) {
+  const made = claims.map(({ id }) => reservedAt(id) ?? now);
+  return [
+    claims.map(({ id }) => id),
+    claims.map(({ keyId }) => keyId),
+    claims.map(({ most }) => most.microDollars),
+    claims.map(({ most }) => most.tokens),
+    made.map((at) => periodStart('day', at)),
+    made.map((at) => periodStart('month', at)),
+    claims.map(({ lease }) => lease),
+  ];
 }
 
 /** Rows as one array for each column. */

@@ -3,10 +3,12 @@ import type { Budget } from './api-keys.ts';
 import { counted, periods, periodStart, reservedAt } from './ledger-periods.ts';
 import type { BudgetState, Settlement } from './ledger.ts';
 
-/** The ledger's statements, for SQLite. {@link forPostgres} spells their parameters differently. */
-export const statements = {
-  /** Key, start of the day, start of the month, now. One statement, so that no settlement is seen by half. */
-  standing: [
+/**
+ * Key, start of the day, start of the month: what is spent and reserved. `now` is the time by which claims have run out, in SQL. One
+ * statement, so that no settlement is seen by half.
+ */
+export function standingAt(now: string): string {
+  return [
     ...(['?2', '?3', '0'] as const).map(
       (since, index) =>
         `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens FROM ledger_spent
@@ -15,12 +17,16 @@ export const statements = {
     ...(['AND day = ?2', 'AND month = ?3', ''] as const).map(
       (narrowed, index) =>
         `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars,
-           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ?1 AND expires > ?4 ${narrowed}`,
+           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ?1 AND expires > ${now} ${narrowed}`,
     ),
-  ].join(' UNION ALL '),
+  ].join(' UNION ALL ');
+}
+
+/** The ledger's statements for SQLite. */
+export const statements = {
   /** Id, key, micro-dollars, tokens, day, month, lease, expiry. */
   claim: `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`,
   /** Key, period, since, micro-dollars, tokens. */
   charge: `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
     ON CONFLICT (key_id, period, since) DO UPDATE SET
@@ -35,10 +41,10 @@ export function forPostgres(statement: string): string {
   return statement.replaceAll(/\?(\d)/g, '$$$1');
 }
 
-/** One row of the `standing` statement. */
+/** One row of {@link standingAt}. */
 export type StandingRow = Readonly<Record<string, unknown>>;
 
-/** How budgets stand, from the rows of the `standing` statement. */
+/** How budgets stand, from the rows of {@link standingAt}. */
 export function statesOf(
   budgets: readonly Budget[],
   rows: readonly StandingRow[],

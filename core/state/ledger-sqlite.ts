@@ -1,49 +1,38 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setTimeout } from 'node:timers/promises';
-import { exceeded, exhausted, newReservationId, periodStart } from './ledger-periods.ts';
-import { chargesOf, checked, statements, statesOf } from './ledger-sql.ts';
-import type { Ledger, Settlement } from './ledger.ts';
+import { firstThatFits, newReservationId, periodStart, reservedAt } from './ledger-periods.ts';
+import { chargesOf, checked, standingAt, statements, statesOf } from './ledger-sql.ts';
+import type { Ledger, Reservation, Settlement } from './ledger.ts';
 import { workInSqlite } from './sql.ts';
+import { transactionInSqlite } from './sqlite-writes.ts';
 import { insertRecordsInSqlite } from './usage-log-rows.ts';
 
 /** How long another process's write is waited for before the operation fails, in milliseconds. */
 const patience = 1_000;
 
-/** How long SQLite itself waits each time: the event loop stands still meanwhile. */
-const blocking = 5;
-
-const SQLITE_BUSY = 5;
-
 /**
  * The ledger on SQLite. Every change is one synchronous transaction that takes the write lock before it reads, so that no other process's
- * claim can come between a look and a claim.
+ * claim can come between a look and a claim. Leases are measured by the clock of the machine, which all processes on one file share.
  */
 export function openSqliteLedger(connection: DatabaseSync): Ledger {
-  const standing = connection.prepare(statements.standing);
+  const standing = connection.prepare(standingAt('?4'));
   const claim = connection.prepare(statements.claim);
   const charge = connection.prepare(statements.charge);
   const giveBack = connection.prepare('DELETE FROM ledger_reservations WHERE id = ?');
-  const renewal = connection.prepare('UPDATE ledger_reservations SET expires = ? + lease WHERE id = ?');
+  const renewal = connection.prepare(
+    'UPDATE ledger_reservations SET expires = ?1 + lease WHERE id = ?2 AND expires > ?1',
+  );
   const expired = connection.prepare('SELECT 1 FROM ledger_reservations WHERE expires <= ? LIMIT 1');
   const sweeping = connection.prepare('DELETE FROM ledger_reservations WHERE expires <= ?');
 
-  const inTransaction = async <T>(work: () => T): Promise<T> => {
-    const deadline = performance.now() + patience;
-    while (!begin(connection)) {
-      if (performance.now() > deadline) throw new Error('The database is busy: another process is writing.');
-      await setTimeout(5 + Math.random() * 15);
-    }
-    try {
-      const result = work();
-      connection.exec('COMMIT');
-      return result;
-    } catch (error) {
-      if (connection.isTransaction) connection.exec('ROLLBACK');
-      throw error;
-    }
-  };
+  const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
   const standingOf = (keyId: string, now: number) =>
     standing.all(keyId, periodStart('day', now), periodStart('month', now), now);
+
+  const claimNow = ({ id, keyId, most, lease }: Reservation, at: number, now: number): void => {
+    const { microDollars, tokens } = most;
+    const [day, month] = [periodStart('day', at), periodStart('month', at)];
+    claim.run(id, keyId, microDollars, tokens, day, month, lease, now + lease);
+  };
 
   const settleNow = (settlements: readonly Settlement[]): void => {
     const fresh = insertRecordsInSqlite(
@@ -55,16 +44,15 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   };
 
   return {
-    reserve: (keyId, budgets, most, lease = 60_000) =>
+    reserve: (keyId, budgets, most, lease = 60_000, less) =>
       inTransaction(() => {
         const now = Date.now();
-        const { microDollars, tokens } = checked(most);
-        const full = exceeded(statesOf(budgets, standingOf(keyId, now), now), most);
-        if (full !== undefined) throw exhausted(full, most, now);
-        const id = newReservationId(now);
-        const [day, month] = [periodStart('day', now), periodStart('month', now)];
-        claim.run(id, keyId, microDollars, tokens, day, month, lease, now + lease);
-        return { id, expiresAt: now + lease, lease };
+        const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
+        const fitting = firstThatFits(statesOf(budgets, standingOf(keyId, now), now), amounts, now);
+        if (fitting instanceof Error) throw fitting;
+        const reservation: Reservation = { id: newReservationId(now), keyId, most: fitting, lease };
+        claimNow(reservation, now, now);
+        return reservation;
       }),
     settle: (settlements) => inTransaction(() => settleNow(settlements)),
     settleAfter: (settlements, first) =>
@@ -80,7 +68,9 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
     renew: (reservations) =>
       inTransaction(() => {
         const now = Date.now();
-        for (const id of reservations) renewal.run(now, id);
+        const lost = reservations.filter(({ id }) => Number(renewal.run(now, id).changes) === 0);
+        for (const one of lost) claimNow(one, reservedAt(one.id) ?? now, now);
+        return lost.map(({ id }) => id);
       }),
     async sweep() {
       // Most times there is nothing: a look needs no lock.
@@ -92,19 +82,4 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
       return statesOf(budgets, standingOf(keyId, now), now);
     },
   };
-}
-
-/** Takes the write lock; false when another process holds it. */
-function begin(connection: DatabaseSync): boolean {
-  const { timeout } = connection.prepare('PRAGMA busy_timeout').get() as { readonly timeout: number };
-  connection.exec(`PRAGMA busy_timeout = ${blocking}`);
-  try {
-    connection.exec('BEGIN IMMEDIATE');
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return false;
-    throw error;
-  } finally {
-    connection.exec(`PRAGMA busy_timeout = ${timeout}`);
-  }
 }

@@ -6,13 +6,15 @@ import type { Work } from './sql.ts';
 import type { Stores } from './stores.ts';
 
 export { startBookkeeper, type Bookkeeper } from './ledger-bookkeeper.ts';
+export { BudgetExhausted } from './ledger-periods.ts';
 
-/** A call's claim on its key's budgets until it is settled or its time has passed. */
+/** A call's claim on its key's budgets until it is settled or its lease has run out. */
 export interface Reservation {
   readonly id: string;
-  /** Milliseconds since 1970: renewed while the call runs; past it the claim is swept. */
-  readonly expiresAt: number;
-  /** Milliseconds that each renewal adds. */
+  readonly keyId: string;
+  /** What was claimed. */
+  readonly most: Amounts;
+  /** Milliseconds from each renewal on, after which the claim of a call that nobody renews counts no more and is swept. */
   readonly lease: number;
 }
 
@@ -41,10 +43,16 @@ export interface BudgetState extends Budget {
  */
 export interface Ledger {
   /**
-   * Claims the most that a call may come to, for `lease` milliseconds (default a minute). Throws GatewayError `insufficient_quota` naming
-   * the budget when one would be exceeded.
+   * Claims the most that a call may come to, for `lease` milliseconds (default a minute); where that has no room, `less`, which the call
+   * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either.
    */
-  reserve(keyId: string, budgets: readonly Budget[], most: Amounts, lease?: number): Promise<Reservation>;
+  reserve(
+    keyId: string,
+    budgets: readonly Budget[],
+    most: Amounts,
+    lease?: number,
+    less?: Amounts,
+  ): Promise<Reservation>;
   /**
    * In one transaction. A settlement that was made before (same record id) charges nothing. Charged to the period in which the claim was
    * made, also when it was swept meanwhile; without one to that of now.
@@ -54,8 +62,11 @@ export interface Ledger {
   settleAfter(settlements: readonly Settlement[], first: () => Work<boolean>): Promise<boolean>;
   /** Gives back claims of calls that came to nothing and are recorded by nobody. */
   release(reservations: readonly string[]): Promise<void>;
-  /** Moves the expiry of claims whose calls still run. */
-  renew(reservations: readonly string[]): Promise<void>;
+  /**
+   * Moves the expiry of claims whose calls still run. A claim that had run out or was swept is made anew, whether or not it fits: its call
+   * will be charged in full, and nobody shall be let in on what it takes. Returns the ids of those.
+   */
+  renew(reservations: readonly Reservation[]): Promise<readonly string[]>;
   /** Gives back what expired claims hold; returns how many there were. */
   sweep(): Promise<number>;
   /** How a key's budgets stand now. */

@@ -54,23 +54,45 @@ export class PostgresError extends Error {
   }
 }
 
+/** The most connections, and so the most statements that run at once; others wait. Ten gateways stay below a server's usual hundred. */
+const CONNECTIONS = 8;
+
+/** How long a connection that nobody uses is kept, in milliseconds. */
+const IDLE = 30_000;
+
+/** How often a statement is looked at, in milliseconds. */
+const LOOK = 100;
+
 /** Times in milliseconds. */
-const limits = {
-  /** Also the most statements that run at once; others wait. Ten gateways stay below a server's usual hundred. */
-  connections: 8,
+interface Limits {
   /** For a connection, a free one or a new one. */
-  connect: 1_000,
-  /** Silence of the server after which it counts as gone, and how often that is looked at. */
-  silence: 900,
-  look: 100,
+  readonly connect: number;
+  /** Silence of the server after which it counts as gone. */
+  readonly silence: number;
   /** For somebody else's lock. Below `silence`, so that the server says why and the connection survives. */
-  lock: 800,
+  readonly lock: number;
   /** The server ends what nobody here waits for any longer. */
-  statement: 10_000,
+  readonly statement: number;
   /** A gateway that was stopped in the middle of a transaction must not keep others from their rows. */
-  idleInTransaction: 2_000,
-  idle: 30_000,
-} as const;
+  readonly idleInTransaction: number;
+}
+
+/** The times that follow from how long the server may be silent: `answer_timeout` in the URL, in seconds, or a little less than one. */
+function limitsOf(url: string, masked: string): Limits {
+  const given = new URL(url).searchParams.get('answer_timeout');
+  const longest = given === null ? 900 : Number(given) * 1_000;
+  if (!(longest >= 100 && longest <= 600_000))
+    throw new Error(
+      `The database URL ${masked} has an answer_timeout that is no number of seconds from 0.1 to 600.`,
+    );
+  return {
+    connect: longest + 100,
+    silence: longest,
+    lock: Math.floor(longest * 0.9),
+    statement: Math.max(10_000, 2 * longest),
+    idleInTransaction: Math.max(2_000, 2 * longest),
+  };
+}
 
 /** How fast the server takes in text at the least, in characters per millisecond: large values extend the patience. */
 const SLOWEST = 5_000;
@@ -84,7 +106,8 @@ const BIGINT = 20;
 export function openPostgres(url: string, steps: readonly Step[]): PostgresDatabase {
   const masked = maskUrl(url);
   const migration: Migration = { steps, url: masked };
-  const pool = createPool(url, masked);
+  const limits = limitsOf(url, masked);
+  const pool = createPool(url, masked, limits);
   let opening: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
@@ -178,7 +201,7 @@ interface Connection extends PostgresSession {
   run(...statement: Parameters<PostgresSession['query']>): Promise<QueryResult<PostgresRow>>;
 }
 
-function createPool(url: string, masked: string): Pool {
+function createPool(url: string, masked: string, limits: Limits): Pool {
   const { password, searchParams } = new URL(url);
   for (const secret of [password, searchParams.get('password') ?? '']) {
     if (secret === '') continue;
@@ -189,9 +212,9 @@ function createPool(url: string, masked: string): Pool {
   try {
     pool = new Pool({
       connectionString: url,
-      max: limits.connections,
+      max: CONNECTIONS,
       connectionTimeoutMillis: limits.connect,
-      idleTimeoutMillis: limits.idle,
+      idleTimeoutMillis: IDLE,
       statement_timeout: limits.statement,
       lock_timeout: limits.lock,
       idle_in_transaction_session_timeout: limits.idleInTransaction,
@@ -238,18 +261,21 @@ async function watched<Result>(
 ): Promise<Result> {
   const { stream } = (client as unknown as { readonly connection: { readonly stream: Moving } }).connection;
   let moved = stream.bytesRead + stream.bytesWritten;
-  let since = performance.now();
+  // Looks, not time: a gateway that stood still itself must not take the server for gone.
+  let looks = 0;
   let silent = false;
   const timer = setInterval(() => {
     const now = stream.bytesRead + stream.bytesWritten;
     if (now !== moved) {
       moved = now;
-      since = performance.now();
-    } else if (performance.now() - since >= patience) {
-      silent = true;
-      stream.destroy(new Error('no answer'));
+      looks = 0;
+      return;
     }
-  }, limits.look);
+    looks += 1;
+    if (looks * LOOK < patience) return;
+    silent = true;
+    stream.destroy(new Error('no answer'));
+  }, LOOK);
   try {
     return await work();
   } catch (error) {

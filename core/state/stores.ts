@@ -1,5 +1,6 @@
 import { Keyv } from 'keyv';
 import { openDatabase, type Database } from './database.ts';
+import { insertEntry, moveEntry, replaceEntry } from './entry-writes.ts';
 import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './postgres-keyv.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from './sqlite-keyv.ts';
 import { startSweeping } from './sweeping.ts';
@@ -16,6 +17,18 @@ export interface Stores {
    * A database failure rejects the call that met it; an entry whose text is damaged reads as undefined and is reported.
    */
   namespace<Value>(name: string): Keyv<Value>;
+  /** Writes an entry unless there is one under this key, whoever else tries at the same time. Says whether it did. */
+  add<Value>(name: string, key: string, value: Value, ttl?: number): Promise<boolean>;
+  /**
+   * Changes an entry by what it is, so that nothing that others write meanwhile is lost, and an entry that they delete stays deleted:
+   * then `change` is asked again, with what stands there now. Gives what was written; undefined when nothing was, because there is no
+   * entry or `change` wanted none of it.
+   */
+  change<Value>(
+    name: string,
+    key: string,
+    change: (value: Value) => EntryChange<Value> | undefined,
+  ): Promise<Value | undefined>;
   /**
    * A number that changes with every write to a namespace, by this process or another. Whoever keeps a copy in memory
    * remembers it before reading the entries, and reads them again when it has changed.
@@ -27,6 +40,13 @@ export interface Stores {
   health(): Promise<void>;
   /** Closes the database; what is asked of the stores afterwards is rejected. */
   close(): Promise<void>;
+}
+
+/** What an entry becomes: its value, for how many milliseconds it is kept (absent: for good), and the key under which, if it moves. */
+export interface EntryChange<Value> {
+  readonly value: Value;
+  readonly ttl?: number;
+  readonly key?: string;
 }
 
 /** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
@@ -44,7 +64,7 @@ export function openStores(url: string, report: ReportError = () => {}): Stores 
     async () => {
       const found =
         database.kind === 'sqlite'
-          ? deleteExpired(database, SWEEP.batch)
+          ? await deleteExpired(database, SWEEP.batch)
           : await deleteExpiredInPostgres(database, SWEEP.batch);
       return found === SWEEP.batch;
     },
@@ -57,6 +77,34 @@ export function openStores(url: string, report: ReportError = () => {}): Stores 
   return {
     database,
     namespace: (name) => openNamespace(database, name, report),
+    async add(namespace, key, value, ttl) {
+      const store = openNamespace<unknown>(database, namespace, report);
+      return insertEntry(database, { namespace, key }, await stored(store, value, ttl));
+    },
+    async change<Value>(
+      namespace: string,
+      key: string,
+      change: (value: Value) => EntryChange<Value> | undefined,
+    ) {
+      const store = openNamespace<Value>(database, namespace, report);
+      for (;;) {
+        // oxlint-disable no-await-in-loop -- another turn only when somebody else has written meanwhile
+        const before: string | undefined = await store.store.get(key);
+        const read = before === undefined ? undefined : await store.deserializeData<Value>(before);
+        if (before === undefined || read?.value === undefined) return undefined;
+        const wanted = change(read.value);
+        if (wanted === undefined) return undefined;
+        const { value, ttl, key: newKey = key } = wanted;
+        const entry = await stored(store, value, ttl);
+        const place = { namespace, key };
+        const written =
+          newKey === key
+            ? await replaceEntry(database, place, before, entry)
+            : await moveEntry(database, place, before, newKey, entry);
+        if (written) return value;
+        // oxlint-enable no-await-in-loop
+      }
+    },
     revision: async (name) =>
       database.kind === 'sqlite' ? revisionOf(database, name) : revisionInPostgres(database, name),
     ready: async () => {
@@ -72,6 +120,17 @@ export function openStores(url: string, report: ReportError = () => {}): Stores 
       await database.close();
     },
   };
+}
+
+/** An entry as Keyv would write it. */
+async function stored<Value>(
+  store: Keyv<Value>,
+  value: Value,
+  ttl: number | undefined,
+): Promise<{ readonly value: string; readonly expires: number | null }> {
+  const expires = ttl === undefined ? undefined : Math.ceil(Date.now() + ttl);
+  const text = await store.serializeData(expires === undefined ? { value } : { value, expires });
+  return { value: String(text), expires: expires ?? null };
 }
 
 /**

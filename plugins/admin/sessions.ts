@@ -14,6 +14,8 @@ export interface Session {
 export const lifetime = 12 * 3_600_000;
 const renewEvery = 300_000;
 
+const namespace = 'admin-sessions';
+
 /** The most sessions at once: of more, the oldest end. */
 const most = 50;
 
@@ -26,11 +28,13 @@ interface StoredSession {
 
 /** The sessions of the admin API, shared by all gateways on one database. Tokens are stored as hashes only. */
 export class Sessions {
+  readonly #stores: Stores;
   readonly #kept;
   readonly #password: AdminPassword;
 
   constructor(stores: Stores, password: AdminPassword) {
-    this.#kept = stores.namespace<StoredSession>('admin-sessions');
+    this.#stores = stores;
+    this.#kept = stores.namespace<StoredSession>(namespace);
     this.#password = password;
   }
 
@@ -61,9 +65,12 @@ export class Sessions {
     if (stored.generation !== (await this.#password.generation())) return undefined;
     if (glance || stored.expiresAt - now > lifetime - renewEvery)
       return { session: sessionOf(token, stored), renewed: false };
-    const renewed: StoredSession = { ...stored, expiresAt: now + lifetime };
-    await this.#kept.set(row, renewed, lifetime);
-    return { session: sessionOf(token, renewed), renewed: true };
+    // Not written anew: whoever logs out at the same time would find the session alive.
+    const renewed = await this.#stores.change<StoredSession>(namespace, row, (current) => ({
+      value: { ...current, expiresAt: now + lifetime },
+      ttl: lifetime,
+    }));
+    return renewed === undefined ? undefined : { session: sessionOf(token, renewed), renewed: true };
   }
 
   /** Ends a session. */

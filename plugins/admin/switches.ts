@@ -12,6 +12,9 @@ export class ChannelSwitches {
   readonly #catalog: Catalog;
   readonly #log: Log;
   #revision: number | undefined;
+  /** How many readings have begun, and which of them is in force. */
+  #begun = 0;
+  #inForce = 0;
   #timer: NodeJS.Timeout | undefined;
   #failing = false;
 
@@ -50,9 +53,13 @@ export class ChannelSwitches {
   }
 
   async #read(): Promise<void> {
+    const turn = (this.#begun += 1);
     const revision = await this.#stores.revision(namespace);
     const off = new Set<string>();
     for await (const [channel] of entriesOf(this.#kept)) off.add(channel);
+    // One that began later has seen more.
+    if (turn < this.#inForce) return;
+    this.#inForce = turn;
     this.#catalog.switchOff(off);
     this.#revision = revision;
   }

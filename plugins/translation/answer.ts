@@ -184,6 +184,8 @@ export interface AnswerReader {
   end(): void;
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined;
+  /** The answer is over; `broken`: it ends with an error. What is still to be told is told now. */
+  over?(broken: boolean): void;
 }
 
 /** Feeds a provider's answer to the reader that `make` gives; what the reader emits is the stream. */
@@ -213,12 +215,12 @@ class Reading extends Subscriber<GatewayEvent> {
       else if (event.type === 'bytes') this.#reader.push(event.bytes);
       else this.destination.next(event);
     } catch (error) {
-      super.error(error);
+      this.#fail(error);
     }
   }
 
   override error(error: unknown): void {
-    if (!this.isStopped) super.error(this.#reader.failed() ?? error);
+    if (!this.isStopped) this.#fail(this.#reader.failed() ?? error);
   }
 
   override complete(): void {
@@ -226,9 +228,15 @@ class Reading extends Subscriber<GatewayEvent> {
     try {
       this.#reader.end();
     } catch (error) {
-      super.error(error);
+      this.#fail(error);
       return;
     }
+    this.#reader.over?.(false);
     super.complete();
+  }
+
+  #fail(error: unknown): void {
+    this.#reader.over?.(true);
+    super.error(error);
   }
 }

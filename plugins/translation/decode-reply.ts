@@ -28,6 +28,7 @@ import {
   readAnswer,
 } from './answer.ts';
 import { undoSpelling } from './undo-spelling.ts';
+import { Used } from './used.ts';
 
 /** Largest whole reply that is held where nothing else is said, in bytes. */
 export const defaultWholeLimit = 256 * 1024 * 1024;
@@ -40,6 +41,8 @@ export interface DecodeOptions {
   readonly traits: ModelTraits;
   /** What was asked for; the answer decides by its first bytes what it is. */
   readonly stream: boolean;
+  /** A guess at the input tokens of a chat, for providers that do not tell. */
+  readonly estimateInput?: () => number;
   /** How the request spelled what the reply must spell back. */
   readonly encoded?: EncodedRequest;
 }
@@ -60,6 +63,7 @@ export function decodeReply(
 export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
+  readonly #used: Used | undefined;
   readonly #shape = new ShapeFinder();
   #error: ErrorAnswer | undefined;
   /** Where the reply may be a file: reads it, tells whether it is one, and what came while that was not clear. */
@@ -68,7 +72,17 @@ export class DecodedAnswer {
 
   constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#options = options;
-    this.#emit = emit;
+    const { codec, estimateInput } = options;
+    const used =
+      codec.operation === 'chat' && estimateInput !== undefined ? new Used(estimateInput) : undefined;
+    this.#used = used;
+    this.#emit =
+      used === undefined
+        ? emit
+        : (event) => {
+            used.event(event);
+            emit(event);
+          };
   }
 
   answer(event: AnswerEvent): void {
@@ -113,6 +127,12 @@ export class DecodedAnswer {
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
+  }
+
+  /** Clients and budgets count on usage at the end. Before the first word the call may still be answered elsewhere. */
+  over(broken: boolean): void {
+    const usage = broken && this.#used?.spoke !== true ? undefined : this.#used?.untold();
+    if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
 
   /** What an answer is shows in its first bytes, unless it is sound: that may begin with any but those of a message. */

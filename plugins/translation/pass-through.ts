@@ -15,6 +15,7 @@ import {
   type GatewayError,
   type GatewayEvent,
   type JsonObject,
+  type Loss,
   type Reads,
   type Target,
   type UpstreamRequest,
@@ -31,20 +32,24 @@ import {
 } from './answer.ts';
 import { findModel, renamed, Renamer, usageIn } from './bytes.ts';
 import { DecodedAnswer } from './decode-reply.ts';
-import { plainHeaders } from './encode-request.ts';
+import { losesInto, plainHeaders } from './encode-request.ts';
 import { withImages } from './images.ts';
 import { marksOf, type MarkSearch } from './marks.ts';
 import { ReplyHead } from './reply-head.ts';
 import { StreamOpening } from './stream-opening.ts';
 
-/** The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say. */
+/**
+ * The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say and what no provider
+ * would take. What the model cannot be asked for is added to `losses`.
+ */
 export function passRequest(
   call: Call,
   target: Target,
   reads: Reads,
+  losses: Loss[],
 ): { readonly request: UpstreamRequest; readonly edited: { readonly usage: boolean } } {
   const { codec, wire, stream } = call;
-  const { body, usage } = passedBody(call, target, reads);
+  const { body, usage } = passedBody(call, target, reads, losses);
   const { path, query, headers } = codec.passThrough(target.model, stream, plainHeaders(call));
   const request: UpstreamRequest = {
     operation: call.operation,
@@ -64,6 +69,7 @@ function passedBody(
   call: Call,
   target: Target,
   reads: Reads,
+  losses: Loss[],
 ): { readonly body: UpstreamRequest['body'] | undefined; readonly usage: boolean } {
   const { codec, edits, wire } = call;
   if (wire.params.form !== undefined)
@@ -74,7 +80,9 @@ function passedBody(
   const usage = asked !== call.body;
   // A count may name the model inside: only the format knows where.
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
-  if (edits.settings === undefined && edits.body === undefined && !inside) {
+  const lose = losesInto(losses, call, codec);
+  const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, lose) ?? one;
+  if (edits.settings === undefined && edits.body === undefined && !inside && official(asked) === asked) {
     const spliced = splicedBody(call, named ? target.model : undefined, asked);
     if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };
   }
@@ -83,8 +91,8 @@ function passedBody(
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
   };
-  const patched = codec.patch(asked, { model: target.model, settings }, target.traits);
-  return { body: JSON.stringify(patched), usage };
+  const patched = codec.patch(asked, { model: target.model, settings }, target.traits, lose);
+  return { body: JSON.stringify(official(patched)), usage };
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playw
 import { onTestFinished } from 'vitest';
 import { startProcess, type GatewayProcess } from '../flows/_process.ts';
 import { startChromium } from '../support/chromium.ts';
+import { patience } from '../support/patience.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -63,7 +64,7 @@ export async function startDashboard(): Promise<Dashboard> {
       await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
       onTestFinished(() => context.close());
       const page = await context.newPage();
-      page.setDefaultTimeout(8_000);
+      page.setDefaultTimeout(patience.wait);
       const complaints: string[] = [];
       page.on('pageerror', (error) => complaints.push(error.message));
       page.on('console', (message) => {

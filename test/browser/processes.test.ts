@@ -9,16 +9,15 @@ let dashboard: Dashboard;
 
 beforeAll(async () => {
   if (skipped === undefined) dashboard = await startDashboard();
-}, 60_000);
+});
 
 afterAll(async () => {
   if (skipped === undefined) await dashboard.close();
 });
 
-describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, { timeout: 90_000 }, () => {
+describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   test('reloads the gateway, and shows on every view why a reload failed until one works', async () => {
     const { page, complaints } = await dashboard.open();
-    page.setDefaultTimeout(20_000);
     await goTo(page, 'Processes');
     const reload = page.getByRole('button', { name: 'Reload', exact: true });
     await reload.click();

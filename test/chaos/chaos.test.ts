@@ -9,7 +9,7 @@ import { chaos } from './run.ts';
 const seed = 20_261_121;
 
 describe('a provider that misbehaves', () => {
-  test('breaks no promise to clients, and leaves nothing behind', { timeout: 120_000 }, async () => {
+  test('breaks no promise to clients, and leaves nothing behind', async () => {
     const { cases, violations, outcomes } = await chaos({
       seed,
       only: 'chat-completions > messages',
@@ -29,7 +29,7 @@ describe('a gateway that is spoiled on purpose is found out', () => {
     ['refusal-as-success', '503 whole chat-completions > messages alone', /cannot be read|no complete reply/],
     ['leak', 'plain stream chat-completions > messages', /connections to the provider|claims are left/],
     ['lost-record', 'plain whole chat-completions > messages', /has no record|spent, records of/],
-  ] as const)('%s', { timeout: 60_000 }, async (seam, only, told) => {
+  ] as const)('%s', async (seam, only, told) => {
     const { violations } = await chaos({ seed, only, rounds: 3, most: 12, seam, quietAfter: 4000 });
     expect(violations.join('\n')).toMatch(told);
   });

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { modelOf, type Case, type Conduct } from './cases.ts';
 import { bodyOf, dialects, tagOf, type Format } from './dialects.ts';
 import type { Mode } from './faults.ts';
+import { patience } from '../support/patience.ts';
 
 /** What a client saw. */
 export interface Seen {
@@ -46,13 +47,13 @@ export interface Clients {
 /** Sips of a slow reader, and the pause between two. */
 const sips = { count: 25, pause: 8 };
 
-/** Clients of one gateway. A call that has not ended after `patience` milliseconds has hung. */
-export function startClients(url: string, keys: readonly string[], patience = 30_000): Clients {
+/** Clients of one gateway. A call that has not ended after `longest` milliseconds has hung. */
+export function startClients(url: string, keys: readonly string[], longest = patience.wait): Clients {
   const kept = new Agent({ keepAlive: true, maxFreeSockets: 64 });
   const sendOne = (request: Request): Promise<Seen> => {
     const { key = 0 } = request;
     const secret = typeof key === 'string' ? key : (keys[key % keys.length] ?? '');
-    return exchange(request, { url, secret, agent: request.fresh === true ? false : kept, patience });
+    return exchange(request, { url, secret, agent: request.fresh === true ? false : kept, longest });
   };
   return {
     run: (one) => sendOne({ ...one, model: modelOf(one), body: bodyOfCase(one) }),
@@ -73,12 +74,12 @@ interface Door {
   readonly url: string;
   readonly secret: string;
   readonly agent: Agent | false;
-  readonly patience: number;
+  readonly longest: number;
 }
 
 function exchange(
   { client, mode, model, body, conduct, leaveAfter }: Request,
-  { url, secret, agent, patience }: Door,
+  { url, secret, agent, longest }: Door,
 ): Promise<Seen> {
   const dialect = dialects[client];
   const startedAt = performance.now();
@@ -104,7 +105,7 @@ function exchange(
     const timer = setTimeout(() => {
       hung = true;
       request.destroy();
-    }, patience);
+    }, longest);
     let leaving: NodeJS.Timeout | undefined;
     if (conduct === 'leaves')
       request.once('finish', () => {

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { audit, leftOver, mebibytes, type Made } from './books.ts';
 import { matrix, nameOf, type Case } from './cases.ts';
 import { startClients, type Clients } from './clients.ts';
+import { patience } from '../support/patience.ts';
 import type { UpstreamState } from './faulty-upstream.ts';
 import type { Books, Probe } from './gateway-process.ts';
 import { judge, type Outcome } from './oracles.ts';
@@ -41,7 +42,7 @@ const warmUp = 0.4;
 
 /** Goes through the matrix with many calls at once, judges each, and then looks for what is left over. */
 export async function chaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { parallel = 48, seam, quietAfter = 12_000, say = () => {} } = options;
+  const { parallel = 48, seam, quietAfter = patience.wait, say = () => {} } = options;
   const cases = matrix(options);
   const stage = await buildStage({ settings: patient, seam });
   const clients = startClients(stage.gateway.ready.url, stage.gateway.ready.keys);
@@ -105,7 +106,7 @@ export async function inParallel<T>(
 export async function settle(
   stage: Stage,
   clients: Clients,
-  { before, quietAfter = 12_000 }: { readonly before?: Probe; readonly quietAfter?: number } = {},
+  { before, quietAfter = patience.wait }: { readonly before?: Probe; readonly quietAfter?: number } = {},
 ): Promise<{ readonly probe: Probe; readonly upstream: UpstreamState }> {
   clients.close();
   const deadline = performance.now() + quietAfter;

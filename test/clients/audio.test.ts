@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Busboy } from '@fastify/busboy';
 import OpenAI, { toFile } from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import geminiChannel from '../../channels/gemini.ts';
 import groqChannel from '../../channels/groq.ts';
@@ -14,6 +14,7 @@ import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openUsageLog } from '../../core/state/usage-log.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
+import { eventually } from '../support/eventually.ts';
 
 let gateway: TestGateway;
 let upstream: ScriptedUpstream;
@@ -243,7 +244,7 @@ describe('transcriptions, by the official client', () => {
     const client = new OpenAI({ apiKey: value, baseURL: `${gateway.url}/v1` });
     await client.audio.transcriptions.create({ model: 'whisper-1', file: await file() });
     const log = openUsageLog(gateway.stores);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { records } = await log.page({ keyId: record.id }, 5);
       expect(records).toMatchObject([
         { operation: 'transcribe', microDollars: 500, units: { seconds: 5 }, input: 0, output: 0 },
@@ -391,7 +392,7 @@ describe('speech, by the official client', () => {
       await client.audio.speech.create({ model: 'tts-1', input: 'Hello!', voice: 'nova' })
     ).arrayBuffer();
     const log = openUsageLog(gateway.stores);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { records } = await log.page({ keyId: record.id }, 5);
       expect(records).toMatchObject([{ operation: 'speak', microDollars: 90, units: { characters: 6 } }]);
     });

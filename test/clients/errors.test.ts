@@ -12,6 +12,10 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { anthropic, formats, genai, openai, Recorder, type Access, type FormatName } from './sdks.ts';
 
+/** The sentence of a provider that has no such model. */
+const unknownModel =
+  '{"error":{"message":"The model `x` does not exist","type":"invalid_request_error","code":"model_not_found"}}';
+
 /** A plugin that fails: by a bug of its own, or by a refusal that only later plugins make. */
 const failing = definePlugin({
   name: 'failing',
@@ -304,7 +308,8 @@ const cases: readonly Case[] = [
     },
     messages: { class: messagesErrors.AuthenticationError, type: 'authentication_error' },
     generateContent: 'UNAUTHENTICATED',
-    message: /API key/,
+    // By these words client libraries tell it from a request that makes no sense.
+    message: /^(?:401 )?Incorrect API key provided: (?!.*sk-)/,
   },
   {
     status: 403,
@@ -417,7 +422,7 @@ const cases: readonly Case[] = [
     messages: { class: messagesErrors.ServiceUnavailableError, type: 'api_error' },
     generateContent: 'UNAVAILABLE',
     message: /nobody-serves-this/,
-    retryAfter: '1',
+    shouldRetry: 'false',
   },
   {
     status: 503,
@@ -690,10 +695,8 @@ describe.each(
 });
 
 describe('retries', () => {
-  /** How many requests an SDK with its ordinary two retries makes. */
-  const tries: Readonly<
-    Record<'chat-completions' | 'messages', (model: string, recorder: Recorder) => Promise<unknown>>
-  > = {
+  /** How many requests an SDK with its ordinary retries makes. */
+  const tries: Readonly<Record<FormatName, (model: string, recorder: Recorder) => Promise<unknown>>> = {
     'chat-completions': (model, recorder) =>
       openai(gateway, { recorder, retries: 2 }).chat.completions.create({
         model,
@@ -705,7 +708,43 @@ describe('retries', () => {
         max_tokens: 9,
         messages: [{ role: 'user', content: 'Hi' }],
       }),
+    'generate-content': (model, recorder) =>
+      genai(gateway, { recorder }).models.generateContent({ model, contents: 'Hi' }),
+    responses: (model, recorder) =>
+      openai(gateway, { recorder, retries: 2 }).responses.create({ model, input: 'Hi' }),
   };
+
+  test.each(formats)('%s: a model that is misspelt is asked for once', async (format) => {
+    const recorder = new Recorder();
+    await expect(tries[format]('nobody-serves-this', recorder)).rejects.toMatchObject({ status: 503 });
+    expect(recorder.exchanges).toHaveLength(1);
+    expect(recorder.last.headers.get('retry-after')).toBeNull();
+  });
+
+  test.each(formats)('%s: so is one that only the provider could have known', async (format) => {
+    script = (response) =>
+      void response.writeHead(404, { 'content-type': 'application/json' }).end(unknownModel);
+    const recorder = new Recorder();
+    await expect(tries[format]('scripted-chat-completions', recorder)).rejects.toMatchObject({ status: 503 });
+    expect(recorder.exchanges).toHaveLength(1);
+    expect(recorder.last.headers.get('retry-after')).toBeNull();
+  });
+
+  test.each(['chat-completions', 'messages', 'responses'] as const)(
+    '%s: a channel that is down is asked again',
+    async (format) => {
+      script = (response) => void response.writeHead(503).end();
+      const recorder = new Recorder();
+      await expect(tries[format]('scripted-chat-completions', recorder)).rejects.toMatchObject({
+        status: 503,
+      });
+      expect(recorder.exchanges).toHaveLength(3);
+      for (const { headers } of recorder.exchanges) {
+        expect(headers.get('retry-after')).toMatch(/^[1-9]/);
+        expect(headers.get('x-should-retry')).toBeNull();
+      }
+    },
+  );
 
   test.each(['chat-completions', 'messages'] as const)(
     '%s: what no retry mends is asked once',

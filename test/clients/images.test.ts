@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import OpenAI, { toFile } from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { stripes } from '../../channels/demo/png.ts';
 import geminiChannel from '../../channels/gemini.ts';
@@ -14,6 +14,7 @@ import { openUsageLog } from '../../core/state/usage-log.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-images.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
+import { eventually } from '../support/eventually.ts';
 
 let gateway: TestGateway;
 let upstream: ScriptedUpstream;
@@ -314,7 +315,7 @@ describe('POST /v1/images/generations, by the official client', () => {
     answer = official;
     await client(value).images.generate({ model: 'gpt-image-1', prompt: 'a cat' });
     const log = openUsageLog(gateway.stores);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { records } = await log.page({ keyId: record.id }, 5);
       const paid = records.map(({ input, output, microDollars, units }) => ({
         input,
@@ -639,7 +640,7 @@ describe('uploads that are refused', () => {
     });
     return [...named, ...open];
   };
-  const expectNothingLeft = (): Promise<void> => vi.waitFor(() => expect(leftovers()).toEqual([]));
+  const expectNothingLeft = (): Promise<void> => eventually(() => expect(leftovers()).toEqual([]));
 
   const noise = Buffer.concat([png, Buffer.alloc(4 * 1024 * 1024, 7)]);
   const jpeg = Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(5000)]);
@@ -694,7 +695,7 @@ describe('uploads that are refused', () => {
     );
     socket.write(Buffer.concat([png, Buffer.alloc(100_000)]));
     // It is being read: the part beyond the memory's share is in a file.
-    await vi.waitFor(() => expect(leftovers().length).toBeGreaterThan(0));
+    await eventually(() => expect(leftovers().length).toBeGreaterThan(0));
     socket.destroy();
     await expectNothingLeft();
     expect(upstream.requests).toHaveLength(0);

@@ -50,9 +50,9 @@ describe('videos, by the official client', () => {
     const theirs = provider.last;
     const stateOf = async () => (await client.videos.retrieve(id)).status;
     provider.stages.set(theirs, 'in_progress');
-    await expect.poll(stateOf, { timeout: 5000 }).toBe('in_progress');
+    await expect.poll(stateOf).toBe('in_progress');
     provider.stages.set(theirs, 'completed');
-    await expect.poll(stateOf, { timeout: 5000 }).toBe('completed');
+    await expect.poll(stateOf).toBe('completed');
     const response = await client.videos.downloadContent(id);
     expect(Buffer.from(await response.arrayBuffer())).toEqual(film);
     expect((await client.videos.list({ limit: 1 })).data.map((video) => video.id)).toEqual([id]);
@@ -61,9 +61,7 @@ describe('videos, by the official client', () => {
   test.each(vendors.map(({ kind, model }) => [kind, model]))('%s: one that fails', async (_, model) => {
     const { id } = await client.videos.create({ model, prompt: 'the moon' });
     provider.stages.set(provider.last, 'failed');
-    await expect
-      .poll(async () => (await client.videos.retrieve(id)).status, { timeout: 5000 })
-      .toBe('failed');
+    await expect.poll(async () => (await client.videos.retrieve(id)).status).toBe('failed');
     const { error } = await client.videos.retrieve(id);
     expect(error?.message).toContain(reason);
   });

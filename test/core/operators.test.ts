@@ -5,6 +5,7 @@ import { Gate } from '../../core/gate.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { Usage } from '../../core/model/usage.ts';
 import { eachInOrder, observe, onUsage, peekFirst, startWithEvents } from '../../core/operators.ts';
+import { eventually } from '../support/eventually.ts';
 
 const text = (word: string): GatewayEvent => ({ type: 'text-delta', block: 0, choice: 0, text: word });
 const words = (events: readonly GatewayEvent[]): string[] =>
@@ -103,7 +104,7 @@ describe('eachInOrder', () => {
     for (const word of ['slow', 'drop', 'twice', 'last']) source.next(text(word));
     source.complete();
     expect(ended).toEqual([]);
-    await vi.waitFor(() => expect(ended).toEqual(['complete']));
+    await eventually(() => expect(ended).toEqual(['complete']));
     expect(words(events)).toEqual(['slow', 'twice', 'twice', 'last']);
     expect(closed).toEqual([true, true, true, true]);
     expect(context.gate.closed).toBe(false);
@@ -115,7 +116,7 @@ describe('eachInOrder', () => {
     source.next(text('a'));
     source.next(text('b'));
     source.error(new Error('cut'));
-    await vi.waitFor(() => expect(ended).toEqual(['error cut']));
+    await eventually(() => expect(ended).toEqual(['error cut']));
     expect(words(events)).toEqual(['a', 'b']);
   });
 
@@ -125,7 +126,7 @@ describe('eachInOrder', () => {
     const { ended } = collect(source.pipe(eachInOrder(context, () => Promise.reject(new Error('work')))));
     source.next(text('a'));
     source.next(text('b'));
-    await vi.waitFor(() => expect(ended).toEqual(['error work']));
+    await eventually(() => expect(ended).toEqual(['error work']));
     expect(source.observed).toBe(false);
     expect(context.gate.closed).toBe(false);
   });
@@ -141,7 +142,7 @@ describe('eachInOrder', () => {
       ),
     );
     source.next(text('a'));
-    await vi.waitFor(() => expect(ended).toEqual(['error at once']));
+    await eventually(() => expect(ended).toEqual(['error at once']));
     expect(context.gate.closed).toBe(false);
   });
 
@@ -159,7 +160,7 @@ describe('eachInOrder', () => {
       },
     };
     context.gate.attach(reader);
-    await vi.waitFor(() => expect(ended).toEqual(['complete']));
+    await eventually(() => expect(ended).toEqual(['complete']));
     expect(words(events)).toEqual(['a', 'b']);
   });
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { patience } from '../support/patience.ts';
 
 /** A bare connection to a gateway, for what no HTTP client would send. */
 export class Bare {
@@ -35,8 +36,8 @@ export class Bare {
   }
 
   /** Waits until what came matches. */
-  async until(pattern: RegExp, ms = 5000): Promise<string> {
-    const end = performance.now() + ms;
+  async until(pattern: RegExp): Promise<string> {
+    const end = performance.now() + patience.wait;
     while (!pattern.test(this.#text)) {
       if (performance.now() > end || this.socket.destroyed)
         throw new Error(`Waited for ${pattern}, got ${JSON.stringify(this.#text.slice(-2000))}`);

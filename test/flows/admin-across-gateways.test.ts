@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
+import { eventually } from '../support/eventually.ts';
 
 let postgres: TestPostgres | undefined;
 const missing = withoutPostgres();
@@ -13,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-admin-'));
 
 beforeAll(async () => {
   if (missing === undefined) postgres = await startPostgres();
-}, 60_000);
+});
 afterAll(async () => {
   await postgres?.close();
   rmSync(folder, { recursive: true, force: true });
@@ -88,20 +89,19 @@ describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) 
       const [one, other] = await two(await url());
       const page = await logIn(one.url);
       const { key, value } = await page.ask('createKey', { body: { name: 'shared' } });
-      const within = { timeout: 1_800, interval: 50 };
-      await vi.waitFor(async () => expect(await status(other, value)).toBe(200), within);
+      await eventually(async () => expect(await status(other, value)).toBe(200));
 
       await page.ask('disableChannel', { id: 'demo' });
       expect(await status(one, value)).toBe(503);
-      await vi.waitFor(async () => expect(await status(other, value)).toBe(503), within);
+      await eventually(async () => expect(await status(other, value)).toBe(503));
       await page.ask('enableChannel', { id: 'demo' });
-      await vi.waitFor(async () => expect(await status(other, value)).toBe(200), within);
+      await eventually(async () => expect(await status(other, value)).toBe(200));
 
       const { value: fresh } = await page.ask('rotateKey', { id: key.id });
-      await vi.waitFor(async () => expect(await status(other, value)).toBe(401), within);
+      await eventually(async () => expect(await status(other, value)).toBe(401));
       expect(await status(other, fresh)).toBe(200);
       await page.ask('deleteKey', { id: key.id });
-      await vi.waitFor(async () => expect(await status(other, fresh)).toBe(401), within);
+      await eventually(async () => expect(await status(other, fresh)).toBe(401));
     },
   );
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request as send, type IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
 import { routes } from '../../plugins/admin/routes.ts';
@@ -8,6 +8,8 @@ import type { KeyWithValue, LiveFrame } from '../../plugins/admin/schemas.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/eventually.ts';
+import { patience } from '../support/patience.ts';
 
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
@@ -108,7 +110,7 @@ describe('a login', () => {
     expect(await post(JSON.stringify({ password: 'x'.repeat(2 ** 21) }))).toMatchObject({ status: 413 });
   });
 
-  test('is refused after too many wrong passwords, with the time to wait; who is logged in stays so', async () => {
+  test('after many wrong passwords takes its time, and the right one still opens; who is logged in stays so', async () => {
     const other = await startGateway({ adminPassword, channels: [] });
     onTestFinished(() => other.close());
     const page = await logIn(other.url);
@@ -123,16 +125,16 @@ describe('a login', () => {
         }),
       );
     }
-    expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429]);
-    expect(Number(tries[5]?.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 401]);
     expect(await tries[0]?.json()).toEqual({
       error: { code: 'wrong_password', message: 'This is not the admin password.', param: 'password' },
     });
     await page.ask('session');
+    await logIn(other.url);
     expect(JSON.stringify(other.lines)).not.toMatch(/guess|a long enough/);
   });
 
-  test('behind a proxy that is trusted counts by the client, and its cookie stays on https', async () => {
+  test('behind a proxy that is trusted is one of the client, and its cookie stays on https', async () => {
     const other = await startGateway({ adminPassword, channels: [], trustedProxies: ['127.0.0.1'] });
     onTestFinished(() => other.close());
     const from = (ip: string, password: string) =>
@@ -147,9 +149,7 @@ describe('a login', () => {
         },
         body: JSON.stringify({ password }),
       });
-    // oxlint-disable-next-line no-await-in-loop
-    for (let round = 0; round < 5; round += 1) await from('192.0.2.1', 'guess');
-    expect((await from('192.0.2.1', adminPassword)).status).toBe(429);
+    expect((await from('192.0.2.1', 'guess')).status).toBe(401);
     const response = await from('192.0.2.2', adminPassword);
     expect(response.status).toBe(200);
     expect(response.headers.get('set-cookie')).toMatch(/; Secure$/);
@@ -273,18 +273,15 @@ describe('keys', () => {
       ],
     });
     expect(await chat(value)).toMatchObject({ status: 200 });
-    await vi.waitFor(
-      async () => {
-        const { keys } = await admin.ask('listKeys');
-        const mine = keys.find(({ id }) => id === key.id);
-        const [money, tokens] = mine?.budgets ?? [];
-        expect(money).toMatchObject({ unit: 'micro-dollar', period: 'total', since: 0, reserved: 0 });
-        expect(money?.spent).toBeGreaterThan(0);
-        expect(tokens?.spent).toBeGreaterThan(0);
-        expect(mine?.lastUsedAt).toBeGreaterThan(Date.now() - 60_000);
-      },
-      { timeout: 5_000 },
-    );
+    await eventually(async () => {
+      const { keys } = await admin.ask('listKeys');
+      const mine = keys.find(({ id }) => id === key.id);
+      const [money, tokens] = mine?.budgets ?? [];
+      expect(money).toMatchObject({ unit: 'micro-dollar', period: 'total', since: 0, reserved: 0 });
+      expect(money?.spent).toBeGreaterThan(0);
+      expect(tokens?.spent).toBeGreaterThan(0);
+      expect(mine?.lastUsedAt).toBeGreaterThan(Date.now() - 60_000);
+    });
   });
 
   test.each([
@@ -353,7 +350,7 @@ describe('keys', () => {
     });
     expect(warnings).toEqual([
       'No channel names a model that demmo matches.',
-      'With a budget in dollars this key is refused for models without a price: broken, demo-thinking.',
+      'With a budget in dollars this key is refused for models without a price: broken.',
     ]);
   });
 });
@@ -367,9 +364,8 @@ describe('usage', () => {
     }
     await chat(value, 'broken');
     const keyId = key.id;
-    await vi.waitFor(
-      async () => expect((await admin.ask('listUsage', { query: { keyId } })).records).toHaveLength(4),
-      { timeout: 5_000 },
+    await eventually(async () =>
+      expect((await admin.ask('listUsage', { query: { keyId } })).records).toHaveLength(4),
     );
     const first = await admin.ask('listUsage', { query: { keyId, outcome: 'ok', limit: 2 } });
     expect(first.records).toHaveLength(2);
@@ -493,6 +489,18 @@ describe('channels', () => {
     expect(demoModel?.price).toBeDefined();
     expect(models.find(({ id }) => id === 'gpt-*')).toMatchObject({ channels: [{ id: 'broken' }] });
     expect(models.find(({ id }) => id === 'broken')?.price).toBeUndefined();
+    expect(models.find(({ id }) => id === 'gpt-4o-mini')).toMatchObject({
+      channels: [{ id: 'broken', price: { input: 0.15 } }],
+      price: {
+        model: 'gpt-4o-mini',
+        source: expect.stringMatching(/^list of 20\d\d-/) as string,
+        output: 0.6,
+      },
+    });
+    expect(demoModel?.price?.['source']).toBeUndefined();
+    expect(models.find(({ id }) => id === 'demo-thinking')?.price).toMatchObject({
+      source: 'channel kind demo',
+    });
   });
 });
 
@@ -526,7 +534,7 @@ describe('the live view', () => {
     const { key, value } = await createKey({ name: 'watched' });
     await chat(value, 'demo', 'slowly !silence=700');
     const calls = () => frames.flatMap((frame) => frame.calls).filter(({ keyId }) => keyId === key.id);
-    await vi.waitFor(() => expect(calls().at(-1)?.phase).toBe('ended'), { timeout: 5_000 });
+    await eventually(() => expect(calls().at(-1)?.phase).toBe('ended'));
     expect(calls()[0]).toMatchObject({
       keyName: 'watched',
       model: 'demo',
@@ -542,7 +550,7 @@ describe('the live view', () => {
     const running = chat(gateway.key, 'demo', 'slowly !silence=700');
     await new Promise((resolve) => setTimeout(resolve, 200));
     const { frames } = await watch(admin);
-    await vi.waitFor(() => expect(frames[0]).toMatchObject({ running: 1, calls: [{ model: 'demo' }] }));
+    await eventually(() => expect(frames[0]).toMatchObject({ running: 1, calls: [{ model: 'demo' }] }));
     await running;
   });
 
@@ -551,7 +559,7 @@ describe('the live view', () => {
     await chat('sk-nobody');
     await chat(gateway.key, 'broken');
     const ended = () => frames.flatMap(({ calls }) => calls).filter(({ phase }) => phase === 'ended');
-    await vi.waitFor(() => expect(ended()).toHaveLength(2));
+    await eventually(() => expect(ended()).toHaveLength(2));
     expect(ended()[0]).toMatchObject({ status: 401, code: 'invalid_api_key', ended: 'error' });
     expect(ended()[1]).toMatchObject({ status: 502, failedAttempts: ['broken: upstream_error'] });
   });
@@ -567,13 +575,15 @@ describe('the live view', () => {
   });
 
   test('does not keep a gateway from stopping', async () => {
-    const other = await startGateway({ adminPassword, channels: [demo()], timeouts: { drain: 10_000 } });
+    const other = await startGateway({
+      adminPassword,
+      channels: [demo()],
+      timeouts: { drain: 2 * patience.test },
+    });
     const page = await logIn(other.url);
     const response = await page.send('live');
     expect(response.status).toBe(200);
-    const startedAt = performance.now();
     const [text] = await Promise.all([response.text(), other.close()]);
-    expect(performance.now() - startedAt).toBeLessThan(3_000);
     expect(text).toMatch(/^event: snapshot\n/);
   });
 });

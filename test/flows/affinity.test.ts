@@ -152,7 +152,7 @@ describe('with two keys behind one provider', () => {
           await ask(gateway, [question()], session);
           return served.at(-1);
         },
-        { timeout: 10_000, interval: 50 },
+        { interval: 50 },
       )
       .toBe(home);
   });
@@ -216,7 +216,7 @@ describe('with two keys behind one provider', () => {
           const { losses } = await ask(gateway, history);
           return [served.at(-1), losses];
         },
-        { timeout: 10_000, interval: 50 },
+        { interval: 50 },
       )
       .toEqual([home, null]);
   });

@@ -81,7 +81,7 @@ async function leave(
   channel: FormatName,
   stream: boolean,
   waitFor: 'request' | 'bytes',
-): Promise<number> {
+): Promise<void> {
   asked = new Promise((resolve) => {
     onAsked = resolve;
   });
@@ -102,9 +102,7 @@ async function leave(
   } else await new Promise((resolve) => setTimeout(resolve, 30));
   const leftAt = performance.now();
   request.destroy();
-  const ms = (await closedAt) - leftAt;
-  measured.push(ms);
-  return ms;
+  measured.push((await closedAt) - leftAt);
 }
 
 /** The one line of the call, which is written when it has ended. */
@@ -122,17 +120,15 @@ describe.each(pairs)('a %s client of a %s channel that leaves', (client, channel
     ['a whole reply, before the provider has answered', false, 'nothing'],
     ['a whole reply, in the middle of the provider’s answer', false, 'half a document'],
     ['in the middle of the provider’s error', true, 'an error'],
-  ] as const)('%s: the provider’s socket is closed within 100 ms', async (_when, stream, said) => {
+  ] as const)('%s: the provider’s socket is closed', async (_when, stream, said) => {
     beginning = said;
-    const ms = await leave(client, channel, stream, 'request');
-    expect(ms).toBeLessThan(1000);
+    await leave(client, channel, stream, 'request');
     expect(await logged()).toMatchObject({ ended: 'left' });
   });
 
-  test('in the middle of a stream: the provider’s socket is closed within 100 ms', async () => {
+  test('in the middle of a stream: the provider’s socket is closed', async () => {
     beginning = 'frames';
-    const ms = await leave(client, channel, true, 'bytes');
-    expect(ms).toBeLessThan(1000);
+    await leave(client, channel, true, 'bytes');
     expect(await logged()).toMatchObject({ ended: 'left', status: 200, stream: true });
   });
 });

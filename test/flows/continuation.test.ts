@@ -1,5 +1,5 @@
 import { request as send, type ServerResponse } from 'node:http';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import mistral from '../../channels/mistral.ts';
 import type { WireFrame } from '../../core/formats/format.ts';
@@ -13,6 +13,7 @@ import { checkLegal as legalMessages } from '../support/legal-messages.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { call, fetchRaw, read, voices, type Answer, type FormatName } from './_wire.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 type Script = (response: ServerResponse, count: number, request: SeenRequest) => void;
@@ -101,7 +102,7 @@ const ask = (
 
 /** The line that tells of the call's end. */
 async function ended({ gateway }: Stage): Promise<Json> {
-  return vi.waitFor(() => {
+  return eventually(() => {
     const line = gateway.lines.find(({ msg }) => /^a call (was answered|failed|was left)/.test(String(msg)));
     if (line === undefined) throw new Error('The call has not ended.');
     return line;
@@ -213,7 +214,7 @@ describe('a stream that breaks in the middle of its text', () => {
         request: 1,
       }),
     );
-    const records = await vi.waitFor(async () => {
+    const records = await eventually(async () => {
       const page = await openUsageLog(one.gateway.stores).page({}, 10);
       expect(page.records).toHaveLength(1);
       return page.records;
@@ -573,7 +574,7 @@ test('a client that leaves meanwhile ends what follows', async () => {
   request.on('error', () => {});
   request.on('response', (response) => response.on('error', () => {}).resume());
   request.end(JSON.stringify(voice.body('old', true)));
-  await vi.waitFor(() => expect(one.upstream.requests).toHaveLength(2));
+  await eventually(() => expect(one.upstream.requests).toHaveLength(2));
   request.destroy();
   await one.upstream.requests[1]?.closed;
   expect(await ended(one)).toMatchObject({ ended: 'left' });

@@ -35,7 +35,7 @@ beforeEach(async () => {
   ground.upstream.requests.length = 0;
 });
 afterEach(async () => {
-  await expect.poll(openUploads, { timeout: 5000 }).toEqual([]);
+  await expect.poll(openUploads).toEqual([]);
   expect(readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'))).toEqual([]);
   expect(ground.gateway.lines.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import cohereChannel from '../../channels/cohere.ts';
 import jinaChannel from '../../channels/jina.ts';
 import openaiChannel from '../../channels/openai.ts';
@@ -8,6 +8,7 @@ import { openLedger, type Ledger } from '../../core/state/ledger.ts';
 import { openUsageLog, type UsageLog } from '../../core/state/usage-log.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** What the pipeline does for chats it does for every operation: embeddings and rerank stand for the rest here. */
 let gateway: TestGateway;
@@ -101,10 +102,10 @@ describe('an operation besides chat', () => {
 
   test('is charged once, as it was recorded, and refused when the budget is spent', async () => {
     // 10 tokens at 100 dollars a million are 1000 micro-dollars.
-    const budget = { unit: 'micro-dollar', period: 'day', amount: 2_300 } as const;
+    const budget = { unit: 'micro-dollar', period: 'day', amount: 4_500 } as const;
     const { value, record } = await gateway.apiKeys.create({ name: 'payer', budgets: [budget] });
     expect([(await embed(value)).status, (await embed(value)).status]).toEqual([200, 200]);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const [state] = await ledger.states(record.id, [budget]);
       expect(state).toMatchObject({ spent: 2_000, reserved: 0 });
     });
@@ -125,7 +126,7 @@ describe('an operation besides chat', () => {
     const { value, record } = await gateway.apiKeys.create({ name: 'ranker' });
     const { status } = await post('/v1/rerank', { model: 'ranker', query: 'q', documents: ['a'] }, value);
     expect(status).toBe(200);
-    await vi.waitFor(async () => {
+    await eventually(async () => {
       const { records } = await usageLog.page({ keyId: record.id }, 10);
       expect(records).toMatchObject([{ operation: 'rerank', microDollars: 2_000, input: 0, status: 200 }]);
     });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer as createSecureServer } from 'node:https';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelOptions } from '../../core/define.ts';
 import type { GatewayConfig } from '../../core/config.ts';
 import openai from '../../channels/openai.ts';
@@ -9,6 +9,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy } from '../support/proxy.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, fetchRaw, formatNames, read, readError, voices, type FormatName } from './_wire.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Json = Record<string, unknown>;
 
@@ -406,7 +407,7 @@ test('a connection that the provider closed unseen costs no caller anything', as
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 10 }, () => 200));
   }
   expect(answered).toBe(200);
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(gateway.lines.filter(({ msg }) => msg === 'a call was answered')).toHaveLength(200),
   );
   expect(JSON.stringify(gateway.lines)).not.toContain('staleConnection');

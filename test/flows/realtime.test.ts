@@ -141,7 +141,7 @@ describe('what passes through', () => {
     client.socket.send('frag', { binary: false, fin: false });
     client.socket.send('men', { fin: false });
     client.socket.send('ted', { fin: true });
-    await expect.poll(() => got.length, { timeout: 10_000 }).toBe(sent.length + 1);
+    await expect.poll(() => got.length).toBe(sent.length + 1);
     for (const [index, { data, binary }] of sent.entries()) {
       expect(got[index]?.binary).toBe(binary);
       expect(got[index]?.data.equals(data)).toBe(true);

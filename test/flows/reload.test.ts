@@ -66,7 +66,7 @@ const status = async (door: OperatedGateway, model: string): Promise<number> => 
 const reloaded = 'reloaded: the workers before finish what they have';
 const failed = 'the reload failed: what ran before goes on';
 
-describe('a reload', { timeout: 90_000 }, () => {
+describe('a reload', () => {
   test('puts a changed config and a changed plugin in force, while an open stream goes on', async () => {
     const door = await start({ 'gateway.config.ts': config(`'demo'`), 'plugins/marker.ts': marker('one') });
     const first = await ask(door);
@@ -84,7 +84,7 @@ describe('a reload', { timeout: 90_000 }, () => {
     expect(second.headers['x-mark']).toBe('two');
     expect(await text(open)).toMatch(/data: \[DONE\]\n\n$/);
     // The process before has nothing left, and ends.
-    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => door.workers().length).toBe(1);
     expect(door.output().match(/listens on/g)).toHaveLength(1);
   });
 
@@ -103,7 +103,7 @@ describe('a reload', { timeout: 90_000 }, () => {
         'plugins/broken.ts: does not load: half written',
       ],
     });
-    await expect.poll(() => door.workers(), { timeout: 20_000 }).toEqual([before]);
+    await expect.poll(() => door.workers()).toEqual([before]);
     expect(await status(door, 'demo')).toBe(200);
     await door.logged(failed, 3);
     expect(await admin('GET', 'status')).toMatchObject({
@@ -142,7 +142,7 @@ describe('a reload', { timeout: 90_000 }, () => {
           await text(answer);
           return answer.headers['x-mark'];
         },
-        { timeout: 20_000, interval: 100 },
+        { interval: 100 },
       )
       .toBe('one');
     door.write('gateway.config.ts', 'export default nonsense;');
@@ -172,7 +172,7 @@ describe('a reload', { timeout: 90_000 }, () => {
     await text(two);
     // Quiet for a while, it is closed as the protocol has it.
     expect((await sockets.closed).code).toBe(1001);
-    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => door.workers().length).toBe(1);
   });
 
   test('lets a response that is made in the background be finished', async () => {
@@ -190,8 +190,8 @@ describe('a reload', { timeout: 90_000 }, () => {
       ((await (await fetch(`${door.url}/v1/responses/${id}`, { headers })).json()) as { status: unknown })
         .status;
     expect(await stateOf()).toBe('in_progress');
-    await expect.poll(stateOf, { timeout: 40_000, interval: 200 }).toBe('completed');
-    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(stateOf, { interval: 200 }).toBe('completed');
+    await expect.poll(() => door.workers().length).toBe(1);
   });
 
   test('asked for by many at once is done once more, not once for each', async () => {
@@ -211,7 +211,7 @@ describe('a reload', { timeout: 90_000 }, () => {
     door.write('gateway.config.ts', config(`'demo'`, 'workers: 2,'));
     door.signal('SIGHUP');
     await door.logged(reloaded);
-    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => door.workers().length).toBe(2);
     expect(await status(door, 'demo')).toBe(200);
     const port = await freePort();
     door.write('gateway.config.ts', config(`'demo'`, `listen: { port: ${port} },`));
@@ -226,6 +226,6 @@ describe('a reload', { timeout: 90_000 }, () => {
     const open = await ask(door, { words: 'hello !silence=30k', stream: true });
     door.signal('SIGHUP');
     expect(await text(open)).toContain('shutting down');
-    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(() => door.workers().length).toBe(1);
   });
 });

@@ -25,7 +25,7 @@ afterAll(() => gateway.close());
 async function whenOver(id: string): Promise<OpenAI.Video> {
   let video = await client.videos.retrieve(id);
   await expect
-    .poll(async () => (video = await client.videos.retrieve(id)).status, { timeout: 10_000 })
+    .poll(async () => (video = await client.videos.retrieve(id)).status)
     .toMatch(/completed|failed/);
   return video;
 }

@@ -74,8 +74,8 @@ test('a gateway that is killed in the middle loses no task and no money, at any 
   const second = await start();
   try {
     for (const { vendor, good, bad } of pairs) {
-      await expect.poll(() => state(second, vendor, good), { timeout: 15_000 }).toBe(vendor.words.completed);
-      await expect.poll(() => state(second, vendor, bad), { timeout: 15_000 }).toBe(vendor.words.failed);
+      await expect.poll(() => state(second, vendor, good)).toBe(vendor.words.completed);
+      await expect.poll(() => state(second, vendor, bad)).toBe(vendor.words.failed);
       const { path, body } = vendor.ask(bad);
       const failed = await fetchRaw(second, path, body === undefined ? {} : { body });
       expect(failed.text).toContain(reason);
@@ -108,7 +108,7 @@ test('a gateway that is killed in the middle loses no task and no money, at any 
   } finally {
     await stores.close();
   }
-}, 60_000);
+});
 
 const later = new Map<string, 'completed' | 'failed'>();
 

@@ -95,9 +95,7 @@ describe('money', () => {
     const door = await newDoor();
     const made = await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x', seconds: '8' });
     expect(await spent(door)).toBe(810_000);
-    await expect
-      .poll(async () => (await json(door, `/v1/videos/${String(made.id)}`)).status, { timeout: 10_000 })
-      .toBe('failed');
+    await expect.poll(async () => (await json(door, `/v1/videos/${String(made.id)}`)).status).toBe('failed');
     expect(await json(door, `/v1/videos/${String(made.id)}`)).toMatchObject({
       error: { code: 'task_timeout' },
       progress: 100,
@@ -117,7 +115,7 @@ describe('money', () => {
     expect(answers.filter(({ $status }) => $status === 200)).toHaveLength(2);
     expect(answers.filter(({ $status }) => $status === 429)).toHaveLength(98);
     expect(await spent(door)).toBe(820_000);
-    await expect.poll(() => spent(door), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => spent(door)).toBe(0);
     expect((await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' })).$status).toBe(200);
   });
 

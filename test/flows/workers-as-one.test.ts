@@ -67,9 +67,7 @@ async function counted(door: OperatedGateway): Promise<number> {
     .reduce((sum, [, value]) => sum + value, 0);
 }
 
-const soon = { timeout: 15_000, interval: 50 };
-
-describe('several workers are one to who reads the metrics', { timeout: 120_000 }, () => {
+describe('several workers are one to who reads the metrics', () => {
   test('one scrape has all, and no count goes down when workers are killed, hang, or are replaced', async () => {
     const door = await start(three);
     const seen: number[] = [];
@@ -78,7 +76,7 @@ describe('several workers are one to who reads the metrics', { timeout: 120_000 
       return seen.at(-1) ?? 0;
     };
     expect(new Set(await many(30, door))).toEqual(new Set([200]));
-    await expect.poll(count, soon).toBe(30);
+    await expect.poll(count).toBe(30);
     const found = await scrape(door);
     expect([...found.keys()].filter((series) => series.includes('worker='))).toEqual([]);
     expect(found.get('sluice_workers{state="answered"}')).toBe(3);
@@ -91,20 +89,15 @@ describe('several workers are one to who reads the metrics', { timeout: 120_000 
 
     const running = many(6, door, 'hello !slow-headers=3000');
     const { ask: admin } = await logIn(door);
-    await expect.poll(async () => (await scrape(door)).get('sluice_running_calls'), soon).toBe(6);
-    await expect.poll(async () => (await admin('GET', 'overview'))['running'], soon).toBe(6);
+    await expect.poll(async () => (await scrape(door)).get('sluice_running_calls')).toBe(6);
+    await expect.poll(async () => (await admin('GET', 'overview'))['running']).toBe(6);
     await running;
-    await expect.poll(count, soon).toBe(36);
+    await expect.poll(count).toBe(36);
 
     const [killed = 0, stopped = 0] = door.workers();
     process.kill(killed, 'SIGKILL');
     await door.logged('a worker ended by itself: another one takes its place');
-    await expect
-      .poll(async () => (await scrape(door)).get('sluice_workers{state="answered"}'), {
-        ...soon,
-        timeout: 30_000,
-      })
-      .toBe(3);
+    await expect.poll(async () => (await scrape(door)).get('sluice_workers{state="answered"}')).toBe(3);
     expect(await count()).toBe(36);
 
     process.kill(stopped, 'SIGSTOP');
@@ -115,28 +108,26 @@ describe('several workers are one to who reads the metrics', { timeout: 120_000 
           () => undefined,
         );
         return (await answer?.text())?.match(/sluice_workers\{state="silent"\} (\d)/)?.[1];
-      }, soon)
+      })
       .toBe('1');
     process.kill(stopped, 'SIGCONT');
-    await expect.poll(count, soon).toBe(36);
+    await expect.poll(count).toBe(36);
 
     // Nobody reads these before their workers are gone.
     await many(14, door);
     const before = door.workers();
     door.signal('SIGHUP');
     await door.logged('reloaded: the workers before finish what they have');
-    await expect
-      .poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), { ...soon, timeout: 30_000 })
-      .toEqual([]);
+    await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     expect(await count()).toBe(50);
     await many(5, door);
-    await expect.poll(count, soon).toBe(55);
+    await expect.poll(count).toBe(55);
     console.log(`calls as scrapes told them: ${[...new Set(seen)].join(', ')}`);
     expect(seen).toEqual(seen.toSorted((one, other) => one - other));
   });
 });
 
-describe('several workers are one to an operator', { timeout: 120_000 }, () => {
+describe('several workers are one to an operator', () => {
   test('the live view shows the calls of all, also how one ends whose process is killed', async () => {
     const door = await start(three);
     const { cookie } = await session(door);
@@ -172,9 +163,7 @@ describe('several workers are one to an operator', { timeout: 120_000 }, () => {
     })().catch(() => {});
 
     expect(new Set(await many(12, door, 'hello !slow-headers=1500'))).toEqual(new Set([200]));
-    await expect
-      .poll(() => [...calls.values()].filter(({ phase }) => phase === 'ended').length, soon)
-      .toBe(12);
+    await expect.poll(() => [...calls.values()].filter(({ phase }) => phase === 'ended').length).toBe(12);
     expect(first).toBe('snapshot');
     expect(most).toBe(12);
     expect(running).toBe(0);
@@ -182,41 +171,37 @@ describe('several workers are one to an operator', { timeout: 120_000 }, () => {
     expect(new Set([...calls.keys()].map((id) => id.slice(0, 20))).size).toBe(3);
 
     const cut = Promise.allSettled(Array.from({ length: 9 }, () => chat(door, 'hello !slow-headers=4000')));
-    await expect.poll(() => running, soon).toBe(9);
+    await expect.poll(() => running).toBe(9);
     process.kill(door.workers().find((pid) => pid !== watching) ?? 0, 'SIGKILL');
     const outcomes = await cut;
     const lost = outcomes.filter(({ status }) => status === 'rejected').length;
     expect(lost).toBeGreaterThan(0);
     await expect
-      .poll(() => [...calls.values()].filter(({ code }) => code === 'internal_error').length, soon)
+      .poll(() => [...calls.values()].filter(({ code }) => code === 'internal_error').length)
       .toBe(lost);
-    await expect.poll(() => running, soon).toBe(0);
+    await expect.poll(() => running).toBe(0);
     live.destroy();
     await reading;
   });
 
-  test('wrong passwords and wrong keys are counted over all', async () => {
+  test('wrong passwords and wrong keys are told so however many there are, and shut nobody out', async () => {
     const door = await start(three);
     const guesses: number[] = [];
-    for (let count = 0; count < 24; count += 1) {
+    for (let count = 0; count < 7; count += 1) {
       // oxlint-disable-next-line no-await-in-loop -- a guesser, one guess after the other
       guesses.push(await logInWith(door, 'a wrong password'));
     }
-    expect([guesses.filter((status) => status === 401).length, guesses.slice(5)]).toEqual([
-      5,
-      Array<number>(19).fill(429),
-    ]);
-    expect(await logInWith(door, password)).toBe(429);
+    expect(guesses).toEqual(Array<number>(7).fill(401));
+    expect(await logInWith(door, password)).toBe(200);
     const keys = await Promise.all(
       Array.from({ length: 60 }, (_, index) => chat(door, 'hello', `sk-wrong-${index}-0123456789abcdef`)),
     );
-    expect(keys.filter((status) => status === 401)).toHaveLength(20);
-    expect(keys.filter((status) => status === 429)).toHaveLength(40);
+    expect(keys).toEqual(Array<number>(60).fill(401));
     expect(await chat(door)).toBe(200);
   });
 });
 
-test('what one worker finds out about a channel spares the others', { timeout: 60_000 }, async () => {
+test('what one worker finds out about a channel spares the others', async () => {
   let broken = true;
   const provider = await startUpstream((_request, response) => {
     if (broken) response.writeHead(401).end('{"error":{"message":"Incorrect API key provided"}}');
@@ -250,7 +235,7 @@ test('what one worker finds out about a channel spares the others', { timeout: 6
   const standing = async (): Promise<unknown[]> =>
     Promise.all(
       Array.from({ length: 8 }, async () => {
-        const answer = (await (await fresh(door, '/readyz')).json()) as {
+        const answer = (await (await fresh(door, '/readyz', { headers: { 'x-api-key': key } })).json()) as {
           channels: Record<string, unknown>;
         };
         return JSON.stringify(answer.channels);
@@ -264,13 +249,13 @@ test('what one worker finds out about a channel spares the others', { timeout: 6
   const { ask: admin } = await logIn(door);
   await admin('POST', 'channels/broken/reset');
   await expect
-    .poll(async () => (await standing()).every((one) => !String(one).includes('resting')), soon)
+    .poll(async () => (await standing()).every((one) => !String(one).includes('resting')))
     .toBe(true);
   expect(new Set(await many(12, door))).toEqual(new Set([200]));
   expect(provider.requests.length - asked).toBe(12);
 });
 
-describe('a session over a WebSocket through a worker that is replaced', { timeout: 60_000 }, () => {
+describe('a session over a WebSocket through a worker that is replaced', () => {
   const bearer = { headers: { authorization: `Bearer ${key}` } };
   const reloaded = async (door: OperatedGateway): Promise<number> => {
     door.signal('SIGHUP');
@@ -299,7 +284,7 @@ describe('a session over a WebSocket through a worker that is replaced', { timeo
     const lasted = performance.now() - at;
     console.log(`the session lasted ${Math.round(lasted)} ms behind the reload, of 3000`);
     expect(lasted).toBeGreaterThan(2_500);
-    await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`)), soon).toEqual([]);
+    await expect.poll(() => before.filter((pid) => existsSync(`/proc/${pid}`))).toEqual([]);
     await answer(next, 2);
     expect(next.socket.readyState).toBe(next.socket.OPEN);
     next.socket.close();

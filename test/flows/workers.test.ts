@@ -34,7 +34,7 @@ const many = (count: number, door: OperatedGateway, secret?: string, words?: str
 
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
-describe('two workers', { timeout: 90_000 }, () => {
+describe('two workers', () => {
   test('serve side by side: limits of keys are exact over both, and a key that is revoked is refused by both', async () => {
     const door = await start(two);
     expect(door.workers()).toHaveLength(2);
@@ -43,8 +43,7 @@ describe('two workers', { timeout: 90_000 }, () => {
       const apiKeys = createApiKeys(stores);
       const limited = await apiKeys.create({ name: 'limited', requestsPerMinute: 20 });
       const slots = await apiKeys.create({ name: 'slots', concurrency: 3 });
-      for (const { value } of [limited, slots])
-        await expect.poll(() => lists(door, value, 8), { timeout: 10_000 }).toEqual([200]);
+      for (const { value } of [limited, slots]) await expect.poll(() => lists(door, value, 8)).toEqual([200]);
       const statuses = await many(60, door, limited.value);
       const answered = statuses.filter((status) => status === 200).length;
       console.log(`60 calls at 2 workers, limit 20: ${answered} answered`);
@@ -55,12 +54,8 @@ describe('two workers', { timeout: 90_000 }, () => {
       await apiKeys.revoke(slots.record.id);
       // Soon wrong keys from one address are answered 429.
       await expect
-        .poll(
-          async () =>
-            (await lists(door, slots.value, 8)).filter((status) => status !== 401 && status !== 429),
-          {
-            timeout: 10_000,
-          },
+        .poll(async () =>
+          (await lists(door, slots.value, 8)).filter((status) => status !== 401 && status !== 429),
         )
         .toEqual([]);
     } finally {
@@ -68,9 +63,7 @@ describe('two workers', { timeout: 90_000 }, () => {
     }
     const workers = new Set<unknown>();
     const { ask: admin } = await logIn(door);
-    await expect
-      .poll(async () => workers.add((await admin('GET', 'status'))['worker']).size, { timeout: 10_000 })
-      .toBe(2);
+    await expect.poll(async () => workers.add((await admin('GET', 'status'))['worker']).size).toBe(2);
   });
 
   test('one that is killed is replaced, while the other serves; all end with the gateway', async () => {
@@ -78,12 +71,12 @@ describe('two workers', { timeout: 90_000 }, () => {
     const before = door.workers();
     process.kill(before[0] ?? 0, 'SIGKILL');
     await door.logged('a worker ended by itself: another one takes its place');
-    await expect.poll(() => door.workers().length, { timeout: 20_000 }).toBe(2);
+    await expect.poll(() => door.workers().length).toBe(2);
     const after = door.workers();
     expect(after).not.toContain(before[0]);
     const { ask: admin } = await logIn(door);
     await expect
-      .poll(async () => admin('GET', 'status'), { timeout: 20_000 })
+      .poll(async () => admin('GET', 'status'))
       .toMatchObject({ crashes: 1, workers: [{ state: 'serving' }, { state: 'serving' }] });
     expect(new Set(await many(20, door))).toEqual(new Set([200]));
     door.signal('SIGTERM');
@@ -95,7 +88,7 @@ describe('two workers', { timeout: 90_000 }, () => {
     const door = await start(two);
     const workers = door.workers();
     door.signal('SIGKILL');
-    await expect.poll(() => workers.filter(isAlive), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => workers.filter(isAlive)).toEqual([]);
     expect(await door.exited).toBe('SIGKILL');
   });
 
@@ -106,11 +99,11 @@ describe('two workers', { timeout: 90_000 }, () => {
   });
 });
 
-test('a single worker that is killed is replaced on the same port', { timeout: 60_000 }, async () => {
+test('a single worker that is killed is replaced on the same port', async () => {
   const door = await start('channels: [demo()]');
   process.kill(door.workers()[0] ?? 0, 'SIGKILL');
   await door.logged('a worker ended by itself: another one takes its place');
-  await expect.poll(() => ask(door).catch(() => 0), { timeout: 20_000, interval: 100 }).toBe(200);
+  await expect.poll(() => ask(door).catch(() => 0), { interval: 100 }).toBe(200);
 });
 
 /** The statuses that several requests for the list of models get. */

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { argumentsObject } from '../../core/formats/_shared/call-arguments.ts';
 import { inClientWords } from '../../core/formats/_shared/client-words.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { ToolNames } from '../../core/formats/_shared/tool-ids.ts';
@@ -122,15 +123,10 @@ function wrapped(call: string): string {
   return `${call.slice(0, space)} ${JSON.stringify({ input: call.slice(space + 1) })}`;
 }
 
+/** Arguments that were cut travel with their text where arguments must be an object. */
 function normalCall(call: string): string {
   const space = call.indexOf(' ');
-  const input = call.slice(space + 1);
-  try {
-    return `${call.slice(0, space)} ${JSON.stringify(JSON.parse(input === '' ? '{}' : input))}`;
-  } catch {
-    // Arguments that were cut travel as text where arguments must be an object.
-    return `${call.slice(0, space)} ${JSON.stringify({ _raw: input })}`;
-  }
+  return `${call.slice(0, space)} ${JSON.stringify(argumentsObject(call.slice(space + 1)))}`;
 }
 
 describe.each(names)('law 1, there and back: %s', (name) => {
@@ -247,6 +243,29 @@ describe.each(pairs)('law 2, settings and turns of a plain conversation: %s to %
     expect(differences(request, codec.decodeRequest(body, paramsOf(path)))).toEqual([]);
   });
 });
+
+test.each(pairs)(
+  'a picture that a %s client calls image/jpg reaches a %s provider as image/jpeg',
+  (from, to) => {
+    const picture = {
+      type: 'image',
+      source: { kind: 'data', mimeType: 'image/jpg', data: '/9j/4AAQ' },
+    } as const;
+    const request: ChatRequest = {
+      operation: 'chat',
+      format: from,
+      model: 'm',
+      stream: false,
+      system: [],
+      messages: [{ role: 'user', content: [picture] }],
+      tools: [],
+      settings: { maxOutput: 10 },
+    };
+    const sent = JSON.stringify(codecOf(to).encodeRequest(request, target([], false)).body);
+    expect(sent).toContain('image/jpeg');
+    expect(sent).not.toContain('image/jpg');
+  },
+);
 
 /** Tools and calls under the client's names. */
 function respelled(

@@ -31,6 +31,7 @@ import {
 } from './_other-operations.ts';
 import { near, noise } from './_mutate.ts';
 import { embedRequests, moderationRequests, rerankRequests, speechRequests } from './_sound-requests.ts';
+import { tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 const doors = await everyDoor();
@@ -152,25 +153,21 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
         expectSane(door, answer);
         if (!door.takesJson) expect(answer.status).toBe(415);
       }),
-      { seed, numRuns: door.takesJson ? 200 : 5, endOnFailure: false },
+      { seed, numRuns: door.takesJson ? tries(200) : 5, endOnFailure: false },
     );
-  }, 120_000);
+  });
 
-  test.runIf(door.takesJson)(
-    'what is extreme is answered, or refused with a reason',
-    async () => {
-      for (const model of modelsOf(door)) {
-        for (const [index, extreme] of extremes.entries()) {
-          const all = bodiesFor(door);
-          const body = { ...named(door, model), ...all[index % all.length] };
-          const text = `${JSON.stringify(body).slice(0, -1)},${extreme}}`;
-          // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a failure names its cause
-          expectSane(door, await post(ground, door.path(model), text));
-        }
+  test.runIf(door.takesJson)('what is extreme is answered, or refused with a reason', async () => {
+    for (const model of modelsOf(door)) {
+      for (const [index, extreme] of extremes.entries()) {
+        const all = bodiesFor(door);
+        const body = { ...named(door, model), ...all[index % all.length] };
+        const text = `${JSON.stringify(body).slice(0, -1)},${extreme}}`;
+        // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a failure names its cause
+        expectSane(door, await post(ground, door.path(model), text));
       }
-    },
-    120_000,
-  );
+    }
+  });
 
   test('noise is refused with a reason', async () => {
     await fc.assert(
@@ -181,7 +178,7 @@ describe.each(doors.map((door) => [door.name, door] as const))('%s', (_name, doo
       }),
       { seed, numRuns: 25 },
     );
-  }, 60_000);
+  });
 
   const sound = modelsOf(door).flatMap((model) => bodiesFor(door).map((body) => [model, body] as const));
   test.runIf(door.takesJson)(
@@ -233,7 +230,7 @@ const wordFor = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' ? purposeWords[value] : undefined;
 
 describe('a sound request, read and written again', () => {
-  const options = { seed, numRuns: 500 };
+  const options = { seed, numRuns: tries(500) };
 
   test('is the same in its own format, unknown fields included, and nothing is lost', () => {
     const same = (codec: Codec, requests: fc.Arbitrary<JsonObject>): void =>

@@ -22,6 +22,7 @@ import { checkLegal as generateLegal } from '../support/legal-generate-content.t
 import { checkLegal as messagesLegal } from '../support/legal-messages.ts';
 import { checkLegal as textLegal } from '../support/legal-text-completions.ts';
 import { near, noise } from './_mutate.ts';
+import { tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 const formats = await allFormats();
@@ -242,10 +243,10 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
         outcomeOf(passing(codec, true), pieces);
         outcomeOf(decoding(codec, false), pieces);
       }),
-      { seed, numRuns: 3000 },
+      { seed, numRuns: tries(3000) },
     );
     console.log(`${format}, damaged streams, seed ${seed}: ${clean} complete, ${failed} errors`);
-  }, 240_000);
+  });
 
   test('a damaged whole reply is an error or a reply for every client', () => {
     const reply = fc.constantFrom(...replies).chain(({ text }) => near(JSON.parse(text), 3));
@@ -262,10 +263,10 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
           outcomeOf(passing(codec, stream), pieces);
         }
       }),
-      { seed, numRuns: 2000 },
+      { seed, numRuns: tries(2000) },
     );
     console.log(`${format}, damaged whole replies, seed ${seed}: ${clean} complete, ${failed} errors`);
-  }, 240_000);
+  });
 
   test.each(replies.map(({ name, text }) => [name, text] as const))(
     'the whole reply %s is never complete when it is cut',
@@ -298,7 +299,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
           if (stream || status >= 300) expect(passed.ended).not.toBe('complete');
         },
       ),
-      { seed, numRuns: 2000 },
+      { seed, numRuns: tries(2000) },
     );
   });
 });

@@ -31,37 +31,33 @@ async function run(command: string, environment: Record<string, string>): Promis
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 describe('the README is true', () => {
-  test.skipIf(!hasCurl)(
-    'every curl gets an answer from the gateway that "npm start" starts',
-    { timeout: 60_000 },
-    async () => {
-      const main = join(home, 'core/cli/main.ts');
-      const environment = { SLUICE_PORT: '0', SLUICE_DATA: operatorFolder(), SLUICE_LOG: 'silent' };
-      const gateway = start(process.execPath, [main, 'start'], environment, home);
-      const [, url = ''] = await gateway.wrote(/listens on (\S+)/);
-      const [KEY] = await gateway.wrote(/sk-\w+/);
-      const curls = commandsWith('curl ');
-      expect(curls).toHaveLength(10);
-      for (const command of curls) {
-        const answer = await run(
-          command.replace('http://localhost:8080', url).replace('-o hello.wav', '-o -'),
-          {
-            KEY,
-          },
-        );
-        const chats = /You said: Hello|"You"[\s\S]*" said"[\s\S]*" Hello"/;
-        const expected = command.includes('/embeddings')
-          ? /"embedding": ?\[/
-          : command.includes('/speech')
-            ? /^RIFF/
-            : chats;
-        expect({ command, answer: answer.replaceAll(/\s+/g, ' ') }).toMatchObject({
-          command,
-          answer: expect.stringMatching(expected),
-        });
-      }
-    },
-  );
+  test.skipIf(!hasCurl)('every curl gets an answer from the gateway that "npm start" starts', async () => {
+    const main = join(home, 'core/cli/main.ts');
+    const environment = { SLUICE_PORT: '0', SLUICE_DATA: operatorFolder(), SLUICE_LOG: 'silent' };
+    const gateway = start(process.execPath, [main, 'start'], environment, home);
+    const [, url = ''] = await gateway.wrote(/listens on (\S+)/);
+    const [KEY] = await gateway.wrote(/sk-\w+/);
+    const curls = commandsWith('curl ');
+    expect(curls).toHaveLength(10);
+    for (const command of curls) {
+      const answer = await run(
+        command.replace('http://localhost:8080', url).replace('-o hello.wav', '-o -'),
+        {
+          KEY,
+        },
+      );
+      const chats = /You said: Hello|"You"[\s\S]*" said"[\s\S]*" Hello"/;
+      const expected = command.includes('/embeddings')
+        ? /"embedding": ?\[/
+        : command.includes('/speech')
+          ? /^RIFF/
+          : chats;
+      expect({ command, answer: answer.replaceAll(/\s+/g, ' ') }).toMatchObject({
+        command,
+        answer: expect.stringMatching(expected),
+      });
+    }
+  });
 
   test('its table of channels is what the channels say of themselves', async () => {
     const [, table = ''] = /<!-- matrix -->\n+([\s\S]*?)\n+<!-- \/matrix -->/.exec(read('README.md')) ?? [];

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { waitUntil } from '../core/state/support.ts';
 
 let gateway: TestGateway;
 let limited: string;
@@ -73,7 +72,7 @@ async function reached(name: FormatName, model: string, asked: Asked = {}) {
 
 async function lines(count: number): Promise<Record<string, unknown>[]> {
   const calls = () => gateway.lines.filter(({ plugin }) => plugin === 'logging');
-  await waitUntil(() => calls().length >= count);
+  await expect.poll(() => calls().length).toBeGreaterThanOrEqual(count);
   return calls();
 }
 

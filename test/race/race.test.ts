@@ -6,13 +6,12 @@ const nothing = { overshoot: 0, unsettled: 0, unrecorded: 0 };
 const missing = withoutPostgres();
 
 describe('gateways on one database, against one budget, one of them killed', () => {
-  test('spend what is recorded and no more, on SQLite', { timeout: 60_000 }, async () => {
+  test('spend what is recorded and no more, on SQLite', async () => {
     expect(await race({ gateways: 2, calls: 40 })).toEqual(nothing);
   });
 
   test.skipIf(missing !== undefined)(
     `spend what is recorded and no more, on Postgres${missing === undefined ? '' : `, ${missing}`}`,
-    { timeout: 60_000 },
     async () => {
       const postgres = await startPostgres();
       try {

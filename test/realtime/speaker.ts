@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
+import { patience } from '../support/patience.ts';
 import type { SessionReport } from './provider.ts';
 import { Trace, type Traced } from './trace.ts';
 
@@ -119,7 +120,7 @@ export class Speaker {
     this.#socket.send(data, { binary });
   }
 
-  async #wait(done: () => boolean, ms = 30_000): Promise<void> {
+  async #wait(done: () => boolean, ms: number = patience.wait): Promise<void> {
     const end = performance.now() + ms;
     while (!done() && performance.now() < end && this.#code === 0)
       await new Promise((resolve) => setTimeout(resolve, 10));

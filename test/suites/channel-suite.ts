@@ -194,9 +194,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
           resolve();
         });
       });
-      const left = performance.now();
       await upstream.requests[0]?.closed;
-      expect(performance.now() - left).toBeLessThan(200);
 
       script = silent;
       const { call, exchange } = newCall();
@@ -231,6 +229,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
           urls.push(request.url);
           return Promise.reject(new GatewayError('upstream_error', 'not today'));
         },
+        read: () => Promise.reject(new GatewayError('upstream_error', 'not today')),
         close: () => Promise.resolve(),
       };
       const channel = kind.spec.setup(

@@ -333,7 +333,6 @@ export function healthSuite(open: OpenHealth): void {
 export function sharedHealthSuite(
   several: (count: number, settings: Partial<HealthSettings>) => Promise<readonly Health[]>,
 ): void {
-  const soon = { timeout: 5_000, interval: 20 };
   const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
   test('what one finds out the others know soon, and also that it is over or forgotten', async () => {
@@ -347,9 +346,9 @@ export function sharedHealthSuite(
     enter(one, limited).failed(errors.limited(30));
     enter(two, unknown).failed(errors.noModel());
     for (const health of [one, two, three]) {
-      await expect.poll(() => health.standing(broken), soon).toBe('resting');
-      await expect.poll(() => health.standing(limited), soon).toBe('cooling');
-      await expect.poll(() => health.standing(unknown), soon).toBe('resting');
+      await expect.poll(() => health.standing(broken)).toBe('resting');
+      await expect.poll(() => health.standing(limited)).toBe('cooling');
+      await expect.poll(() => health.standing(unknown)).toBe('resting');
       expect(health.waitFor(limited)).toBeGreaterThan(20_000);
       expect(health.waitFor(limited)).toBeLessThanOrEqual(30_000);
     }
@@ -358,23 +357,23 @@ export function sharedHealthSuite(
     );
     await pass(400);
     enter(one, broken).succeeded();
-    for (const health of [two, three]) await expect.poll(() => health.standing(broken), soon).toBe('up');
+    for (const health of [two, three]) await expect.poll(() => health.standing(broken)).toBe('up');
     expect(changes).toEqual(['resting true', 'up true']);
     two.reset(limited.channel.id);
-    for (const health of [one, three]) await expect.poll(() => health.standing(limited), soon).toBe('up');
+    for (const health of [one, three]) await expect.poll(() => health.standing(limited)).toBe('up');
   });
 
   test('a turn is given back with the end of the probe', async () => {
     const [one, two] = (await several(2, { rest: 300 })) as [Health, Health];
     const target = newTarget();
     fail(one, target);
-    await expect.poll(() => two.standing(target), soon).toBe('resting');
-    await expect.poll(() => one.waitFor(target), soon).toBe(0);
+    await expect.poll(() => two.standing(target)).toBe('resting');
+    await expect.poll(() => one.waitFor(target)).toBe(0);
     const probe = enter(one, target);
-    await expect.poll(() => two.standing(target) === 'probing' || two.waitFor(target) > 0, soon).toBe(true);
+    await expect.poll(() => two.standing(target) === 'probing' || two.waitFor(target) > 0).toBe(true);
     probe.left();
-    await expect.poll(() => two.waitFor(target), { timeout: 8_000, interval: 20 }).toBe(0);
+    await expect.poll(() => two.waitFor(target), { interval: 20 }).toBe(0);
     enter(two, target).succeeded();
-    await expect.poll(() => one.standing(target), soon).toBe('up');
+    await expect.poll(() => one.standing(target)).toBe('up');
   });
 }

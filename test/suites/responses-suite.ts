@@ -9,7 +9,7 @@ import { deleteExpiredResponses } from '../../core/state/responses-tables.ts';
 import { openResponseStore, type ResponseStore, type StoredResponse } from '../../core/state/responses.ts';
 import { sqlOf } from '../../core/state/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import { waitUntil } from '../core/state/support.ts';
+import { eventually } from '../support/eventually.ts';
 
 type Report = (error: Error) => void;
 
@@ -430,7 +430,7 @@ export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesD
     test('is removed while the gateway runs', async () => {
       const { stores, store } = await open();
       await store.save(turn('old', { expiresAt: now - 10 }));
-      await vi.waitUntil(async () => (await execute(stores, 'SELECT id FROM responses')).length === 0, 5_000);
+      await eventually(async () => expect(await execute(stores, 'SELECT id FROM responses')).toEqual([]));
       expect(await store.item('alice', 'in-old')).toBeUndefined();
     });
   });
@@ -570,7 +570,7 @@ export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesD
       child.stdout.on('data', (chunk: Buffer) => {
         printed += chunk.toString();
       });
-      await waitUntil(() => printed.split('\n').length > 20, 20_000);
+      await expect.poll(() => printed.split('\n').length).toBeGreaterThan(20);
       child.kill('SIGKILL');
       await once(child, 'exit');
       const confirmed = Number(printed.trim().split('\n').at(-1));

@@ -14,11 +14,13 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Client } from 'pg';
+import { patience } from './patience.ts';
 
 /** A PostgreSQL server of the test's own, on a free port of 127.0.0.1. */
 export interface TestPostgres {
   /** The URL of a database that nobody else uses, with a password that needs `%` codes. */
-  createDatabase(): Promise<string>;
+  /** The URL of a new database. `hasty`: with the patience that operators get by default; otherwise a busy machine is waited for. */
+  createDatabase(hasty?: 'hasty'): Promise<string>;
   /** Runs a statement in a database, on a connection of its own. */
   run(url: string, sql: string): Promise<Record<string, unknown>[]>;
   /** Stops it at once, as a crash would: connections break. */
@@ -116,10 +118,10 @@ export async function startPostgres(): Promise<TestPostgres> {
 
   await start();
   return {
-    async createDatabase() {
+    async createDatabase(hasty) {
       const name = `test_${(databases += 1)}`;
       await run(urlOf('postgres'), `CREATE DATABASE ${name}`);
-      return urlOf(name);
+      return hasty === undefined ? `${urlOf(name)}?answer_timeout=${patience.wait / 1_000}` : urlOf(name);
     },
     run,
     kill,
@@ -134,7 +136,7 @@ export async function startPostgres(): Promise<TestPostgres> {
 }
 
 async function run(url: string, sql: string): Promise<Record<string, unknown>[]> {
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 5_000 });
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: patience.wait });
   client.on('error', () => {});
   try {
     await client.connect();

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { WebSocket, type ClientOptions } from 'ws';
+import { patience } from './patience.ts';
 
 type Json = Record<string, unknown>;
 
@@ -37,8 +38,8 @@ export class SocketClient {
   }
 
   /** Waits until so many messages fit; gives all that do. */
-  async until(fits: (message: Json) => boolean, count = 1, ms = 5000): Promise<Json[]> {
-    const end = performance.now() + ms;
+  async until(fits: (message: Json) => boolean, count = 1): Promise<Json[]> {
+    const end = performance.now() + patience.wait;
     for (;;) {
       const found = this.messages.filter(fits);
       if (found.length >= count) return found;

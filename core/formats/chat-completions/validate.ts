@@ -22,7 +22,7 @@ export function checkSampling(body: JsonObject): void {
   if (!given(temperature) || !given(topP) || temperature === 1 || topP === 1) return;
   throw new GatewayError(
     'invalid_value',
-    'temperature and top_p are mutually exclusive: leave one of them out, or at 1.',
+    "temperature and top_p are mutually exclusive: leave one of them out, or at 1. Whoever runs this gateway lets both pass with sampling: 'forward' in its gateway.config.ts.",
     {
       param: 'top_p',
     },

@@ -24,6 +24,11 @@ export class ChunkEvents {
     return this.#producers.length;
   }
 
+  /** How many events there are to be taken. */
+  get length(): number {
+    return this.#out.length;
+  }
+
   /** Everything so far; what follows is of another chunk. */
   settle(): void {
     this.#producers = [];

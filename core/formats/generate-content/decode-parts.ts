@@ -1,8 +1,8 @@
 import { missing, wrongType } from '../../errors.ts';
 import type { Block, ReasoningBlock, TextBlock } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import { rawArguments } from './call-arguments.ts';
 import type { CallPairs } from './call-pairs.ts';
 import { Extras } from './extras.ts';
 import { decodeResult } from './function-results.ts';
@@ -96,7 +96,7 @@ function decodeCall(part: JsonObject, at: string, calls: CallPairs): Block {
     type: 'tool-call',
     id: calls.call(name, id),
     name,
-    input: args === undefined ? '' : (rawArguments(args) ?? jsonText(args, `${path}.args`)),
+    input: args === undefined ? '' : (brokenArguments(args) ?? jsonText(args, `${path}.args`)),
     ...(signature === undefined ? {} : { proof: readSignature(signature) }),
     at,
     ...extras.spread,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -23,7 +24,11 @@ export class ReplyDecoder implements StreamDecoder {
   readonly #events = new ChunkEvents();
   readonly #parts = new PartReader(this.#events);
   readonly #candidates = new Map<number, Candidate>();
+  /** Those whose finish is held, in the order in which they came to it. */
+  readonly #holding = new Set<Candidate>();
   #chunk = 0;
+  /** The first chunk. */
+  #first: JsonObject = {};
 
   constructor(whole = false) {
     this.#whole = whole;
@@ -49,7 +54,10 @@ export class ReplyDecoder implements StreamDecoder {
     this.#chunk += 1;
     const candidates = Array.isArray(chunk.candidates) ? chunk.candidates.filter(isObject) : [];
     this.#settleHeld(candidates);
-    if (this.#chunk === 1) this.#head(chunk);
+    if (this.#chunk === 1) {
+      this.#first = chunk;
+      this.#head(chunk);
+    }
     if (isObject(chunk.usageMetadata))
       this.#events.push({ type: 'usage', usage: readUsage(chunk.usageMetadata) });
     candidates.forEach((candidate, position) => this.#candidate(candidate, position));
@@ -86,7 +94,7 @@ export class ReplyDecoder implements StreamDecoder {
   #at(index: number): Candidate {
     let candidate = this.#candidates.get(index);
     if (candidate === undefined) {
-      candidate = new Candidate(index);
+      candidate = new Candidate(index, this.#candidates.size);
       this.#candidates.set(index, candidate);
     }
     return candidate;
@@ -96,17 +104,20 @@ export class ReplyDecoder implements StreamDecoder {
     const candidate = this.#at(indexOf(wire, position));
     if (candidate.finished) return;
     const before = this.#events.produced;
+    const begun = this.#events.length;
+    const calling = candidate.call !== undefined;
     for (const part of partsOf(wire)) this.#parts.read(candidate, part, this.#chunk);
+    const silent = this.#events.length === begun && !calling;
     const fields: MutableObject = {};
     for (const key of Object.keys(wire)) if (!candidateFields.has(key)) fields[key] = wire[key];
     const logprobs = readLogprobs(wire.logprobsResult);
     if (logprobs !== undefined && this.#events.attachLogprobs(logprobs, wire.logprobsResult, before))
       delete fields.logprobsResult;
     this.#citations(candidate, wire.groundingMetadata);
-    if (this.#events.produced === before && wire.content !== undefined) fields.$content = wire.content;
+    if (silent && wire.content !== undefined) fields.$content = wire.content;
     const reason = reasonIn(wire);
     if (reason !== undefined) {
-      candidate.held = { raw: reason, fields, chunk: this.#chunk };
+      this.#hold(candidate, { raw: reason, fields, chunk: this.#chunk });
       return;
     }
     const { finishReason: word } = wire;
@@ -136,7 +147,11 @@ export class ReplyDecoder implements StreamDecoder {
   #blocked(chunk: JsonObject): void {
     const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
     if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
-    this.#at(0).held = { raw: feedback.blockReason, fields: { $noCandidate: true }, chunk: this.#chunk };
+    this.#hold(this.#at(0), {
+      raw: feedback.blockReason,
+      fields: { $noCandidate: true },
+      chunk: this.#chunk,
+    });
   }
 
   /** Fields of a later chunk that have no event; those of the first are the head's. */
@@ -151,27 +166,49 @@ export class ReplyDecoder implements StreamDecoder {
     if (Object.keys(fields).length === 0) return;
     const held = this.#heldNow();
     if (held !== undefined) Object.assign(held.fields, leveled);
-    else if (!this.#events.attach(leveled, 0))
-      this.#events.produce({ type: 'opaque', format, value: { candidates: [], ...fields } });
+    else if (!this.#events.attach(leveled, 0)) this.#carryChunk(fields);
+  }
+
+  /** Fields of a chunk that no event can hold. Where the chunk was a piece of a call, those that all chunks repeat have been told. */
+  #carryChunk(fields: JsonObject): void {
+    const isPiece = this.#events.produced === 0;
+    const kept = Object.keys(fields).filter(
+      (key) => !isPiece || !isDeepStrictEqual(fields[key], this.#first[key]),
+    );
+    if (kept.length === 0) return;
+    const value = { candidates: [], ...Object.fromEntries(kept.map((key) => [key, fields[key]])) };
+    this.#events.produce({ type: 'opaque', format, value });
+  }
+
+  #hold(candidate: Candidate, finish: HeldFinish): void {
+    candidate.held = finish;
+    this.#holding.add(candidate);
   }
 
   #heldNow(): HeldFinish | undefined {
-    for (const { held } of this.#candidates.values()) if (held?.chunk === this.#chunk) return held;
-    return undefined;
+    let first: Candidate | undefined;
+    for (const candidate of this.#holding) {
+      if (candidate.held?.chunk !== this.#chunk) continue;
+      if (first === undefined || candidate.place < first.place) first = candidate;
+    }
+    return first?.held;
   }
 
   /** A held finish stands unless its candidate goes on after all. */
   #settleHeld(candidates: readonly JsonObject[]): void {
     candidates.forEach((wire, position) => {
       const candidate = this.#candidates.get(indexOf(wire, position));
-      if (candidate?.held !== undefined && partsOf(wire).length > 0) candidate.held = undefined;
+      if (candidate?.held === undefined || partsOf(wire).length === 0) return;
+      candidate.held = undefined;
+      this.#holding.delete(candidate);
     });
     this.#finishHeld();
     this.#events.settle();
   }
 
   #finishHeld(): void {
-    const ready = [...this.#candidates.values()].filter(({ held }) => held !== undefined);
+    const ready = [...this.#holding].toSorted((one, other) => one.place - other.place);
+    this.#holding.clear();
     ready.forEach((candidate, position) => {
       const { held } = candidate;
       if (held === undefined) return;
@@ -179,6 +216,7 @@ export class ReplyDecoder implements StreamDecoder {
       candidate.finished = true;
       this.#parts.close(candidate);
       const { fields, raw } = held;
+      this.#parts.endCall(candidate, raw !== 'STOP' && fields.$noReason !== true);
       if (position < ready.length - 1) fields.$more = true;
       this.#events.push({
         type: 'finish',
@@ -194,10 +232,15 @@ export class ReplyDecoder implements StreamDecoder {
   /** A whole reply is complete as it stands, whether it says why it ended or not. */
   #completeWhole(): void {
     if (this.#candidates.size === 0) {
-      this.#at(0).held = { raw: '', fields: { $noCandidate: true, $noReason: true }, chunk: this.#chunk };
+      this.#hold(this.#at(0), {
+        raw: '',
+        fields: { $noCandidate: true, $noReason: true },
+        chunk: this.#chunk,
+      });
     }
     for (const candidate of this.#candidates.values()) {
-      candidate.held ??= { raw: '', fields: { $noReason: true }, chunk: this.#chunk };
+      if (candidate.held === undefined)
+        this.#hold(candidate, { raw: '', fields: { $noReason: true }, chunk: this.#chunk });
     }
   }
 }

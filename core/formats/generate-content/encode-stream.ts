@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../format.ts';
 import { Chunk } from './chunk.ts';
@@ -10,7 +11,7 @@ import { errorBody } from './errors.ts';
 import { own } from './extras.ts';
 import { writeFinish } from './finish.ts';
 import { writeGrounding, type Cited } from './grounding.ts';
-import { joinLogprobs, writeLogprobs } from './logprobs.ts';
+import { writeLogprobs } from './logprobs.ts';
 import { writeSignature } from './signatures.ts';
 import { writeUsage } from './usage.ts';
 import { callPart, mediaPart, responseId } from './write-parts.ts';
@@ -46,6 +47,8 @@ export class ReplyEncoder implements StreamEncoder {
   #id: string | undefined;
   #head: JsonObject | undefined;
   #usage: JsonObject | undefined;
+  /** Some usage was told that counts anything. */
+  #counted = false;
   #chunk: Chunk | undefined;
   #done = false;
 
@@ -62,6 +65,7 @@ export class ReplyEncoder implements StreamEncoder {
         return this.#begin(event);
       case 'usage':
         this.#usage = writeUsage(event.usage);
+        this.#counted ||= event.usage.input > 0;
         return [];
       case 'finish':
         return this.#finish(event);
@@ -106,7 +110,8 @@ export class ReplyEncoder implements StreamEncoder {
     if (this.#choices.size === 0) this.#choice(0);
     const frames: WireFrame[] = [];
     for (const [index, choice] of this.#choices) {
-      if (!choice.finished) frames.push(...this.#finish({ type: 'finish', choice: index, reason: 'stop' }));
+      if (choice.finished) continue;
+      for (const frame of this.#finish({ type: 'finish', choice: index, reason: 'stop' })) frames.push(frame);
     }
     frames.push(...this.#flush());
     this.#done = true;
@@ -115,7 +120,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   error(error: GatewayError): readonly WireFrame[] {
     if (this.#done) return [];
-    const frames = this.#chunk === undefined ? [] : this.#flush();
+    const frames = this.#flush();
     this.#done = true;
     return [...frames, { json: errorBody(error) }];
   }
@@ -189,7 +194,7 @@ export class ReplyEncoder implements StreamEncoder {
     const more = verbatim ?? (tokens === undefined ? undefined : writeLogprobs(tokens));
     if (more === undefined) return;
     const candidate = chunk.fields(event.choice);
-    candidate.logprobsResult = joinLogprobs(candidate.logprobsResult, more);
+    candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
   }
 
   #gather(event: EventOf<'tool-delta'> | EventOf<'media-delta'>, piece: string): readonly WireFrame[] {
@@ -257,8 +262,8 @@ export class ReplyEncoder implements StreamEncoder {
     choice.bare = ours;
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
-    // Another format may tell its usage after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
-    if (ours) frames.push(...this.#flushUnlessMore(event.extra));
+    // Usage may be told after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
+    if (ours && this.#counted) frames.push(...this.#flushUnlessMore(event.extra));
     return frames;
   }
 

@@ -3,13 +3,14 @@ import { GatewayError } from '../../errors.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter, endOf } from '../_shared/blocks.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
-import { rawArguments } from './call-arguments.ts';
 import type { ChunkEvents } from './chunk-events.ts';
 import { dataField } from './decode-parts.ts';
 import { Extras } from './extras.ts';
 import { replyText } from './garbage.ts';
 import { mediaType } from './media.ts';
+import { PartialArguments } from './partial-arguments.ts';
 import { blockLimit, levels } from './reply-fields.ts';
 import { readSignature } from './signatures.ts';
 import { name as format } from './wire.ts';
@@ -22,6 +23,16 @@ interface OpenBlock {
   chunk: number;
 }
 
+/** A call whose arguments are still coming. */
+interface OpenCall {
+  readonly block: number;
+  /** Its id, where the provider gave one. */
+  readonly id: string | undefined;
+  readonly arguments: PartialArguments;
+  /** What its later parts say beside the arguments. */
+  readonly extras: Extras;
+}
+
 /** How a candidate ended, held until the next chunk: older providers say `STOP` in every one. */
 export interface HeldFinish {
   readonly raw: string;
@@ -32,14 +43,18 @@ export interface HeldFinish {
 /** One answer of several. */
 export class Candidate {
   readonly index: number;
+  /** Its place among the candidates of the reply, from 0. */
+  readonly place: number;
   open: OpenBlock | undefined;
+  call: OpenCall | undefined;
   called = false;
   finished = false;
   held: HeldFinish | undefined;
   readonly cited = new Set<string>();
 
-  constructor(index: number) {
+  constructor(index: number, place: number) {
     this.index = index;
+    this.place = place;
   }
 }
 
@@ -57,7 +72,7 @@ export class PartReader {
     const { functionCall, inlineData, fileData } = part;
     const field = dataField(part);
     if (field === 'text') this.#text(candidate, part, chunk);
-    else if (field === 'functionCall' && isWholeCall(functionCall)) this.#call(candidate, part, functionCall);
+    else if (field === 'functionCall' && isObject(functionCall)) this.#call(candidate, part, functionCall);
     else if (field === 'inlineData' && part.thought !== true && isObject(inlineData))
       this.#inline(candidate, part, inlineData);
     else if (field === 'fileData' && isObject(fileData) && isWebFile(fileData))
@@ -122,20 +137,54 @@ export class PartReader {
     return begun;
   }
 
+  /** Ends the call whose arguments were still coming. `cut`: nothing vouches for their end, so that they stay as they broke off. */
+  endCall(candidate: Candidate, cut = false): void {
+    const { call } = candidate;
+    if (call === undefined) return;
+    candidate.call = undefined;
+    const place = { block: call.block, choice: candidate.index };
+    const input = cut ? '' : call.arguments.end();
+    if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
+    this.#events.produce({ type: 'tool-end', ...place, ...call.extras.spread });
+  }
+
+  /** A part of a call: all of it, its beginning, or more of the one that goes on. */
   #call(candidate: Candidate, part: JsonObject, call: JsonObject): void {
+    const id = typeof call.id === 'string' && call.id !== '' ? call.id : undefined;
+    const begins = typeof call.name === 'string' && call.name !== '';
+    const { call: open } = candidate;
+    const isSame = begins
+      ? id !== undefined && id === open?.id
+      : id === undefined || open?.id === undefined || id === open.id;
+    if (open !== undefined && isSame) {
+      open.extras.rest(part, partOfCall, levels.part);
+      open.extras.rest(call, callFields, 'functionCall.');
+      this.#more(candidate, open, call);
+    } else if (begins) this.#begin(candidate, part, call, id);
+    // The end of a call may be told once more.
+    else if (Object.keys(call).length > 0) {
+      this.close(candidate);
+      this.#opaque(candidate, part);
+    }
+  }
+
+  #begin(candidate: Candidate, part: JsonObject, call: JsonObject, stated: string | undefined): void {
     this.close(candidate);
+    this.endCall(candidate);
     candidate.called = true;
     const extras = new Extras();
     extras.rest(part, callPartFields, levels.part);
     extras.rest(call, callFields, 'functionCall.');
-    const stated = typeof call.id === 'string' && call.id !== '' ? call.id : undefined;
     const id =
       stated === undefined ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : spellToolId(stated);
     if (stated === undefined) extras.set('$noId', true);
     else if (stated !== id) extras.set('$id', stated);
+    const streamed = call.willContinue === true || call.partialArgs !== undefined;
     const input =
-      call.args === undefined || call.args === null ? '' : (rawArguments(call.args) ?? replyText(call.args));
-    if (input === '') extras.set('$noArgs', true);
+      streamed || call.args === undefined || call.args === null
+        ? ''
+        : (brokenArguments(call.args) ?? replyText(call.args));
+    if (input === '' && !streamed) extras.set('$noArgs', true);
     const proof = proofOf(part);
     const place = { block: this.#block(), choice: candidate.index };
     const proved = proof === undefined ? {} : { proof };
@@ -147,8 +196,28 @@ export class PartReader {
       ...proved,
       ...extras.spread,
     });
+    if (streamed) {
+      const begun = {
+        block: place.block,
+        id: stated,
+        arguments: new PartialArguments(),
+        extras: new Extras(),
+      };
+      candidate.call = begun;
+      this.#more(candidate, begun, call);
+      return;
+    }
     if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
     this.#events.produce({ type: 'tool-end', ...place });
+  }
+
+  /** Arguments of a call that has begun. It ends with the first part that does not say that it goes on. */
+  #more(candidate: Candidate, { block, arguments: args }: OpenCall, call: JsonObject): void {
+    const partials = Array.isArray(call.partialArgs) ? call.partialArgs.filter(isObject) : [];
+    let input = isObject(call.args) ? args.addObject(call.args) : '';
+    for (const partial of partials) input += args.add(partial);
+    if (input !== '') this.#events.push({ type: 'tool-delta', block, choice: candidate.index, input });
+    if (call.willContinue !== true) this.endCall(candidate);
   }
 
   #inline(candidate: Candidate, part: JsonObject, inline: JsonObject): void {
@@ -199,7 +268,9 @@ export class PartReader {
 
 const textFields: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature']);
 const callPartFields: ReadonlySet<string> = new Set(['functionCall', 'thoughtSignature']);
-const callFields: ReadonlySet<string> = new Set(['id', 'name', 'args']);
+const callFields: ReadonlySet<string> = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue']);
+/** A proof that comes after its call has begun has no other place. */
+const partOfCall: ReadonlySet<string> = new Set(['functionCall']);
 const inlinePartFields: ReadonlySet<string> = new Set(['inlineData']);
 const inlineFields: ReadonlySet<string> = new Set(['mimeType', 'data']);
 const filePartFields: ReadonlySet<string> = new Set(['fileData']);
@@ -210,16 +281,6 @@ function proofOf(part: JsonObject): Proof | undefined {
   return typeof thoughtSignature === 'string' && thoughtSignature !== ''
     ? readSignature(thoughtSignature)
     : undefined;
-}
-
-/** A call that comes all at once; streamed arguments are for clients of this format only. */
-function isWholeCall(call: JsonValue | undefined): call is JsonObject {
-  return (
-    isObject(call) &&
-    typeof call.name === 'string' &&
-    call.partialArgs === undefined &&
-    call.willContinue === undefined
-  );
 }
 
 function isWebFile(file: JsonObject): boolean {

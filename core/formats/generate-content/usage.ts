@@ -41,12 +41,13 @@ export function writeUsage(usage: Usage): JsonObject {
   return written;
 }
 
-/** Reads the usage of a pass-through; counts are cumulative, so that every frame stands for itself. */
+/** Reads the usage of a pass-through; counts are cumulative, so that every frame stands for itself. Before the last they may all be missing. */
 export function usageTap(): UsageTap {
   return {
     read(data) {
-      const usage = data.includes('"usageMetadata"') ? parseObject(data)?.usageMetadata : undefined;
-      return isObject(usage) ? readUsage(usage) : undefined;
+      const raw = data.includes('"usageMetadata"') ? parseObject(data)?.usageMetadata : undefined;
+      const usage = isObject(raw) ? readUsage(raw) : undefined;
+      return usage !== undefined && usage.input + usage.output > 0 ? usage : undefined;
     },
   };
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { GatewayEvent } from '../../model/event.ts';
-import { sniffBase64 } from '../_shared/data-url.ts';
+import { argumentsObject } from '../_shared/call-arguments.ts';
+import { officialType, sniffBase64 } from '../_shared/data-url.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { readArguments } from './call-arguments.ts';
 import { own } from './extras.ts';
 import { writeSignature } from './signatures.ts';
 
@@ -22,7 +22,7 @@ export function callPart(start: EventOf<'tool-start'>, input: string): MutableOb
   else if (fields?.$noId !== true) call.id = start.id;
   call.name = start.name;
   if (input !== '' || fields?.$noArgs !== true)
-    call.args = readArguments({ input, ...(start.custom === true ? { custom: true } : {}) });
+    call.args = start.custom === true ? { input } : argumentsObject(input);
   return {
     functionCall: call,
     ...(start.proof === undefined ? {} : { thoughtSignature: writeSignature(start.proof) }),
@@ -48,5 +48,6 @@ export function mediaPart(
     };
   }
   if (data === '' && own(start.extra) === undefined) return undefined;
-  return { inlineData: { mimeType: start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media], data } };
+  const mimeType = start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media];
+  return { inlineData: { mimeType: officialType(mimeType), data } };
 }

@@ -9,6 +9,7 @@ import type {
 } from '../../model/chat.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import {
   given,
   optionalArray,
@@ -195,7 +196,7 @@ function decodeCall(block: JsonObject, at: string): Block {
     type: 'tool-call',
     id: requiredString(block.id, `${at}.id`),
     name: requiredString(block.name, `${at}.name`),
-    input: input === undefined ? '' : jsonOf(input, `${at}.input`),
+    input: input === undefined ? '' : (brokenArguments(input) ?? jsonOf(input, `${at}.input`)),
     ...cacheOf(block, at, rest),
     ...withExtra(rest),
     at,

@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort, typed } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
@@ -155,7 +156,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
       name: typeof tool === 'string' ? tool : '',
     });
     // Some upstreams send the input with the start, some of them in pieces as well: the pieces win.
-    if (isObject(input) && Object.keys(input).length > 0) opened.input = written(input);
+    if (isObject(input) && Object.keys(input).length > 0)
+      opened.input = brokenArguments(input) ?? written(input);
   }
 
   #delta(frame: JsonObject): readonly GatewayEvent[] {
@@ -259,7 +261,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.#count(frame.usage, events);
     const delta = isObject(frame.delta) ? frame.delta : {};
     if (typeof delta.stop_reason !== 'string' || this.#finished) return events;
-    events.unshift(...this.#closeAll());
+    const ends = this.#closeAll();
     this.#finished = true;
     const rest: MutableObject = {};
     for (const key in delta) {
@@ -276,7 +278,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       ...(typeof delta.stop_sequence === 'string' ? { stopSequence: delta.stop_sequence } : {}),
       ...withExtra(rest),
     });
-    return events;
+    return ends.length === 0 ? events : [...ends, ...events];
   }
 
   #stop(frame: JsonObject): readonly GatewayEvent[] {

@@ -6,7 +6,8 @@ import type {
   ToolCallBlock,
   ToolResultBlock,
 } from '../../model/chat.ts';
-import { parseObject, type JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { argumentsObject } from '../_shared/call-arguments.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
@@ -81,16 +82,11 @@ function encodeCall(block: ToolCallBlock, writing: Writing): JsonObject {
       type: 'tool_use',
       id: writing.native ? block.id : spellToolId(block.id),
       name: writing.toolName(block.name),
-      input: block.custom === true ? { input: block.input } : inputObject(block.input),
+      input: block.custom === true ? { input: block.input } : argumentsObject(block.input),
     },
     block,
     writing,
   );
-}
-
-/** A call's input as the object the format wants; what is no JSON object is kept as `_raw`. */
-export function inputObject(text: string): JsonObject {
-  return text.trim() === '' ? {} : (parseObject(text) ?? { _raw: text });
 }
 
 function encodeResult(block: ToolResultBlock, writing: Writing): JsonObject {

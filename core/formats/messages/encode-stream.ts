@@ -2,6 +2,7 @@ import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
+import { ArgumentsText } from '../_shared/call-arguments.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { sealProof } from '../_shared/proof.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
@@ -28,6 +29,8 @@ interface Current {
   citations: JsonObject[];
   /** A free-text input was begun. */
   wrapped: boolean;
+  /** What a call's input has told: it must be an object's text in the end. */
+  input: ArgumentsText | undefined;
 }
 
 const none: readonly WireFrame[] = [];
@@ -41,6 +44,8 @@ export class MessagesStreamEncoder implements StreamEncoder {
   #out: WireFrame[] = [];
   #started = false;
   #done = false;
+  /** A provider of this format answers: the inputs of its calls go on as they are, right or wrong. */
+  #native = false;
   #nextIndex = 0;
   #current: Current | undefined;
   /** The block, by an invented number, and the wire index of the part that only this format knows and that is being said. */
@@ -56,6 +61,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     switch (event.type) {
       case 'head':
         this.#keep(event.extra);
+        this.#native = event.extra?.[name] !== undefined;
         this.#start(event);
         break;
       case 'usage':
@@ -214,7 +220,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Takes the floor. The first frame waits for the first word. */
   #begin(block: number, kind: Kind, extra: Extra | undefined): Current {
     if (this.#current !== undefined) return this.#current;
-    this.#current = { block, kind, extra, index: undefined, citations: [], wrapped: false };
+    this.#current = { block, kind, extra, index: undefined, citations: [], wrapped: false, input: undefined };
     return this.#current;
   }
 
@@ -254,6 +260,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     const current = this.#current;
     if (current === undefined) return;
     if (current.kind === 'custom-tool') this.#endWrapping(current);
+    this.#endInput(current);
     this.#current = undefined;
     if (current.citations.length > 0) this.#lose('citation');
     if (current.index === undefined) return;
@@ -316,6 +323,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (this.#current !== undefined) return;
     if (event.proof !== undefined) this.#seal(event.proof, 'tool-call');
     const current = this.#begin(event.block, event.custom === true ? 'custom-tool' : 'tool', event.extra);
+    if (current.kind === 'tool' && !this.#native) current.input = new ArgumentsText();
     this.#ending.calls = true;
     const id = event.id === '' ? freshCallId() : spellToolId(event.id);
     this.#open(current, { type: 'tool_use', id, name: event.name, input: {} });
@@ -325,13 +333,21 @@ export class MessagesStreamEncoder implements StreamEncoder {
     const current = this.#current;
     if (current?.index === undefined) return;
     if (current.kind === 'tool') {
-      this.#delta(current.index, { type: 'input_json_delta', partial_json: event.input }, event.extra);
+      const partial_json = current.input?.push(event.input) ?? event.input;
+      if (partial_json === '' && event.input !== '') return;
+      this.#delta(current.index, { type: 'input_json_delta', partial_json }, event.extra);
     } else if (current.kind === 'custom-tool') {
       const text = JSON.stringify(event.input).slice(1, -1);
       const partial_json = current.wrapped ? text : `${wrapping}${text}`;
       current.wrapped = true;
       this.#delta(current.index, { type: 'input_json_delta', partial_json }, undefined);
     }
+  }
+
+  #endInput({ index, input }: Current): void {
+    const partial_json = input?.end() ?? '';
+    if (index !== undefined && partial_json !== '')
+      this.#delta(index, { type: 'input_json_delta', partial_json }, undefined);
   }
 
   /** Free text rides as the one member of an object. */

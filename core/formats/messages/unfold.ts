@@ -1,5 +1,6 @@
 import { GatewayError } from '../../errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 
 /** The frames in which a stream would have said this whole reply. */
@@ -73,7 +74,7 @@ function textPieces(block: JsonObject): {
 function inputOf(input: JsonValue | undefined): string {
   if (typeof input === 'string') return input;
   try {
-    return JSON.stringify(input ?? {});
+    return brokenArguments(input ?? {}) ?? JSON.stringify(input ?? {});
   } catch {
     throw new GatewayError('upstream_error', 'The upstream sent a tool call nested too deeply.', {
       origin: 'upstream',

@@ -10,7 +10,7 @@ import { ResponsesStreamDecoder } from './decode-stream.ts';
 import { wantsBytes } from './encode-parts.ts';
 import { encodeRequest, passThrough } from './encode-request.ts';
 import { ResponsesStreamEncoder } from './encode-stream.ts';
-import { patch } from './patch.ts';
+import { official, patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { validate } from './validate.ts';
@@ -41,7 +41,8 @@ function base(
     peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
     validate: (body) => validate(body, operation),
     clientFraming: () => (counting ? 'none' : 'sse'),
-    patch: (body, edits, traits) => patch(body, edits, traits, counting),
+    patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
+    official,
     passThrough: (_model, _stream, headers) => passThrough(operation, headers),
     onlyNative,
     wantsBytes,

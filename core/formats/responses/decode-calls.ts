@@ -1,6 +1,7 @@
 import { missing, wrongType } from '../../errors.ts';
 import type { Block, Message } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { brokenArguments } from '../_shared/call-arguments.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { clientToolOfCall } from './client-tools.ts';
 import { decodeContent } from './decode-parts.ts';
@@ -28,7 +29,7 @@ export function decodeCall(item: JsonObject, type: string, at: string): Block | 
     type: 'tool-call',
     id: idOf(item, at),
     name: tool.name,
-    input: textOf(payload, `${at}.${tool.payload}`),
+    input: brokenArguments(payload) ?? textOf(payload, `${at}.${tool.payload}`),
     at,
     ...left.extra(),
   };

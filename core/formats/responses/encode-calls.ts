@@ -1,5 +1,6 @@
 import type { Block, ReasoningBlock, ToolCallBlock, ToolResultBlock } from '../../model/chat.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { argumentsObject } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import { clientToolOfCall } from './client-tools.ts';
@@ -19,7 +20,7 @@ export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   const held = marked(block, '$item');
   const tool = typeof held.type === 'string' ? clientToolOfCall(held.type) : undefined;
   if (tool !== undefined) {
-    const payload = parseObject(block.input) ?? { _raw: block.input };
+    const payload = argumentsObject(block.input);
     return finishPiece({ ...withId(held, block.id), [tool.payload]: payload }, block, scope);
   }
   const custom = block.custom === true && !scope.wrapped.has(block.name);

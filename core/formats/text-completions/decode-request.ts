@@ -1,13 +1,13 @@
-import { missing, wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import {
   given,
   optionalBoolean,
   optionalNumber,
   optionalObject,
   optionalString,
-  requiredString,
+  requiredModel,
 } from '../_shared/check.ts';
 import { readSettings, type MutableObject } from '../_shared/settings.ts';
 import { promptMessage } from './prompt.ts';
@@ -18,8 +18,7 @@ const bodyFields = new Set(['model', 'prompt', 'stream', 'stream_options', ...ro
 
 /** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
 export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
+  const model = requiredModel(body.model);
   return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
 }
 
@@ -70,8 +69,9 @@ function isHarmless(key: string, value: unknown): boolean {
 function keepStreamOptions(body: JsonObject, extra: MutableObject): void {
   const options = optionalObject(body.stream_options, 'stream_options');
   if (options === undefined) return;
-  const { include_usage: usage, ...rest } = options;
-  extra.$stream_options = given(usage) ? { include_usage: usage } : {};
+  const { include_usage, ...rest } = options;
+  const usage = optionalBoolean(include_usage, 'stream_options.include_usage');
+  extra.$stream_options = usage === undefined ? {} : { include_usage: usage };
   for (const key in rest) if (given(rest[key])) extra[`stream_options.${key}`] = rest[key];
 }
 
@@ -81,8 +81,6 @@ export function validate(body: JsonObject): ChatRequest {
   optionalBoolean(body.echo, 'echo');
   optionalString(body.suffix, 'suffix');
   optionalNumber(body.logprobs, 'logprobs', { integer: true, min: 0, max: 5 });
-  if (isObject(body.stream_options))
-    optionalBoolean(body.stream_options.include_usage, 'stream_options.include_usage');
   const { choices = 1, stop = [] } = request.settings;
   if (stop.length > mostStops) throw wrongValue('stop', `at most ${mostStops} sequences`);
   const best = optionalNumber(body.best_of, 'best_of', { integer: true, min: 1, max: 20 });

@@ -49,6 +49,6 @@ test('a client that resets its connection is no failure of the gateway in its lo
     });
   }
   const ended = (): number => gateway.lines.filter(({ plugin }) => plugin === 'logging').length;
-  await expect.poll(ended, { timeout: 5000 }).toBe(20);
+  await expect.poll(ended).toBe(20);
   expect(gateway.lines.filter(({ level }) => level === 'error')).toEqual([]);
 });

@@ -37,7 +37,7 @@ afterAll(async () => {
 /** The record of a call, once it has been written. */
 async function recordOf(id: unknown) {
   const log = openUsageLog(gateway.stores);
-  await expect.poll(() => log.find(String(id)), { timeout: 5000 }).toBeDefined();
+  await expect.poll(() => log.find(String(id))).toBeDefined();
   return log.find(String(id));
 }
 

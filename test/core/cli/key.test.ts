@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { expiryOf } from '../../../core/cli/key.ts';
-import { waitUntil } from '../state/support.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, startGatewayIn } from './_process.ts';
 
@@ -101,7 +100,7 @@ test('--expires takes a time from now, or the end of a day', () => {
 });
 
 describe('while the gateway runs', () => {
-  test('a new key is accepted, and a revoked one refused, within about a second', async () => {
+  test('a new key is accepted, and a revoked one refused, without a restart', async () => {
     const folder = operatorFolder({ 'gateway.config.ts': config });
     const gateway = await startGatewayIn(folder);
     const key = keysIn(folder);
@@ -112,10 +111,10 @@ describe('while the gateway runs', () => {
     // Seldom enough that the address is not taken for one that guesses keys.
     const poll = setInterval(() => void ask().then((response) => (status = response.status)), 100);
     try {
-      expect(await waitUntil(() => status === 200)).toBeLessThan(1_500);
+      await expect.poll(() => status).toBe(200);
       expect(await (await ask()).json()).toMatchObject({ data: [{ id: 'a' }] });
       expect(await key('revoke', 'late')).toMatchObject({ code: 0 });
-      expect(await waitUntil(() => status === 401)).toBeLessThan(1_200);
+      await expect.poll(() => status).toBe(401);
     } finally {
       clearInterval(poll);
     }

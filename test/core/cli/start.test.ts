@@ -93,7 +93,7 @@ describe('sluice start', () => {
 
   test('does not wait for connections that clients keep open', async () => {
     const folder = operatorFolder({
-      'gateway.config.ts': config.replace('channels:', 'timeouts: { drain: 5_000 }, channels:'),
+      'gateway.config.ts': config.replace('channels:', 'timeouts: { drain: 600_000 }, channels:'),
     });
     const gateway = await startGatewayIn(folder);
     const agent = new Agent({ keepAlive: true });
@@ -101,9 +101,8 @@ describe('sluice start', () => {
     const response = await stream(gateway, 'hello !silence=500', agent);
     gateway.child.kill('SIGTERM');
     await text(response);
-    const answeredAt = performance.now();
-    await gateway.ended;
-    expect(performance.now() - answeredAt).toBeLessThan(2_000);
+    // Long before the time that open calls are given.
+    expect(await gateway.ended).toMatchObject({ code: 0 });
   });
 
   test('ends at once when it is told so again, and not because one Ctrl-C came twice', async () => {
@@ -152,13 +151,10 @@ describe('sluice start', () => {
     });
   });
 
-  test(
-    'writes down a failure that nobody caught, starts anew, and gives up when that helps nothing',
-    { timeout: 60_000 },
-    async () => {
-      const folder = operatorFolder({
-        'gateway.config.ts': config,
-        'plugins/careless.ts': `
+  test('writes down a failure that nobody caught, starts anew, and gives up when that helps nothing', async () => {
+    const folder = operatorFolder({
+      'gateway.config.ts': config,
+      'plugins/careless.ts': `
         import { definePlugin } from '#sluice';
         export default definePlugin({
           name: 'careless',
@@ -168,16 +164,15 @@ describe('sluice start', () => {
             return (call, next) => next(call);
           },
         });`,
-      });
-      const { code, stdout, stderr } = await sluice(startArguments(folder), { SLUICE_PORT: '0' });
-      expect(code).toBe(1);
-      const failures = logLines(stdout).filter(({ level }) => level === 'fatal');
-      expect(failures.length).toBeGreaterThanOrEqual(3);
-      expect(failures[0]).toMatchObject({
-        msg: 'a rejection was not handled',
-        error: { message: 'nobody listens to sk-…' },
-      });
-      expect(stderr).toMatch(/^A worker process ended .*3 times.*\n$/);
-    },
-  );
+    });
+    const { code, stdout, stderr } = await sluice(startArguments(folder), { SLUICE_PORT: '0' });
+    expect(code).toBe(1);
+    const failures = logLines(stdout).filter(({ level }) => level === 'fatal');
+    expect(failures.length).toBeGreaterThanOrEqual(3);
+    expect(failures[0]).toMatchObject({
+      msg: 'a rejection was not handled',
+      error: { message: 'nobody listens to sk-…' },
+    });
+    expect(stderr).toMatch(/^A worker process ended .*3 times.*\n$/);
+  });
 });

@@ -11,6 +11,7 @@ import type { ByteBudget } from '../../../core/http/body.ts';
 import { isForm, readForm, type FormLimits, type ReadForm } from '../../../core/http/form.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { filesOf, type Upload } from '../../../core/model/form.ts';
+import { tries } from '../../support/tries.ts';
 
 const limits: FormLimits = {
   body: 4 * 1024 * 1024,
@@ -247,7 +248,7 @@ describe('a form that is refused', () => {
         );
         expect(outcome === 'read' || (typeof outcome === 'number' && outcome < 500)).toBe(true);
       }),
-      { seed: 20_261_121, numRuns: 150 },
+      { seed: 20_261_121, numRuns: tries(150) },
     );
   });
 });

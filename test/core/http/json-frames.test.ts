@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonCutter, writeNdjson } from '../../../core/http/json-frames.ts';
 import { frameLimit } from '../../../core/http/sse.ts';
+import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_120;
 
@@ -70,7 +71,7 @@ test('random objects in random pieces come out as JSON.parse reads them', () => 
         expect(readPieces(pieces)).toEqual({ values: expected, unfinished: false });
       },
     ),
-    { seed, numRuns: 1000 },
+    { seed, numRuns: tries(1000) },
   );
 });
 

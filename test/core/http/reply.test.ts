@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lossHeader } from '../../../core/http/reply.ts';
 import type { Loss } from '../../../core/model/extra.ts';
+import { tries } from '../../support/tries.ts';
 
 const lost = (path: string): Loss => ({ path, kind: 'setting', from: 'a', to: 'b' });
 
@@ -22,7 +23,7 @@ describe('x-sluice-loss', () => {
         expect(header).not.toMatch(/^,|, ,/);
         expect(() => new Headers({ 'x-sluice-loss': header })).not.toThrow();
       }),
-      { seed: 20_261_120, numRuns: 500 },
+      { seed: 20_261_120, numRuns: tries(500) },
     );
   });
 

@@ -15,6 +15,7 @@ import { createSockets, type Sockets } from '../../../core/http/sockets.ts';
 import { createLog } from '../../../core/log.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { refusedSocket, SocketClient } from '../../support/websocket.ts';
+import { tries } from '../../support/tries.ts';
 
 /** A call that waits for what the test lets it say. */
 interface Spoken {
@@ -119,7 +120,7 @@ async function stage(
   } as unknown as Gateway;
   let ids = 0;
   const sockets = createSockets(
-    gateway,
+    { ...gateway, bodyBudget: { take() {}, giveBack() {} } },
     () => `req_${(ids += 1)}`,
     () => '127.0.0.1',
   );
@@ -276,7 +277,7 @@ describe('what goes wrong in one call', () => {
           await client.until(isError, answers);
         },
       ),
-      { numRuns: 200 },
+      { numRuns: tries(200) },
     );
     expect(client.messages).toHaveLength(answers);
     expect(client.socket.readyState).toBe(client.socket.OPEN);

@@ -2,6 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { frameLimit, parseSse, splitSse, SseCutter, writeSse } from '../../../core/http/sse.ts';
+import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_120;
 
@@ -139,7 +140,7 @@ test('random streams in random pieces read as the standard says, and no byte is 
       expect(frames).toEqual(oracle(text));
       expect(out.equals(bytes)).toBe(true);
     }),
-    { seed, numRuns: 2000 },
+    { seed, numRuns: tries(2000) },
   );
 });
 
@@ -202,6 +203,6 @@ test('what is written is what is read', () => {
         ]);
       },
     ),
-    { seed, numRuns: 300 },
+    { seed, numRuns: tries(300) },
   );
 });

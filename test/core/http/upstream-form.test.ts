@@ -1,12 +1,13 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
 import { readForm } from '../../../core/http/form.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../../core/http/upstream.ts';
 import type { Form, Upload } from '../../../core/model/form.ts';
 import { all, testCall } from '../../suites/channel-suite.ts';
 import { startUpstream, type SeenRequest } from '../../support/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -219,15 +220,12 @@ async function reluctant(enough: number) {
 /** Waits until nothing more is read of the file. */
 async function untilStill({ watch }: Watched): Promise<void> {
   let before = -1;
-  await vi.waitFor(
-    () => {
-      const now = watch.read;
-      const still = now > 0 && now === before;
-      before = now;
-      expect(still).toBe(true);
-    },
-    { timeout: 10_000, interval: 150 },
-  );
+  await eventually(() => {
+    const now = watch.read;
+    const still = now > 0 && now === before;
+    before = now;
+    expect(still).toBe(true);
+  }, 150);
 }
 
 describe('a large file', () => {
@@ -264,10 +262,10 @@ describe('a large file', () => {
     await untilStill(file);
     leaving.exchange.end();
     expect(await failed).toMatchObject({ code: 'client_closed_request' });
-    await vi.waitFor(() => expect(file.watch.closed).toBe(1));
+    await eventually(() => expect(file.watch.closed).toBe(1));
     const { read } = file.watch;
     provider.read();
-    await vi.waitFor(() => expect(provider.state.closed).toBe(1));
+    await eventually(() => expect(provider.state.closed).toBe(1));
     expect(file.watch.read).toBe(read);
   });
 
@@ -331,7 +329,7 @@ describe('a large file', () => {
     const http = client({ idleTimeout: 500 });
     const sent = http.send(call().call, { url: provider.url, headers: {}, body: [{ name: 'file', file }] });
     await expect(sent).rejects.toMatchObject({ code: 'upstream_timeout' });
-    await vi.waitFor(() => expect(file.watch.closed).toBe(1));
+    await eventually(() => expect(file.watch.closed).toBe(1));
   });
 
   it('that is refused while it is being sent is refused, not broken', async () => {
@@ -351,7 +349,7 @@ describe('a large file', () => {
     const reply = await http.send(call().call, { url, headers: {}, body: [{ name: 'file', file }] });
     expect(reply.status).toBe(413);
     expect((await all(reply)).toString()).toBe('{}');
-    await vi.waitFor(() => expect(file.watch.closed).toBe(1));
+    await eventually(() => expect(file.watch.closed).toBe(1));
     expect(file.watch.read).toBeLessThan(size);
   });
 

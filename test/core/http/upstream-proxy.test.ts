@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs';
 import { createServer as createSecureServer, type Server } from 'node:https';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../../core/http/upstream.ts';
 import { all, outcome, testCall } from '../../suites/channel-suite.ts';
 import { startProxy, type TestProxy } from '../../support/proxy.ts';
 import { startUpstream } from '../../support/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const pem = (name: string): string =>
   readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
@@ -188,15 +189,12 @@ describe('through a proxy', () => {
     const reply = await http.send(slow, { url: 'http://provider.test/', headers: {}, body: '{}' });
     const read = outcome(reply);
     let before = -1;
-    await vi.waitFor(
-      () => {
-        const now = written;
-        const still = now === before && now > 0;
-        before = now;
-        expect(still).toBe(true);
-      },
-      { timeout: 10_000, interval: 200 },
-    );
+    await eventually(() => {
+      const now = written;
+      const still = now === before && now > 0;
+      before = now;
+      expect(still).toBe(true);
+    }, 200);
     expect(written).toBeLessThan(total);
     slow.gate.open();
     const { bytes, error } = await read;
@@ -216,7 +214,7 @@ describe('through a proxy', () => {
     expect(proxy.open()).toBe(1);
     leaving.exchange.end();
     await provider.requests[0]?.closed;
-    await vi.waitFor(() => expect(proxy.open()).toBe(0));
+    await eventually(() => expect(proxy.open()).toBe(0));
   });
 
   it('a call that ends before there is a tunnel fails nobody else', async () => {

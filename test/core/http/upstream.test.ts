@@ -1,10 +1,11 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { Upstream } from '../../../core/channel.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../../core/http/upstream.ts';
 import { all, outcome, testCall } from '../../suites/channel-suite.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -241,7 +242,7 @@ describe('a large body', () => {
     const sent = failure(
       client().send(leaving.call, { url, headers: {}, body: Buffer.alloc(64 * 1024 * 1024) }),
     );
-    await vi.waitFor(() => expect(received).toBeGreaterThan(0));
+    await eventually(() => expect(received).toBeGreaterThan(0));
     leaving.exchange.end();
     expect((await sent).code).toBe('client_closed_request');
     reading?.();

@@ -85,8 +85,6 @@ function worker(
   opened.push(health);
   return { health, line, number };
 }
-
-const soon = { timeout: 5_000, interval: 5 };
 const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
 describe('health that workers share', () => {
@@ -107,11 +105,11 @@ test('a worker that starts later knows what holds by then, and nothing that is o
   enter(early, limited).failed(errors.limited(60));
   enter(early, over).failed(errors.limited(10));
   const { health: second } = worker(desk);
-  await expect.poll(() => second.standing(over), soon).toBe('cooling');
+  await expect.poll(() => second.standing(over)).toBe('cooling');
   now += 20_000;
   const { health: late } = worker(desk);
-  await expect.poll(() => late.standing(refused), soon).toBe('resting');
-  await expect.poll(() => late.standing(limited), soon).toBe('cooling');
+  await expect.poll(() => late.standing(refused)).toBe('resting');
+  await expect.poll(() => late.standing(limited)).toBe('cooling');
   expect(late.waitFor(limited)).toBeLessThanOrEqual(40_000);
   expect(late.standing(over)).toBe('up');
   expect(late.report().some(({ channel }) => channel === over.channel.id)).toBe(false);
@@ -122,7 +120,7 @@ test('one worker at a time finds out; the turn of one that ends is free', async 
   const all = [1, 2, 3].map(() => worker(desk, { rest: 300 }));
   const target = newTarget();
   fail(all[0]!.health, target);
-  for (const { health } of all) await expect.poll(() => health.standing(target), soon).toBe('resting');
+  for (const { health } of all) await expect.poll(() => health.standing(target)).toBe('resting');
   const probing: number[] = [];
   const round = async (): Promise<void> => {
     for (const { health, number } of all)
@@ -159,7 +157,7 @@ test('a storm of changes is few messages, and the last word arrives', async () =
     if (count % 100 === 0) await pass(1);
   }
   enter(one.health, target).failed(errors.limited(60));
-  await expect.poll(() => two.health.waitFor(target), soon).toBeGreaterThan(50_000);
+  await expect.poll(() => two.health.waitFor(target)).toBeGreaterThan(50_000);
   expect(one.line.words.length).toBeLessThan(100);
 });
 
@@ -168,19 +166,19 @@ test('while nobody answers each worker goes on with what it knows; then all is s
   const [one, two] = [worker(desk, { rest: 300 }), worker(desk, { rest: 300 })];
   const [before, during] = [newTarget(), newTarget()];
   fail(one.health, before);
-  await expect.poll(() => two.health.standing(before), soon).toBe('resting');
+  await expect.poll(() => two.health.standing(before)).toBe('resting');
   one.line.hang();
-  await expect.poll(() => one.health.waitFor(before), soon).toBeLessThanOrEqual(50);
+  await expect.poll(() => one.health.waitFor(before)).toBeLessThanOrEqual(50);
   // Whose turn it is nobody says: after a second it is taken for gone, and calls go on.
-  await expect.poll(() => [one.health.waitFor(before), one.health.sharing], soon).toEqual([0, 'degraded']);
+  await expect.poll(() => [one.health.waitFor(before), one.health.sharing]).toEqual([0, 'degraded']);
   fail(one.health, during);
   expect(two.health.standing(during)).toBe('up');
   one.line.goOn();
-  await expect.poll(() => one.health.sharing, soon).toBe('ok');
-  await expect.poll(() => two.health.standing(during), soon).toBe('resting');
+  await expect.poll(() => one.health.sharing).toBe('ok');
+  await expect.poll(() => two.health.standing(during)).toBe('resting');
   one.line.cut = true;
   enter(one.health, newTarget()).failed(errors.refused());
-  await expect.poll(() => one.health.sharing, soon).toBe('degraded');
+  await expect.poll(() => one.health.sharing).toBe('degraded');
 });
 
 test('what is remembered for all is bounded', async () => {

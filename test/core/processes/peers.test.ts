@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OnlyPeer, type Peers } from '../../../core/processes/peers.ts';
 import {
   PeersDesk,
@@ -7,6 +7,7 @@ import {
   type PeerNews,
   type PeerWord,
 } from '../../../core/processes/peers-primary.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
 
@@ -95,7 +96,7 @@ describe('workers', () => {
     two.peers.answer('counts', () => late.promise);
     expect(await one.peers.gather('counts')).toMatchObject({ silent: [2], totals: { calls: 7 } });
     late.resolve({ value: 6, totals: { calls: 6 } });
-    await vi.waitFor(async () => expect((await one.peers.gather('counts'))?.totals.calls).toBe(9));
+    await eventually(async () => expect((await one.peers.gather('counts'))?.totals.calls).toBe(9));
   });
 
   test('that have ended leave what they counted: by themselves, or as they told it last', async () => {

@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Ledger, Settlement } from '../../../core/state/ledger.ts';
+import {
+  BudgetExhausted,
+  type Ledger,
+  type Reservation,
+  type Settlement,
+} from '../../../core/state/ledger.ts';
 import { startBookkeeper, type Bookkeeper } from '../../../core/state/ledger-bookkeeper.ts';
 import { settlementOf } from '../../suites/ledger-suite.ts';
 
@@ -8,6 +13,8 @@ class ScriptedLedger implements Ledger {
   readonly batches: (readonly Settlement[])[] = [];
   readonly released: string[] = [];
   readonly renewed: string[] = [];
+  /** Ids of claims that are lost when they are renewed next. */
+  lost: string[] = [];
   sweeps = 0;
   tries = 0;
   failing = false;
@@ -27,17 +34,26 @@ class ScriptedLedger implements Ledger {
     if (this.failing) throw new Error('disk full');
     this.released.push(...reservations);
   }
-  async renew(reservations: readonly string[]): Promise<void> {
+  async renew(reservations: readonly Reservation[]): Promise<readonly string[]> {
     if (this.failing) throw new Error('disk full');
-    this.renewed.push(...reservations);
+    this.renewed.push(...reservations.map(({ id }) => id));
+    const { lost } = this;
+    this.lost = [];
+    return lost;
   }
   async sweep(): Promise<number> {
     this.sweeps += 1;
     return 0;
   }
-  reserve(): Promise<never> {
-    return Promise.reject(new Error('Nobody reserves here.'));
+  /** There is room as soon as everything that was booked is settled, or given back. */
+  room: () => boolean = () => true;
+  claimed = true;
+  async reserve(keyId: string): Promise<Reservation> {
+    this.asked += 1;
+    if (!this.room()) throw new BudgetExhausted('The budget is used up.', this.claimed);
+    return { ...claim(`rsv_${this.asked}`, 60_000), keyId };
   }
+  asked = 0;
   states(): Promise<never> {
     return Promise.reject(new Error('Nobody looks here.'));
   }
@@ -55,7 +71,12 @@ const start = (options = {}): void => {
 };
 const paid = (): Settlement => settlementOf('key_1', undefined, 10);
 const free = (): Settlement => settlementOf('key_1', undefined, 0);
-const claim = (id: string, lease: number) => ({ id, lease, expiresAt: Date.now() + lease });
+const claim = (id: string, lease: number): Reservation => ({
+  id,
+  keyId: 'key_1',
+  most: { microDollars: 1, tokens: 1 },
+  lease,
+});
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -75,7 +96,7 @@ describe('settlements', () => {
     for (let number = 0; number < 1_200; number += 1) bookkeeper.book(paid());
     expect(ledger.batches).toEqual([]);
     expect(bookkeeper.waiting).toBe(1_200);
-    await vi.advanceTimersByTimeAsync(50);
+    await vi.advanceTimersByTimeAsync(25);
     expect(ledger.batches.map(({ length }) => length)).toEqual([500, 500, 200]);
     expect(new Set(ledger.settled).size).toBe(1_200);
     expect(bookkeeper.waiting).toBe(0);
@@ -145,6 +166,63 @@ describe('settlements', () => {
   });
 });
 
+describe('a call is let in', () => {
+  const reserve = () => bookkeeper.reserve('key_1', [], { microDollars: 1, tokens: 1 });
+
+  test('at once where there is room, and nothing is settled for its sake', async () => {
+    start();
+    bookkeeper.book(paid());
+    await reserve();
+    expect([ledger.asked, ledger.tries]).toEqual([1, 0]);
+  });
+
+  test.each<[string, () => void, () => boolean]>([
+    ['has ended', () => bookkeeper.book(paid()), () => ledger.settled.length > 0],
+    ['came to nothing', () => bookkeeper.release('rsv_9'), () => ledger.released.length > 0],
+  ])('when only a call stands in its way that %s', async (_what, end, room) => {
+    start({ gather: 600_000 });
+    ledger.room = room;
+    end();
+    const reserved = reserve();
+    await vi.advanceTimersByTimeAsync(100);
+    await expect(reserved).resolves.toMatchObject({ keyId: 'key_1' });
+    expect(ledger.asked).toBe(2);
+  });
+
+  test('when another process settles meanwhile', async () => {
+    start();
+    const since = performance.now();
+    ledger.room = () => performance.now() - since >= 50;
+    const reserved = reserve();
+    await vi.advanceTimersByTimeAsync(100);
+    await expect(reserved).resolves.toBeDefined();
+  });
+
+  test.each([true, false])(
+    'or refused: soon, and at once where no settlement can help (claims in the way: %s)',
+    async (claimed) => {
+      start();
+      ledger.room = () => false;
+      ledger.claimed = claimed;
+      const refused = reserve().catch((error: unknown) => error);
+      await vi.advanceTimersByTimeAsync(claimed ? 100 : 0);
+      expect(await refused).toBeInstanceOf(BudgetExhausted);
+      expect(ledger.asked).toBe(claimed ? 2 : 1);
+    },
+  );
+
+  test('or refused within about a second though the database takes no settlements', async () => {
+    start({ gather: 600_000 });
+    ledger.room = () => false;
+    vi.spyOn(ledger, 'settle').mockReturnValue(new Promise(() => {}));
+    bookkeeper.book(paid());
+    const refused = reserve().catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(1_100);
+    expect(await refused).toBeInstanceOf(BudgetExhausted);
+    start();
+  });
+});
+
 describe('claims', () => {
   test('of running calls are renewed three times a lease, until the call has ended', async () => {
     start();
@@ -154,6 +232,31 @@ describe('claims', () => {
     unwatch();
     await vi.advanceTimersByTimeAsync(61_000);
     expect(ledger.renewed).toHaveLength(3);
+  });
+
+  test('that had run out are told of; one whose call ended meanwhile is given back', async () => {
+    start();
+    bookkeeper.watch(claim('rsv_1', 60_000));
+    const unwatch = bookkeeper.watch(claim('rsv_2', 60_000));
+    ledger.lost = ['rsv_1', 'rsv_2'];
+    const renew = ledger.renew.bind(ledger);
+    vi.spyOn(ledger, 'renew').mockImplementationOnce((claims) => {
+      unwatch();
+      return renew(claims);
+    });
+    await vi.advanceTimersByTimeAsync(21_000);
+    expect(reports.map(({ message }) => message)).toEqual([
+      expect.stringContaining('The claims of 2 running calls had run out and were made anew'),
+    ]);
+    expect(ledger.released).toEqual(['rsv_2']);
+  });
+
+  test('are renewed though the clock of the machine is set back', async () => {
+    start();
+    bookkeeper.watch(claim('rsv_1', 60_000));
+    vi.setSystemTime(Date.now() - 86_400_000);
+    await vi.advanceTimersByTimeAsync(21_000);
+    expect(ledger.renewed).toEqual(['rsv_1']);
   });
 
   test('are renewed as soon as the database is back', async () => {

@@ -9,7 +9,8 @@ import { schema } from '../../../core/state/schema.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { startGateway } from '../../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../support/postgres.ts';
-import { inOtherProcess, waitUntil } from './support.ts';
+import { inOtherProcess } from './support.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const missing = withoutPostgres();
 
@@ -140,8 +141,8 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       ).rejects.toThrow('undid a transaction');
     });
 
-    test('that waits for another one too long is refused within a second', async () => {
-      const database = await open();
+    test('that waits for another one too long is refused while that one goes on', async () => {
+      const database = openAt(await server.createDatabase('hasty'));
       await database.query('CREATE TABLE a (b INT); INSERT INTO a VALUES (1)');
       const release = Promise.withResolvers<void>();
       const holding = Promise.withResolvers<void>();
@@ -151,9 +152,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
         await release.promise;
       });
       await holding.promise;
-      const since = performance.now();
       await expect(database.query('UPDATE a SET b = 3')).rejects.toMatchObject({ code: '55P03' });
-      expect(performance.now() - since).toBeLessThan(1_300);
       release.resolve();
       await holder;
       expect(await database.query('SELECT b FROM a')).toEqual([{ b: 2 }]);
@@ -208,7 +207,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
   });
 
   describe('API keys', () => {
-    test('that another process makes and revokes take effect within a second', async () => {
+    test('that another process makes and revokes take effect', async () => {
       const url = await server.createDatabase();
       const gateway = createApiKeys(storesAt(url));
       await gateway.load();
@@ -217,9 +216,9 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       const others = createApiKeys(storesAt(url));
       for (let round = 0; round < 5; round += 1) {
         const { value, record } = await others.create({ name: `round ${round}` });
-        expect(await waitUntil(() => gateway.find(value)?.state === 'valid')).toBeLessThan(1_000);
+        await expect.poll(() => gateway.find(value)?.state).toBe('valid');
         await others.revoke(record.id);
-        expect(await waitUntil(() => gateway.find(value) === undefined)).toBeLessThan(1_000);
+        await expect.poll(() => gateway.find(value)).toBeUndefined();
       }
       const since = performance.now();
       const stores = storesAt(url);
@@ -240,8 +239,31 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
   }
 
   describe('a server that fails', () => {
-    test('hanging: whoever asks is told within about a second, and all goes on when it is back', async () => {
-      const url = await server.createDatabase();
+    test('is not one that has answered while this process stood still', async () => {
+      const database = openAt(await server.createDatabase('hasty'));
+      await database.ready();
+      const asked = database.query('SELECT 1 AS one FROM pg_sleep(0.2)');
+      await setTimeout(50);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_500);
+      expect(await asked).toEqual([{ one: 1 }]);
+    });
+
+    test('is given the time that the URL says, in seconds', async () => {
+      const url = await server.createDatabase('hasty');
+      const database = openAt(`${url}?answer_timeout=60`);
+      const asked = database.query('SELECT 1 AS one');
+      server.pause();
+      try {
+        await setTimeout(2_000);
+      } finally {
+        server.resume();
+      }
+      expect(await asked).toEqual([{ one: 1 }]);
+      expect(() => openAt(`${url}?answer_timeout=soon`)).toThrow('answer_timeout');
+    });
+
+    test('hanging: whoever asks is told while it hangs, and all goes on when it is back', async () => {
+      const url = await server.createDatabase('hasty');
       const database = openAt(url);
       const stores = storesAt(url);
       const things = stores.namespace<string>('things');
@@ -260,8 +282,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
           refusal(openAt(url).ready()),
         ]);
         console.log(`refused after at most ${Math.max(...refused.map(({ took }) => took)).toFixed(0)} ms`);
-        for (const { took, message } of refused) {
-          expect(took).toBeLessThan(1_500);
+        for (const { message } of refused) {
           expect(message).toMatch(
             /^The database postgres:\/\/tester:…@127\.0\.0\.1:\d+\/test_\d+ does not answer in time\.$/,
           );
@@ -269,7 +290,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       } finally {
         server.resume();
       }
-      await vi.waitFor(async () => expect(await things.get('a')).toBeDefined(), { timeout: 5_000 });
+      await eventually(async () => expect(await things.get('a')).toBeDefined());
       expect(await database.query('SELECT 1 AS one')).toEqual([{ one: 1 }]);
     });
 
@@ -292,7 +313,6 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       try {
         expect((await outcome).message).toMatch(/^The database .* failed: /);
         const refused = await refusal(database.query('SELECT 1'));
-        expect(refused.took).toBeLessThan(1_000);
         expect(refused.message).toContain('ECONNREFUSED');
       } finally {
         await server.start();
@@ -320,7 +340,7 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
     });
 
     test('the gateway lives on: keys in memory work, readiness says what is wrong, and it ends in time', async () => {
-      const gateway = await startGateway({ database: await server.createDatabase() });
+      const gateway = await startGateway({ database: await server.createDatabase('hasty') });
       const ready = async () =>
         (await fetch(`${gateway.url}/readyz`)).json() as Promise<Record<string, unknown>>;
       const models = () =>
@@ -331,22 +351,15 @@ describe.skipIf(missing !== undefined)(`Postgres ${missing ?? ''}`, () => {
       try {
         // What was asked a moment ago counts for a second.
         await setTimeout(1_000);
-        const since = performance.now();
         expect(await ready()).toMatchObject({ status: 'not ready', database: 'failed' });
-        expect(performance.now() - since).toBeLessThan(1_500);
         expect((await models()).status).toBe(200);
       } finally {
         server.resume();
       }
-      await vi.waitFor(async () => expect(await ready()).toMatchObject({ status: 'ready' }), {
-        timeout: 5_000,
-        interval: 200,
-      });
+      await eventually(async () => expect(await ready()).toMatchObject({ status: 'ready' }), 200);
       await server.kill();
       try {
-        const since = performance.now();
         await gateway.close();
-        expect(performance.now() - since).toBeLessThan(10_000);
       } finally {
         await server.start();
       }

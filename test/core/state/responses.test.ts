@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openResponseStore } from '../../../core/state/responses.ts';
 import { openStores } from '../../../core/state/stores.ts';
 import { responsesSuite } from '../../suites/responses-suite.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { connectionOf } from '../../support/sqlite.ts';
 import { temporaryDatabase } from './support.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const now = Math.floor(Date.now() / 1000);
 
@@ -55,7 +56,7 @@ describe.skipIf(missing !== undefined)(`responses on Postgres ${missing ?? ''}`,
     expect(await store.chain('alice', 't299')).toHaveLength(300);
     // A connection tells what it has done when it ends. The turns are read twenty at a time, each time perhaps all of the owner's.
     await stores.close();
-    await vi.waitUntil(async () => (await read()) >= 300, 10_000);
+    await eventually(async () => expect(await read()).toBeGreaterThanOrEqual(300));
     expect(await read()).toBeLessThan(10_000);
   });
 });

@@ -10,6 +10,7 @@ import { openStores } from '../../../core/state/stores.ts';
 import { temporaryDatabase } from './support.ts';
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts';
 import { connectionOf } from '../../support/sqlite.ts';
+import { tries } from '../../support/tries.ts';
 
 async function sealerOf(url = 'sqlite::memory:', secret?: string): Promise<Sealer> {
   const stores = openStores(url);
@@ -83,7 +84,7 @@ describe('what is sealed', () => {
         changed[bit >> 3] = (changed[bit >> 3] ?? 0) ^ (1 << (bit & 7));
         expect(sealer.open('compaction', 'key_1', `slc1.${changed.toString('base64url')}`)).toBeUndefined();
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
   });
 

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 
 /** A folder that is gone after the test. */
@@ -37,15 +36,4 @@ export async function inOtherProcess(url: string, command: string, argument = ''
   const [output, errors, code] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
   if (code !== 0) throw new Error(`${command} ended with ${code}: ${errors}`);
   return output.trim();
-}
-
-/** How many milliseconds pass until the condition holds. */
-export async function waitUntil(condition: () => boolean, limit = 5_000): Promise<number> {
-  const start = performance.now();
-  while (!condition()) {
-    if (performance.now() - start > limit) throw new Error(`Not so within ${limit} ms.`);
-    // oxlint-disable-next-line no-await-in-loop
-    await setTimeout(10);
-  }
-  return performance.now() - start;
 }

@@ -85,7 +85,7 @@ describe('on an SQLite file', () => {
     } finally {
       await stores.close();
     }
-  }, 60_000);
+  });
 });
 
 describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' : `, ${missing}`}`, () => {
@@ -93,7 +93,7 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
 
   beforeAll(async () => {
     server = await startPostgres();
-  }, 60_000);
+  });
   afterAll(() => server?.close());
 
   usageLogSuite(() => server.createDatabase());

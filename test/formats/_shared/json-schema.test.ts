@@ -6,6 +6,7 @@ import {
   toSchemaSubset,
 } from '../../../core/formats/_shared/json-schema.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
+import { tries } from '../../support/tries.ts';
 
 function convert(
   schema: JsonObject,
@@ -235,7 +236,7 @@ describe('a JSON Schema for a provider that knows only a subset', () => {
         expect(() => convert(schema as JsonObject)).not.toThrow();
         expect(() => fromSchemaSubset(schema as JsonObject)).not.toThrow();
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
   });
 });

@@ -18,6 +18,7 @@ import {
   type GatewayEvent,
   type JsonObject,
 } from './support.ts';
+import { tries } from '../../support/tries.ts';
 
 const head: GatewayEvent = { type: 'head', id: 'msg_01AbC', model: 'claude', created: 1_760_000_000 };
 const finish = (reason: 'stop' | 'tool-calls' | 'refusal' = 'stop', choice = 0): GatewayEvent => ({
@@ -110,7 +111,7 @@ describe('the client of a stream never sees an illegal sequence', () => {
           ]).toEqual([]);
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: tries(1500) },
     );
   });
 
@@ -127,7 +128,7 @@ describe('the client of a stream never sees an illegal sequence', () => {
           expect(['stop', 'length', 'tool_calls', 'content_filter']).toContain(choice.finish_reason);
         }
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
   });
 

@@ -7,6 +7,7 @@ import type { Codec } from '../../../core/formats/format.ts';
 import type { EmbedRequest } from '../../../core/model/embed.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { checked, encodedBy, thereAndBack, replyTo } from '../../support/one-shot-laws.ts';
+import { tries } from '../../support/tries.ts';
 
 const codec = embeddings.codecs.embed as Codec<EmbedRequest>;
 const native = generateContent.codecs.embed as Codec<EmbedRequest>;
@@ -222,7 +223,7 @@ describe('a reply with embeddings', () => {
           expect(asNumbers(asBase64(vector))).toEqual(vector);
         },
       ),
-      { seed: 20_261_121, numRuns: 200 },
+      { seed: 20_261_121, numRuns: tries(200) },
     );
   });
 });

@@ -322,7 +322,7 @@ describe('calls and results of another format', () => {
     ])[1];
     expect(turn?.parts.map((part) => (part.functionCall as JsonObject).args)).toEqual([
       {},
-      { _raw: '{"broken' },
+      { broken: null, _raw: '{"broken' },
       { _raw: '[1]' },
       { input: 'ls' },
     ]);
@@ -530,6 +530,22 @@ describe('tools of another format', () => {
     expect(of({ type: 'tool', name: 'web_search' }, [{ type: 'web-search' }]).losses).toEqual([
       'tool_choice',
     ]);
+  });
+
+  test('streamed arguments are asked for where the model is known to stream them, and nowhere else', () => {
+    const asks = (traits: ModelTraits, stream = true, more: Partial<ChatRequest> = {}) => {
+      const { body } = encode({ tools: [tool('a')], ...more }, { traits, stream });
+      return body.toolConfig;
+    };
+    const asked = { functionCallingConfig: { streamFunctionCallArguments: true } };
+    expect(asks({ streamsArguments: true })).toEqual(asked);
+    expect(asks({ streamsArguments: true }, true, { toolChoice: { type: 'required' } })).toEqual({
+      functionCallingConfig: { mode: 'ANY', streamFunctionCallArguments: true },
+    });
+    expect(asks({})).toBeUndefined();
+    expect(asks({ streamsArguments: true }, false)).toBeUndefined();
+    expect(asks({ streamsArguments: true }, true, { tools: [] })).toBeUndefined();
+    expect(asks({ streamsArguments: true }, true, { format: 'generate-content' })).toBeUndefined();
   });
 
   test('models from before JSON Schema get the subset, and what it lacks is reported', () => {

@@ -4,6 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { checkLegal } from '../../support/legal-generate-content.ts';
 import { chat, countTokens, encode, names, readJson, readRequest, target } from './support.ts';
+import { tries } from '../../support/tries.ts';
 
 const leaf = fc.constantFrom(
   null,
@@ -113,7 +114,7 @@ test('no body, however strange, does anything but decode or be refused with 400'
         ),
       ).not.toThrow();
     }),
-    { numRuns: 3000 },
+    { numRuns: tries(3000) },
   );
 });
 
@@ -134,6 +135,6 @@ test('no chunk, however strange, breaks the decoder or makes an illegal stream',
       expect(checkLegal(encode(plain.filter(({ type }) => type !== 'opaque')))).toEqual([]);
       expect(() => encode(events)).not.toThrow();
     }),
-    { numRuns: 3000 },
+    { numRuns: tries(3000) },
   );
 });

@@ -5,6 +5,7 @@ import type { GatewayEvent } from '../../../core/model/event.ts';
 import { isObject } from '../../../core/model/json.ts';
 import { checkLegal } from '../../support/legal-generate-content.ts';
 import { chat, chunks, context, decodeSse, encode, encodeWhole, names, readStream } from './support.ts';
+import { tries } from '../../support/tries.ts';
 
 const place = { block: fc.integer({ min: 0, max: 3 }), choice: fc.constantFrom(0, 0, 0, 1) };
 const words = fc.constantFrom('', 'Hi', ' 🌍', '{"a":', '1}', 'null');
@@ -70,7 +71,7 @@ describe('whatever events come', () => {
       fc.property(anyEvents, (events) => {
         expect(checkLegal(encode(events))).toEqual([]);
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(2000) },
     );
   });
 

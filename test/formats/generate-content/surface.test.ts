@@ -325,4 +325,6 @@ test('usage is tapped from frames and whole bodies', () => {
     tap.read('{"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}'),
   ).toMatchObject({ input: 3, output: 2 });
   expect(tap.read('{"usageMetadata":')).toBeUndefined();
+  // What Vertex AI says in all chunks but the last: it is no count, and nobody may be charged for nothing.
+  expect(tap.read('{"usageMetadata":{"trafficType":"ON_DEMAND"}}')).toBeUndefined();
 });

@@ -62,12 +62,18 @@ describe('a whole reply there and back', () => {
   });
 });
 
+/** Arguments that come in pieces are put together: the call goes on whole. */
+const assembled = 'streamed-arguments';
+
 describe('a stream there and back', () => {
-  test.each(names('streams', '.sse'))('%s gives the same chunks', (name) => {
-    const text = readStream(name);
-    const goal = context();
-    const sent = parseSse(text).map(({ data }) => JSON.parse(data) as unknown);
-    expect(chunks(encode(decodeSse(text), goal))).toEqual(sent);
-    expect(goal.losses).toEqual([]);
-  });
+  test.each(names('streams', '.sse').filter((name) => name !== assembled))(
+    '%s gives the same chunks',
+    (name) => {
+      const text = readStream(name);
+      const goal = context();
+      const sent = parseSse(text).map(({ data }) => JSON.parse(data) as unknown);
+      expect(chunks(encode(decodeSse(text), goal))).toEqual(sent);
+      expect(goal.losses).toEqual([]);
+    },
+  );
 });

@@ -7,6 +7,7 @@ import type { FinishReason, GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { checkLegal, inputsParse } from '../../support/legal-messages.ts';
 import { chat, encoder, fold, framesOf } from './support.ts';
+import { tries } from '../../support/tries.ts';
 
 const head: GatewayEvent = { type: 'head', id: 'chatcmpl-abc123', model: 'up' };
 const finish = (reason: FinishReason): GatewayEvent => ({ type: 'finish', choice: 0, reason });
@@ -440,7 +441,7 @@ describe('whatever events come', () => {
         frames.push(...(breaks ? made.error(new GatewayError('upstream_cut', 'Cut.')) : made.end()));
         expect(checkLegal(frames)).toEqual([]);
       }),
-      { numRuns: 2000 },
+      { numRuns: tries(2000) },
     );
   });
 
@@ -469,7 +470,7 @@ describe('whatever events come', () => {
         );
         expect(said.toSorted()).toEqual(meant.toSorted());
       }),
-      { numRuns: 500 },
+      { numRuns: tries(500) },
     );
   });
 });

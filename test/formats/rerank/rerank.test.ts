@@ -6,6 +6,7 @@ import type { Codec } from '../../../core/formats/format.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { RerankRequest } from '../../../core/model/rerank.ts';
 import { checked, encodedBy, replyTo } from '../../support/one-shot-laws.ts';
+import { tries } from '../../support/tries.ts';
 
 const codec = rerank.codecs.rerank as Codec<RerankRequest>;
 const ask: JsonObject = { model: 'm', query: 'q', documents: ['a', 'b', 'c'] };
@@ -126,7 +127,7 @@ describe('a reply with scores', () => {
           ).toBe(true);
         }
       }),
-      { seed: 20_261_121, numRuns: 300 },
+      { seed: 20_261_121, numRuns: tries(300) },
     );
   });
 

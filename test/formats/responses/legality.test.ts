@@ -8,6 +8,7 @@ import type { JsonObject } from '../../../core/model/json.ts';
 import { fixturesOf } from '../../support/fixtures.ts';
 import { checkLegal } from '../../support/legal-responses.ts';
 import { context, encode, framesOf, outputOf, responseOf, whole } from './reply-support.ts';
+import { tries } from '../../support/tries.ts';
 
 const place = { block: fc.integer({ min: 0, max: 3 }), choice: fc.constantFrom(0, 0, 0, 0, 1) };
 const words = fc.constantFrom('', 'Hi', ' 🌍', '{"command":', '["ls"]}', 'null');
@@ -152,7 +153,7 @@ describe('whatever events come', () => {
       fc.property(anyEvents, contexts, (events, reply) => {
         expect(checkLegal(encode(events, reply))).toEqual([]);
       }),
-      { numRuns: 3000 },
+      { numRuns: tries(3000) },
     );
   });
 
@@ -169,7 +170,7 @@ describe('whatever events come', () => {
           [],
         );
       }),
-      { numRuns: 1000 },
+      { numRuns: tries(1000) },
     );
   });
 
@@ -210,7 +211,7 @@ describe('whatever a provider of another format says', () => {
         const unmade = (call: string): string => (call === 'tool ' ? 'tool {}' : call);
         expect(told.map(unmade).toSorted()).toEqual([...said, ...empty].toSorted());
       }),
-      { numRuns: 1000 },
+      { numRuns: tries(1000) },
     );
   });
 });
@@ -256,7 +257,7 @@ describe('a provider of this format that makes mistakes', () => {
           expect(problems).toEqual([]);
         },
       ),
-      { numRuns: 3000 },
+      { numRuns: tries(3000) },
     );
   });
 });

@@ -51,6 +51,14 @@ describe('a session', () => {
     expect(await sessions.find(token)).toBeUndefined();
   });
 
+  test('that is renewed while its owner logs out stays ended', async () => {
+    const { sessions } = await opened();
+    const { token } = await sessions.start();
+    vi.advanceTimersByTime(hour);
+    await Promise.all([sessions.find(token), sessions.end(token)]);
+    expect(await sessions.find(token)).toBeUndefined();
+  });
+
   test('ends when the password changes, and only then', async () => {
     const { sessions, password } = await opened();
     const { token } = await sessions.start();

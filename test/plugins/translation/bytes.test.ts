@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Codec, Usage } from '#sluice';
 import { findModel, renamed, Renamer, usageIn } from '../../../plugins/translation/bytes.ts';
+import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_120;
 
@@ -74,7 +75,7 @@ describe('the model in a request body', () => {
           model: 'other',
         });
       }),
-      { seed, numRuns: 5000 },
+      { seed, numRuns: tries(5000) },
     );
   });
 
@@ -122,7 +123,7 @@ describe('the model in a reply', () => {
         const out = renamed(Buffer.from(json), 'model', name).toString();
         expect(JSON.parse(out)).toEqual(expected(JSON.parse(json), name));
       }),
-      { seed, numRuns: 5000 },
+      { seed, numRuns: tries(5000) },
     );
   });
 
@@ -142,7 +143,7 @@ describe('the model in a reply', () => {
           expected(JSON.parse(bytes.toString()), 'mine'),
         );
       }),
-      { seed, numRuns: 3000 },
+      { seed, numRuns: tries(3000) },
     );
   });
 
@@ -193,7 +194,7 @@ describe('the usage in a whole reply', () => {
         const bytes = Buffer.from(JSON.stringify(body, null, indent));
         expect(usageIn(bytes, codec)).toEqual(JSON.parse(JSON.stringify(counts)));
       }),
-      { seed, numRuns: 3000 },
+      { seed, numRuns: tries(3000) },
     );
   });
 

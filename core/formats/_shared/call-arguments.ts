@@ -1,0 +1,285 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+
+/*
+ * Arguments that are no JSON object, mostly because the output limit cut them, travel in formats that want one as an object of the members
+ * that are complete, null for the one that breaks off, and the whole text as `_raw`; whoever reads that object gets the text again.
+ */
+
+/** Where the text stands. */
+const rawKey = '_raw';
+
+/** Arguments as the object that a format wants. */
+export function argumentsObject(text: string): JsonObject {
+  const whole = text.trim() === '' ? {} : parseObject(text);
+  if (whole !== undefined) return whole;
+  const told = new ArgumentsText();
+  return parseObject(told.push(text) + told.end()) ?? { [rawKey]: text };
+}
+
+/** The text that {@link argumentsObject} made an object of because it was none; undefined for ordinary arguments. */
+export function brokenArguments(args: JsonValue): string | undefined {
+  if (!isObject(args)) return undefined;
+  const raw = args[rawKey];
+  if (typeof raw !== 'string' || raw.trim() === '' || parseObject(raw) !== undefined) return undefined;
+  return isDeepStrictEqual(argumentsObject(raw), args) ? raw : undefined;
+}
+
+/** Where in a JSON text the next character stands. `open` and `first`: behind a bracket; `next`: behind a value. */
+type Place = 'start' | 'open' | 'key' | 'colon' | 'value' | 'first' | 'next' | 'end';
+
+/** How far a number has come. */
+type Digits = 'minus' | 'zero' | 'integer' | 'dot' | 'fraction' | 'exponent' | 'sign' | 'power';
+
+/**
+ * Arguments that come in pieces, as text that is an object's in the end: what is told of them continues what was told before, and
+ * all of it together is the JSON text of what {@link argumentsObject} gives for them.
+ */
+export class ArgumentsText {
+  #text = '';
+  #place: Place = 'start';
+  /** What is open, from the outside in: objects and lists. */
+  readonly #open: ('{' | '[')[] = [];
+  /** Something came that no JSON text goes on with. */
+  #broken = false;
+  #inString = false;
+  #isKey = false;
+  /** What an escape still needs: `\` its letter, and digits after a `u`. */
+  #escape = 0;
+  #number: Digits | undefined;
+  /** What is left of `true`, `false` or `null`. */
+  #word = '';
+  /** The name of the outermost member that came last, as it was written. */
+  #name = '';
+  /** The piece in which the object ended, without its last bracket: it can be told when nothing comes behind it that does not fit. */
+  #last = '';
+
+  /** Returns what can be told by now. */
+  push(piece: string): string {
+    this.#text += piece;
+    if (this.#broken) return '';
+    const from = this.#place === 'start' ? piece.search(/[^ \t\r\n]/) : 0;
+    if (from < 0) return '';
+    const ended = this.#place === 'end';
+    const told = piece.slice(from, this.#scan(piece, from));
+    if (ended) return '';
+    if (this.#place !== 'end') return told;
+    this.#last = told;
+    return '';
+  }
+
+  /** What is left to tell. Nothing for no arguments at all. */
+  end(): string {
+    if (this.#text.trim() === '') return '';
+    if (this.#place === 'end' && !this.#broken) return `${this.#last}}`;
+    const raw = `${JSON.stringify(rawKey)}:${JSON.stringify(this.#text)}}`;
+    if (this.#place === 'start') return `{${raw}`;
+    const closing = this.#last + this.#close();
+    return `${closing}${this.#name === '' || this.#place === 'key' ? '' : ','}${raw}`;
+  }
+
+  /** Reads on. Returns where that stops: at the end of the piece, at the last bracket, at what does not fit. */
+  #scan(piece: string, from: number): number {
+    let last: number | undefined;
+    for (let at = from; at < piece.length; at += 1) {
+      if (this.#inString) {
+        at = this.#string(piece, at);
+        if (!this.#broken) continue;
+      } else {
+        this.#character(piece[at] ?? '');
+        if (this.#place === 'end') last ??= at;
+      }
+      if (this.#broken) return last ?? at;
+    }
+    return last ?? piece.length;
+  }
+
+  /** A string's characters. Returns the place of the last one that was read, or of one that cannot stand there. */
+  #string(piece: string, from: number): number {
+    let at = from;
+    if (this.#escape === 0) {
+      plain.lastIndex = at;
+      plain.test(piece);
+      const end = plain.lastIndex;
+      this.#named(piece.slice(at, end));
+      if (end >= piece.length) return piece.length;
+      at = end;
+    }
+    const character = piece[at] ?? '';
+    if (this.#escape > 0) this.#escaped(character);
+    else if (character === '\\') this.#escape = 1;
+    else if (character === '"') {
+      this.#inString = false;
+      this.#place = this.#isKey ? 'colon' : 'next';
+    } else this.#broken = true;
+    if (!this.#broken) this.#named(character);
+    return at;
+  }
+
+  #escaped(character: string): void {
+    if (this.#escape > 1) {
+      this.#broken = !/[\da-f]/i.test(character);
+      if (!this.#broken) this.#escape = this.#escape === 2 ? 0 : this.#escape - 1;
+    } else if (character === 'u') this.#escape = 5;
+    else if ('"\\/bfnrt'.includes(character)) this.#escape = 0;
+    else this.#broken = true;
+  }
+
+  #named(text: string): void {
+    if (this.#isKey && this.#open.length === 1) this.#name += text;
+  }
+
+  /** A character outside of strings. */
+  #character(character: string): void {
+    if (this.#word !== '') {
+      this.#broken = !this.#word.startsWith(character);
+      if (this.#broken) return;
+      this.#word = this.#word.slice(1);
+      if (this.#word === '') this.#place = 'next';
+      return;
+    }
+    if (this.#number !== undefined) {
+      const next = digitsAfter(this.#number, character);
+      if (next === undefined && isShort(this.#number)) {
+        this.#broken = true;
+        return;
+      }
+      this.#number = next;
+      if (next !== undefined) return;
+      this.#place = 'next';
+    }
+    if (character === ' ' || character === '\t' || character === '\r' || character === '\n') return;
+    this.#sign(character);
+  }
+
+  #sign(character: string): void {
+    const inner = this.#open.at(-1);
+    switch (this.#place) {
+      case 'start':
+        this.#broken = character !== '{';
+        if (!this.#broken) this.#enter('{');
+        return;
+      case 'open':
+      case 'key':
+        if (character === '"') this.#begin(true);
+        else if (character === '}' && this.#place === 'open') this.#leave();
+        else this.#broken = true;
+        return;
+      case 'colon':
+        this.#broken = character !== ':';
+        if (!this.#broken) this.#place = 'value';
+        return;
+      case 'first':
+        if (character === ']') this.#leave();
+        else this.#value(character);
+        return;
+      case 'value':
+        this.#value(character);
+        return;
+      case 'next':
+        if (character === ',') this.#place = inner === '{' ? 'key' : 'value';
+        else if (character === (inner === '{' ? '}' : ']')) this.#leave();
+        else this.#broken = true;
+        return;
+      case 'end':
+        this.#broken = true;
+    }
+  }
+
+  #value(character: string): void {
+    const word = words[character];
+    if (character === '"') this.#begin(false);
+    else if (character === '{' || character === '[') this.#enter(character);
+    else if (word !== undefined) this.#word = word.slice(1);
+    else {
+      this.#number = character === '-' ? 'minus' : digitsAfter('minus', character);
+      this.#broken = this.#number === undefined;
+    }
+  }
+
+  #begin(isKey: boolean): void {
+    this.#inString = true;
+    this.#isKey = isKey;
+    if (isKey && this.#open.length === 1) this.#name = '"';
+  }
+
+  #enter(bracket: '{' | '['): void {
+    this.#open.push(bracket);
+    this.#place = bracket === '{' ? 'open' : 'first';
+  }
+
+  #leave(): void {
+    this.#open.pop();
+    this.#place = this.#open.length === 0 ? 'end' : 'next';
+  }
+
+  /** Closes all but the outermost object, with null for the member in which the text breaks off. */
+  #close(): string {
+    if (this.#place === 'end') return '';
+    const isBegun =
+      this.#open.length > 1 ||
+      (this.#inString && !this.#isKey) ||
+      this.#word !== '' ||
+      this.#number !== undefined;
+    let text = this.#closeToken();
+    while (this.#open.length > 1) {
+      if (this.#place === 'key') text += '"":null';
+      text += this.#missingValue() + (this.#open.pop() === '{' ? '}' : ']');
+      this.#place = 'next';
+    }
+    text += this.#missingValue();
+    return isBegun ? `${text},${this.#name}:null` : text;
+  }
+
+  #closeToken(): string {
+    let text = this.#word;
+    if (this.#inString) {
+      text = `${this.#escape === 1 ? '\\' : '0'.repeat(Math.max(0, this.#escape - 1))}"`;
+      this.#place = this.#isKey ? 'colon' : 'next';
+    } else if (this.#number !== undefined) {
+      text = isShort(this.#number) ? '0' : '';
+      this.#place = 'next';
+    } else if (this.#word !== '') this.#place = 'next';
+    return text;
+  }
+
+  #missingValue(): string {
+    const text = this.#place === 'colon' ? ':null' : this.#place === 'value' ? 'null' : '';
+    if (text !== '') this.#place = 'next';
+    return text;
+  }
+}
+
+/** What stands in a string for itself. */
+// oxlint-disable-next-line no-control-regex
+const plain = /[^"\\\u0000-\u001f]*/y;
+
+const words: Readonly<Record<string, string>> = { t: 'true', f: 'false', n: 'null' };
+
+/** Undefined where a number has no such character. */
+function digitsAfter(before: Digits, character: string): Digits | undefined {
+  const isDigit = character >= '0' && character <= '9';
+  const isExponent = character === 'e' || character === 'E';
+  switch (before) {
+    case 'minus':
+      return isDigit ? (character === '0' ? 'zero' : 'integer') : undefined;
+    case 'zero':
+    case 'integer':
+      if (isDigit && before === 'integer') return 'integer';
+      return character === '.' ? 'dot' : isExponent ? 'exponent' : undefined;
+    case 'dot':
+    case 'fraction':
+      if (isDigit) return 'fraction';
+      return isExponent && before === 'fraction' ? 'exponent' : undefined;
+    case 'exponent':
+    case 'sign':
+    case 'power':
+      if (isDigit) return 'power';
+      return before === 'exponent' && (character === '+' || character === '-') ? 'sign' : undefined;
+  }
+}
+
+/** True for a number that needs a digit more. */
+function isShort(digits: Digits): boolean {
+  return digits === 'minus' || digits === 'dot' || digits === 'exponent' || digits === 'sign';
+}

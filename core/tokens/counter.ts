@@ -1,0 +1,82 @@
+import { Worker } from 'node:worker_threads';
+
+/** A text to be counted, and what it is called. */
+export interface Order {
+  readonly id: number;
+  readonly text: string;
+}
+
+/** How many tokens a text has. */
+export interface Counted {
+  readonly id: number;
+  readonly tokens: number;
+}
+
+interface Waiting {
+  readonly text: string;
+  readonly done: (tokens: number) => void;
+}
+
+/** Characters that may wait to be counted; whatever comes on top is estimated. */
+const mostWaiting = 8 * 1024 * 1024;
+
+/** A first guess without a tokenizer: four bytes a token. For numbers that must be said before the true ones are known. */
+export function estimateTokens(bytes: number): number {
+  return Math.ceil(bytes / 4);
+}
+
+/**
+ * Counts tokens in a thread of its own, one text after the other, so that no call waits for another's count. The thread and its tables
+ * come with the first text. When too much waits, or the thread fails, texts are estimated.
+ */
+export class TokenCounter {
+  #thread: Worker | undefined;
+  readonly #waiting = new Map<number, Waiting>();
+  #characters = 0;
+  #ids = 0;
+
+  count(text: string): Promise<number> {
+    if (text.length === 0) return Promise.resolve(0);
+    if (this.#characters + text.length > mostWaiting) return Promise.resolve(estimated(text));
+    return new Promise((done) => {
+      const thread = (this.#thread ??= this.#start());
+      this.#ids += 1;
+      const id = this.#ids;
+      this.#waiting.set(id, { text, done });
+      this.#characters += text.length;
+      // Nothing else may be left that keeps the process alive.
+      thread.ref();
+      // oxlint-disable-next-line unicorn/require-post-message-target-origin -- that is a matter of windows
+      thread.postMessage({ id, text } satisfies Order);
+    });
+  }
+
+  #start(): Worker {
+    const thread = new Worker(new URL('./worker.ts', import.meta.url), {
+      execArgv: [],
+      resourceLimits: { maxYoungGenerationSizeMb: 16 },
+    });
+    thread.unref();
+    thread.on('message', ({ id, tokens }: Counted) => this.#counted(id, tokens));
+    // An error is followed by the exit.
+    thread.on('error', () => {});
+    thread.on('exit', () => {
+      if (this.#thread === thread) this.#thread = undefined;
+      for (const [id, { text }] of this.#waiting) this.#counted(id, estimated(text));
+    });
+    return thread;
+  }
+
+  #counted(id: number, tokens: number): void {
+    const waiting = this.#waiting.get(id);
+    if (waiting === undefined) return;
+    this.#waiting.delete(id);
+    this.#characters -= waiting.text.length;
+    if (this.#waiting.size === 0) this.#thread?.unref();
+    waiting.done(tokens);
+  }
+}
+
+function estimated(text: string): number {
+  return estimateTokens(Buffer.byteLength(text));
+}

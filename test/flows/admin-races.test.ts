@@ -1,0 +1,177 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import demo from '../../channels/demo/index.ts';
+import { adminPassword, logIn, type Admin, type Words } from '../plugins/admin/_client.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
+
+let postgres: TestPostgres | undefined;
+const missing = withoutPostgres();
+const folder = mkdtempSync(join(tmpdir(), 'sluice-races-'));
+
+beforeAll(async () => {
+  if (missing === undefined) postgres = await startPostgres();
+}, 60_000);
+afterAll(async () => {
+  await postgres?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const databases = [
+  {
+    kind: 'SQLite',
+    url: () => Promise.resolve(`sqlite:${join(folder, `${Math.random()}.db`)}`),
+    skip: undefined,
+  },
+  {
+    kind: 'PostgreSQL',
+    url: () => postgres?.createDatabase() ?? Promise.reject(new Error('none')),
+    skip: missing,
+  },
+];
+
+/** What an admin may do to a key, and what has to be seen of it afterwards when the key still exists. */
+const writes = {
+  note: { route: 'updateKey', body: { note: 'kept' }, seen: { note: 'kept' } },
+  limit: { route: 'updateKey', body: { requestsPerMinute: 1000 }, seen: { requestsPerMinute: 1000 } },
+  disable: { route: 'disableKey', body: undefined, seen: { enabled: false } },
+  rotate: { route: 'rotateKey', body: undefined, seen: {} },
+  delete: { route: 'deleteKey', body: undefined, seen: {} },
+} as const;
+type Write = keyof typeof writes;
+const names = Object.keys(writes) as Write[];
+const pairs = names.flatMap((one, index) => names.slice(index).map((other) => [one, other] as const));
+const rounds = 4;
+
+interface Site {
+  readonly gateways: readonly TestGateway[];
+  readonly pages: readonly [Admin, Admin];
+}
+
+/** Two gateways on one database, and a page of the dashboard at each. */
+async function open(database: string): Promise<Site> {
+  const start = () => startGateway({ adminPassword, database, channels: [demo()] });
+  const gateways = [await start(), await start()];
+  onTestFinished(async () => {
+    await Promise.all(gateways.map((gateway) => gateway.close()));
+  });
+  const [one, other] = gateways.map(({ url }) => logIn(url));
+  if (one === undefined || other === undefined) throw new Error('Two are needed.');
+  return { gateways, pages: [await one, await other] };
+}
+
+const act = async (page: Admin, write: Write, id: string): Promise<{ status: number; value?: string }> => {
+  const { route, body } = writes[write];
+  const words: Words = body === undefined ? { id } : { id, body };
+  const response = await page.send(route, words);
+  const told = (await response.json()) as { readonly value?: string };
+  return { status: response.status, ...(told.value === undefined ? {} : { value: told.value }) };
+};
+
+async function statusOf({ url }: TestGateway, secret: string): Promise<number> {
+  const response = await fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${secret}` } });
+  await response.arrayBuffer();
+  return response.status;
+}
+
+describe.each(databases)('two admins at two gateways on one database: $kind', ({ url, skip }) => {
+  test.skipIf(skip !== undefined)(
+    'change one key at the same moment: nothing is lost, and nothing that was deleted comes back',
+    async () => {
+      const { gateways, pages } = await open(await url());
+      const listed = async (id: string) =>
+        (await pages[0].ask('listKeys')).keys.filter((key) => key.id === id);
+
+      for (const [one, other] of pairs) {
+        for (let round = 0; round < rounds; round += 1) {
+          // oxlint-disable no-await-in-loop -- one race after the other
+          const made = await pages[0].ask('createKey', { body: { name: 'raced' } });
+          const { id } = made.key;
+          const did = [one, other];
+          const told = await Promise.all([act(pages[0], one, id), act(pages[1], other, id)]);
+          const what = `${one} and ${other}, round ${round}`;
+          const keys = await listed(id);
+          const secrets = [made.value, ...told.flatMap(({ value }) => value ?? [])];
+          if (did.includes('delete')) {
+            expect({ what, keys }).toEqual({ what, keys: [] });
+            const good = told.filter((_, index) => did[index] === 'delete').map(({ status }) => status);
+            expect({ what, good }).toEqual({ what, good: expect.arrayContaining([200]) });
+            for (const { status } of told) expect([what, 200, 404]).toContain(status);
+          } else {
+            expect({ what, statuses: told.map(({ status }) => status) }).toEqual({
+              what,
+              statuses: [200, 200],
+            });
+            expect({ what, count: keys.length }).toEqual({ what, count: 1 });
+            expect({ what, key: keys[0] }).toMatchObject({
+              what,
+              key: { ...writes[one].seen, ...writes[other].seen },
+            });
+          }
+          const working = did.includes('delete') || did.includes('disable') ? 0 : 1;
+          for (const gateway of gateways) {
+            await vi.waitFor(
+              async () => {
+                const statuses = await Promise.all(secrets.map((secret) => statusOf(gateway, secret)));
+                expect({ what, working: statuses.filter((status) => status === 200).length }).toEqual({
+                  what,
+                  working,
+                });
+              },
+              { timeout: 15_000, interval: 50 },
+            );
+          }
+          // oxlint-enable no-await-in-loop
+        }
+      }
+    },
+    300_000,
+  );
+
+  test.skipIf(skip !== undefined)(
+    'switch a channel on and off at the same moment: both gateways end up with one of the two',
+    async () => {
+      const { pages } = await open(await url());
+      const seen = (page: Admin) =>
+        page.ask('listChannels').then(({ channels }) => channels.map(({ enabled }) => enabled));
+      for (let round = 0; round < 6; round += 1) {
+        // oxlint-disable no-await-in-loop -- one race after the other
+        await Promise.all([
+          pages[0].ask('disableChannel', { id: 'demo' }),
+          pages[1].ask('enableChannel', { id: 'demo' }),
+        ]);
+        await vi.waitFor(async () => expect(await seen(pages[0])).toEqual(await seen(pages[1])), {
+          timeout: 15_000,
+          interval: 50,
+        });
+        // What was switched last, with nobody racing, is what holds.
+        await pages[round % 2 === 0 ? 0 : 1].ask('disableChannel', { id: 'demo' });
+        for (const page of pages)
+          await vi.waitFor(async () => expect(await seen(page)).toEqual([false]), {
+            timeout: 15_000,
+            interval: 50,
+          });
+        // oxlint-enable no-await-in-loop
+      }
+    },
+    300_000,
+  );
+
+  test.skipIf(skip !== undefined)(
+    'a value that both choose for a key makes one key',
+    async () => {
+      const { gateways } = await open(await url());
+      for (let round = 0; round < 6; round += 1) {
+        const value = `sk-chosen-by-two-admins-${round}`;
+        // oxlint-disable-next-line no-await-in-loop -- one race after the other
+        const made = await Promise.allSettled(
+          gateways.map(({ apiKeys }, index) => apiKeys.create({ name: `chosen ${index}`, value })),
+        );
+        expect(made.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      }
+    },
+    60_000,
+  );
+});
