@@ -210,6 +210,15 @@ describe('a call whose arguments are streamed', () => {
     },
   );
 
+  test('that never began is reported as lost, and an end that is told twice is not', () => {
+    const events = decodeSse(streamOf([over, piece('$.a', { numberValue: 1 }), over, { text: 'Hi' }]));
+    const reply = context();
+    const encoder = formats.find(({ name }) => name === 'messages')?.codecs.chat?.encodeStream?.(reply);
+    for (const event of events) encoder?.event(event);
+    expect(events.filter(({ type }) => type === 'opaque')).toHaveLength(1);
+    expect(reply.losses).toContain('opaque.generate-content');
+  });
+
   test('comes whole to a client of this format that is translated for', () => {
     const frames = encode(decodeSse(streamOf(boston)));
     const calls = frames.flatMap((frame) => {
