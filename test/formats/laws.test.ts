@@ -449,7 +449,7 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
             : [Buffer.from(JSON.stringify(wholeOf(provider, answer)))];
           check(answer, read(source, bytes, stream));
         }),
-        { numRuns: tries(500) },
+        { numRuns: tries(300) },
       );
 
     function expected(answer: Answer): { said: Said[]; finish: string } {
