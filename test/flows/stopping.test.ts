@@ -5,8 +5,11 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { definePlugin } from '#sluice';
+import demo from '../../channels/demo/index.ts';
 import { freePort } from '../chaos/free-port.ts';
-import { childrenOf } from '../reload/gateway.ts';
+import { childrenOf, configWith, key as operatedKey, operate } from '../reload/gateway.ts';
+import { startGateway } from '../support/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 
 const main = fileURLToPath(new URL('../../core/cli/main.ts', import.meta.url));
@@ -265,4 +268,69 @@ describe('a gateway that is told to end does so, and leaves no process behind', 
     });
     await Promise.all(ended);
   });
+});
+
+describe(
+  'a response that is made in the background when the gateway is told to end',
+  { timeout: 120_000 },
+  () => {
+    /** What a later gateway on the same database says of a response that took so long to make. */
+    const laterSaid = async (time: number, delay: number): Promise<unknown> => {
+      const database = `sqlite:${operatorFolder()}/sluice.db`;
+      const text = configWith(
+        `database: '${database}', timeouts: { drain: ${time} }, channels: [demo({ models: ['demo'], delay: ${delay} })]`,
+      );
+      const headers = { authorization: `Bearer ${operatedKey}`, 'content-type': 'application/json' };
+      const gateway = await operate({ 'gateway.config.ts': text });
+      onTestFinished(() => gateway.end());
+      const begun = await fetch(`${gateway.url}/v1/responses`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ model: 'demo', input: 'hello', background: true }),
+      });
+      const { id } = (await begun.json()) as { id: string };
+      gateway.signal('SIGTERM');
+      expect(await gateway.exited).toBe(0);
+      const later = await operate({ 'gateway.config.ts': text });
+      onTestFinished(() => later.end());
+      return (await fetch(`${later.url}/v1/responses/${id}`, { headers })).json();
+    };
+
+    test('is finished where the time for open calls is enough', async () => {
+      expect(await laterSaid(90_000, 2_000)).toMatchObject({ status: 'completed', error: null });
+    });
+
+    test('has failed otherwise, and says so to whoever asks later', async () => {
+      expect(await laterSaid(300, 600_000)).toMatchObject({
+        status: 'failed',
+        error: { code: 'server_error', message: 'The gateway was stopped while it made this response.' },
+      });
+    });
+  },
+);
+
+test('a gateway that took long to start takes the first call', async () => {
+  const slowStart = definePlugin({
+    name: 'slow-start',
+    stage: 'observe',
+    async setup() {
+      for (let step = 0; step < 4; step += 1) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_400);
+        await pass(1);
+      }
+      return (call, next) => next(call);
+    },
+  });
+  const gateway = await startGateway({
+    overload: { lag: 1_000 },
+    plugins: [slowStart()],
+    channels: [demo({ models: ['demo'] })],
+  });
+  onTestFinished(() => gateway.close());
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(ask('demo')),
+  });
+  expect([reply.status, gateway.lines.filter(({ strain }) => strain !== undefined)]).toEqual([200, []]);
 });
