@@ -1,6 +1,7 @@
 import { splitSse, stringEnd, type Codec, type Usage } from '#sluice';
 
 const quote = 0x22;
+const nothing = Buffer.alloc(0);
 
 /** The longest piece of a reply, in bytes, that may be a key with a model's name: as much is held back at most. */
 const longestName = 1024;
@@ -64,13 +65,9 @@ function valueStart(bytes: Buffer, from: number): number {
 export function renamed(run: Buffer, key: string, name: string): Buffer {
   const mark = `"${key}"`;
   if (!run.includes(mark)) return run;
-  return Buffer.concat(
-    splitSse(run).flatMap((frame) => {
-      if (!frame.includes(mark)) return [frame];
-      const renamer = new Renamer(key, name);
-      return [renamer.push(frame), renamer.end()];
-    }),
-  );
+  const renamer = new Renamer(key, name);
+  const frames = splitSse(run).flatMap((frame) => [renamer.push(frame), renamer.end()]);
+  return frames.length === 2 && frames[1]?.length === 0 ? (frames[0] ?? run) : Buffer.concat(frames);
 }
 
 /**
@@ -122,10 +119,13 @@ export class Renamer {
     return Buffer.concat(parts);
   }
 
-  /** What was held when the reply ended. */
+  /** What was held when the reply ended. The next begins anew. */
   end(): Buffer {
-    const rest = this.#held ?? Buffer.alloc(0);
+    const rest = this.#held ?? nothing;
     this.#held = undefined;
+    this.#depth = 0;
+    this.#inString = false;
+    this.#escaped = false;
     return rest;
   }
 
