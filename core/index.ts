@@ -129,6 +129,7 @@ export { eachInOrder, gathered, observe, onUsage, peekFirst, startWithEvents } f
 export type { Load } from './processes/overload.ts';
 export type { Answerer, Gathered, PeerAnswer, Peers, Totals } from './processes/peers.ts';
 export type { Processes, ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes/processes.ts';
+export { foldedName } from './member-names.ts';
 export { addReplyHeaders } from './reply-headers.ts';
 export { askedAt, failedAttempts, taskTarget } from './routing/attempts.ts';
 export type { Candidate, Catalog } from './routing/catalog.ts';

@@ -14,7 +14,7 @@ export interface Load {
   readonly waiting: number;
   /** Calls that were refused since the start because there was too much to do. */
   readonly refused: number;
-  /** Bytes of bodies that are being read, and of forms that calls keep in memory. */
+  /** Bytes of bodies and forms that calls hold in memory. */
   readonly bodies: number;
   /** Milliseconds by which the event loop was late when it was last looked at. */
   readonly lag: number;
@@ -47,13 +47,13 @@ const tellEvery = 10_000;
  * memory that is nearly full. A call that may run costs one comparison.
  */
 export class Overload implements Load {
-  /** For whoever reads a body. */
+  /** For whoever holds a body. */
   readonly bodyBudget: ByteBudget;
   readonly #settings: OverloadSettings;
   readonly #log: Log;
   readonly #gauges: Gauges;
   readonly #waiting = new InFlight<() => void>();
-  readonly #looking: NodeJS.Timeout;
+  #looking: NodeJS.Timeout | undefined;
   #running = 0;
   /** Most calls that may run now: none while the process is strained. */
   #most: number;
@@ -82,7 +82,12 @@ export class Overload implements Load {
         this.#bodies -= bytes;
       },
     };
-    this.#looking = setInterval(() => this.look(), lookEvery).unref();
+  }
+
+  /** From now on the event loop and the memory are looked at. What a start takes before calls come says nothing of the load. */
+  begin(): void {
+    this.#lookedAt = this.#gauges.now();
+    this.#looking ??= setInterval(() => this.look(), lookEvery).unref();
   }
 
   get running(): number {
@@ -157,7 +162,7 @@ export class Overload implements Load {
     });
   }
 
-  /** Looks at the event loop and, now and then, at the memory. Runs by itself four times a second. */
+  /** Looks at the event loop and, now and then, at the memory. Runs by itself four times a second, after {@link begin}. */
   look(): void {
     const { lag: mostLag, memory: mostMemory } = this.#settings;
     const now = this.#gauges.now();
@@ -197,7 +202,7 @@ export class Overload implements Load {
 
   #takeBytes(bytes: number): void {
     if (this.#bodies + bytes > this.#mostBodies)
-      throw this.#refusal('The gateway reads as many large requests as it may: try again shortly.', 1);
+      throw this.#refusal('The gateway holds as many large requests as it may: try again shortly.', 1);
     this.#bodies += bytes;
   }
 

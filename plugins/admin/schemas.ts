@@ -427,7 +427,7 @@ export const status = z.object({
     running: count,
     waiting: count,
     refused: count.describe('since its start'),
-    bodies: count.describe('bytes that are being read'),
+    bodies: count.describe('bytes of bodies that calls hold'),
     lag: z.number().describe('milliseconds'),
     memory: z.number().describe('share that is full, 0 to 1'),
     strain: z.enum(['lag', 'memory']).optional().describe('why new calls are refused now'),

@@ -131,6 +131,14 @@ describe('an event loop that is late', () => {
     ]);
   });
 
+  test('before calls come is the work of the start', () => {
+    const machine = new Machine({ lag: 2_000 });
+    machine.time += 60_000;
+    machine.overload.begin();
+    machine.look();
+    expect([machine.overload.lag, machine.overload.strain]).toEqual([0, undefined]);
+  });
+
   test('once, for however long, is a pause', () => {
     const machine = new Machine({ lag: 500 });
     machine.look(60_000);
@@ -169,7 +177,7 @@ test('memory that is nearly full refuses new calls until some of it is free', ()
   expect(looks(0.74)).toBe(true);
 });
 
-describe('bodies that are being read', () => {
+describe('bodies that are held', () => {
   test('come to no more than they may together, and one always has room', () => {
     const { overload } = new Machine({ bodies: 4096 }, 2048);
     const { bodyBudget } = overload;
