@@ -2,6 +2,7 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Channel } from './channel.ts';
+import { sending } from './charge.ts';
 import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config.ts';
 import type {
   ChannelKind,
@@ -223,6 +224,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     settings: settings.routing,
     translate: translation,
   });
+  const send: Next = (call) => call.get(sending)?.(call, attempts) ?? attempts(call);
   return {
     settings,
     formats,
@@ -242,7 +244,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
           notices.emit('models-changed');
         });
     },
-    handle: compose(before, attempts, checked),
+    handle: compose(before, send, checked),
     around: (terminal) => compose(before, terminal, checked),
     identified: (terminal) => compose(identifying, terminal, checked),
     close,

@@ -147,7 +147,7 @@ export { mostHedges } from './routing/hedge.ts';
 export type { Target } from './routing/target.ts';
 export type { TaskCalls } from './routing/task-call.ts';
 export type { GuardedStream } from './http/guarded-stream.ts';
-export { charge, reachedProviders, settles, type Charge } from './charge.ts';
+export { charge, reachedProviders, sending, settles, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';
 export { noPriceError } from './prices.ts';
 export type { Cost, Prices, ServedBy } from './prices.ts';
