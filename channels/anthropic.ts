@@ -4,9 +4,11 @@ import { httpChannel } from './_http.ts';
 /** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */
 export default httpChannel({
   name: 'anthropic',
+  catalogue: ['anthropic'],
   baseUrl: 'https://api.anthropic.com/v1',
   models: ['claude-*'],
   speaks: { chat: ['messages'], 'count-tokens': ['messages'] },
+  modelList: '/models?limit=1000',
   headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.
   defaults: { 'anthropic-version': '2023-06-01' },

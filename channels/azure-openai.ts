@@ -16,6 +16,7 @@ const headers = (key: string | undefined): Readonly<Record<string, string>> =>
  */
 export default defineChannel({
   name: 'azure-openai',
+  catalogue: ['azure'],
   options: z.object({
     resource: z
       .string()

@@ -116,11 +116,13 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
 export default plainKind(
   defineChannel({
     name: 'cohere',
+    catalogue: ['cohere', 'cohere_chat'],
     models: ['command-*', 'c4ai-*', 'embed-*', 'rerank-*'],
     setup(options, tools) {
       const parts = overHttp(options, tools, {
         baseUrl: 'https://api.cohere.com',
         headers: bearer,
+        modelList: '/v1/models?page_size=1000',
         speaks: { chat: ['chat-completions'], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
         traits: () => ({
           reasoning: 'none',

@@ -3,6 +3,7 @@ import { openaiLike } from './_openai-like.ts';
 /** DeepSeek. It thinks unless switched off, and wants its reasoning back with every turn that called tools. */
 export default openaiLike({
   name: 'deepseek',
+  catalogue: ['deepseek'],
   baseUrl: 'https://api.deepseek.com/v1',
   models: ['deepseek-*'],
   traits: {

@@ -3,6 +3,7 @@ import { bearer, httpChannel } from './_http.ts';
 /** Doubao's videos, behind Volcengine Ark. */
 export default httpChannel({
   name: 'doubao',
+  catalogue: ['volcengine'],
   baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
   models: ['doubao-seedance-*'],
   headers: bearer,

@@ -3,6 +3,7 @@ import { httpChannel, traitsByModel } from './_http.ts';
 /** Google's Gemini API. 2.5 models take a token budget for thinking, 3 and later a level. */
 export default httpChannel({
   name: 'gemini',
+  catalogue: ['gemini'],
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   models: ['gemini-*', 'gemma-*', 'learnlm-*', 'imagen-*', 'veo-*', 'text-embedding-0*', 'embedding-*'],
   speaks: {
@@ -15,6 +16,7 @@ export default httpChannel({
     'create-video': ['generate-content'],
     'get-video': ['generate-content'],
   },
+  modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
   traits: traitsByModel({
     '*': {

@@ -3,6 +3,7 @@ import { openaiLike } from './_openai-like.ts';
 /** Groq. It answers 400 to log probabilities and to more than one choice. */
 export default openaiLike({
   name: 'groq',
+  catalogue: ['groq'],
   baseUrl: 'https://api.groq.com/openai/v1',
   models: [
     'openai/gpt-oss-*',

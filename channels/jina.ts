@@ -31,6 +31,7 @@ const embed: Codec<EmbedRequest> = {
 export default plainKind(
   defineChannel({
     name: 'jina',
+    catalogue: ['jina_ai'],
     models: ['jina-*'],
     setup: (options, tools) => ({
       ...overHttp(options, tools, {

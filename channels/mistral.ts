@@ -3,6 +3,7 @@ import { openaiLike } from './_openai-like.ts';
 /** Mistral. It answers 422 to fields it does not know, tells usage in every stream unasked, and has a word of its own for the seed. */
 export default openaiLike({
   name: 'mistral',
+  catalogue: ['mistral'],
   baseUrl: 'https://api.mistral.ai/v1',
   models: ['mistral-*', 'ministral-*', 'magistral-*', 'codestral-*', 'devstral-*', 'pixtral-*', 'open-mi*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'], moderate: ['moderations'] },

@@ -40,6 +40,7 @@ const largeImages = {
 export default openaiLike({
   name: 'openai',
   baseUrl: 'https://api.openai.com/v1',
+  catalogue: ['openai', 'text-completion-openai'],
   models: [
     'gpt-*',
     'chatgpt-*',

@@ -3,8 +3,12 @@ import { openaiLike } from './_openai-like.ts';
 /** OpenRouter: many vendors' models, named `vendor/model`. Reasoning is asked for in a `reasoning` object and comes with its proofs. */
 export default openaiLike({
   name: 'openrouter',
+  catalogue: ['openrouter'],
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
+  discover: true,
+  // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
+  routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
   traits: {
     '*': { reasoning: 'object', outputLimitField: 'max_tokens', replaysReasoning: true },
   },

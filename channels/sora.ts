@@ -3,6 +3,7 @@ import { bearer, httpChannel } from './_http.ts';
 /** Sora, and every gateway that offers `/v1/videos` as it does: name its address as `baseUrl`, up to and including `/v1`. */
 export default httpChannel({
   name: 'sora',
+  catalogue: ['openai'],
   baseUrl: 'https://api.openai.com/v1',
   models: ['sora-*'],
   headers: bearer,

@@ -80,6 +80,7 @@ const embed: Codec<EmbedRequest> = {
 export default plainKind(
   defineChannel({
     name: 'voyage',
+    catalogue: ['voyage'],
     models: ['voyage-*', 'rerank-*'],
     setup: (options, tools) => ({
       ...overHttp(options, tools, {

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
 import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from './channel.ts';
+import type { GatewayError } from './errors.ts';
 import { checkModelName } from './formats/_shared/check.ts';
 import type {
   Codec,
@@ -20,6 +21,7 @@ import type { SocketMessage } from './model/realtime.ts';
 import { isChat, type GatewayRequest } from './model/request.ts';
 import { withSystemPrompt } from './routing/system-prompt.ts';
 import type { Target } from './routing/target.ts';
+import { checkMemberNames } from './member-names.ts';
 import { estimateTokens } from './tokens.ts';
 
 /** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
@@ -62,6 +64,12 @@ export class KeyedValues {
 
 /** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
 export const expandedBody = callKey<JsonObject>('expanded body');
+
+/** Something that calls hold together, and let go of one by one. */
+export interface Held {
+  share(): Held;
+  letGo(): void;
+}
 
 /** What came in, before anything was understood. Shared by all views of one call. */
 export interface Wire {
@@ -168,6 +176,13 @@ export interface Call {
   attempt(): { readonly call: Call; end(): void };
   /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
   onEnd(job: () => void): () => void;
+  /**
+   * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's
+   * socket is let go of. Nothing happens to a call that has ended.
+   */
+  fail(error: GatewayError): void;
+  /** What the call was ended with by {@link fail}. */
+  readonly failure: GatewayError | undefined;
   with(edits: CallEdits): Call;
   get<T>(key: CallKey<T>): T | undefined;
   set<T>(key: CallKey<T>, value: T): void;
@@ -260,9 +275,14 @@ export class Exchange extends Lifetime {
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
+  /** What the call was ended with from outside of its stream. */
+  failure: GatewayError | undefined;
+  /** Whoever writes the reply. Without one there is nobody to tell of a failure. */
+  writer: { fail(error: GatewayError): void } | undefined;
   model = '';
   stream = false;
   framing: Framing = 'none';
+  #held: Held | undefined;
   /** What was lost on the way back. */
   readonly losses: Loss[] = [];
 
@@ -280,6 +300,14 @@ export class Exchange extends Lifetime {
     return (this.#inputGate ??= new Gate());
   }
 
+  /** See {@link Call.fail}. */
+  fail(error: GatewayError): void {
+    if (this.hasEnded || this.failure !== undefined) return;
+    this.failure = error;
+    if (this.writer === undefined) this.end();
+    else this.writer.fail(error);
+  }
+
   /** An exchange of the same request whose life is its own. */
   twin(stream: boolean): Exchange {
     const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
@@ -288,7 +316,20 @@ export class Exchange extends Lifetime {
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
+    twin.#held = this.#held?.share();
     return twin;
+  }
+
+  /** Holds on to something until the end. Once. */
+  hold(held: Held): void {
+    if (this.hasEnded) held.letGo();
+    else this.#held = held;
+  }
+
+  override end(): void {
+    this.#held?.letGo();
+    this.#held = undefined;
+    super.end();
   }
 
   /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */
@@ -298,6 +339,7 @@ export class Exchange extends Lifetime {
 
   /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
   understand(bytes: Buffer, body: JsonObject): void {
+    checkMemberNames(body);
     const { model, stream } = this.codec.peek(body, this.wire.params);
     checkModelName(model);
     this.wire.bytes = bytes;
@@ -447,6 +489,14 @@ class CallView implements Call {
 
   onEnd(job: () => void): () => void {
     return this.#life.onEnd(job);
+  }
+
+  fail(error: GatewayError): void {
+    this.#exchange.fail(error);
+  }
+
+  get failure(): GatewayError | undefined {
+    return this.#exchange.failure;
   }
 
   with(edits: CallEdits): Call {

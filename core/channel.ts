@@ -4,6 +4,8 @@ import type { Codecs, Operation } from './formats/format.ts';
 import type { Form } from './model/form.ts';
 import type { GatewayEvent } from './model/event.ts';
 import type { ModelTraits } from './model/traits.ts';
+import type { KnownModel } from './prices/known-models.ts';
+import type { PriceRow } from './prices/row.ts';
 
 /** A request as it goes to a provider, in one of the formats that the channel speaks. */
 export interface UpstreamRequest {
@@ -46,6 +48,15 @@ export interface Upstream {
   readonly bytes: Observable<Buffer>;
 }
 
+/** A price that the config did not name. */
+export interface KnownPrice {
+  /** The name or pattern by which it was found. */
+  readonly name: string;
+  /** Where it comes from, for people: `list of 2026-01-31`. */
+  readonly source: string;
+  readonly row: PriceRow;
+}
+
 /** One configured place that serves models. Made from a channel kind by an entry of the config. */
 export interface Channel {
   readonly id: string;
@@ -63,11 +74,22 @@ export interface Channel {
   readonly attemptTimeout?: number;
   /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
   readonly codecs: Codecs;
+  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldedName`. */
+  readonly routingFields?: ReadonlySet<string>;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
+  /**
+   * Public names that are known to be served now: those of `models`, and behind its patterns what the list of known models and the provider
+   * itself name. The same array until something changes. Absent: the exact names of `models`.
+   */
+  listed?(): readonly string[];
+  /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
+  priceOf?(upstreamModel: string): KnownPrice | undefined;
   traits(upstreamModel: string): ModelTraits;
+  /** What the list of known models says of one. It is good enough to be shown, and no call depends on it. */
+  known?(upstreamModel: string): Pick<KnownModel, 'operation' | 'inputLimit' | 'outputLimit'> | undefined;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
    * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts. `call.target.key` says which key to use.

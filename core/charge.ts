@@ -23,3 +23,6 @@ export const charge = callKey<Charge>('charge');
  * in the turn of the event loop that follows the end of the call.
  */
 export const settles = callKey<(settlement: Settlement) => void>('settles');
+
+/** How many providers have a call's request to read, without those that failed: somebody pays for what they read. */
+export const reachedProviders = callKey<number>('reached providers');

@@ -10,15 +10,16 @@ import { readBodyStep } from './http/body.ts';
 import { createGuardedFetch } from './http/guarded-fetch.ts';
 import { createFetchMedia } from './http/guarded-fetch-media.ts';
 import { createGuardedStream } from './http/guarded-stream.ts';
-import { makeChannel } from './configured-channel.ts';
+import { makeChannel, type Making } from './configured-channel.ts';
 import type { Log } from './log.ts';
 import { Notices } from './notices.ts';
 import { compose, orderPlugins, type Running } from './pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
+import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createTaskCalls } from './routing/task-call.ts';
-import { createPrices } from './prices.ts';
+import { createPrices, type Prices } from './prices.ts';
 import type { Surroundings } from './surroundings.ts';
 
 /** A route that a plugin added. */
@@ -34,6 +35,7 @@ export interface Gateway {
   readonly settings: Settings;
   readonly formats: readonly Format[];
   readonly catalog: Catalog;
+  readonly prices: Prices;
   /** Order in which plugins run. */
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
@@ -46,6 +48,8 @@ export interface Gateway {
   around(terminal: Next): Next;
   /** Observe to admit around another terminal: for what concerns no model, such as a plugin's endpoint or a socket that opens. */
   identified(terminal: Next): Next;
+  /** It serves from now on: whatever it does of its own accord begins. */
+  begin(): void;
   /** Sentences the operator should read but that stop nothing. */
   readonly warnings: readonly string[];
   close(): Promise<void>;
@@ -65,9 +69,6 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   };
   onClose(surroundings.health.follow((change) => notices.emit('health-changed', change)));
 
-  const prices = createPrices(settings.prices, (model) =>
-    log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
-  );
   const problems: string[] = [];
   const warnings: string[] = [];
   const formats = await loadFormats(problems);
@@ -75,9 +76,30 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
 
   await findChannelKinds(config.root, problems);
   const channels: Channel[] = [];
+  const discoveries: ModelDiscovery[] = [];
+  const discovery: Making['discovery'] = (place, ask, ownLog) => {
+    const made = new ModelDiscovery({
+      ask,
+      place,
+      kept: surroundings.stores.namespace<SaidModels>('model-lists'),
+      log: ownLog,
+    });
+    discoveries.push(made);
+    onClose(() => made.close());
+    return made;
+  };
   for (const { at, entry } of config.channels) {
     const where = `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
-    const channel = makeChannel(entry, { settings, where, problems, warnings, log, format, onClose });
+    const channel = makeChannel(entry, {
+      settings,
+      where,
+      problems,
+      warnings,
+      log,
+      format,
+      discovery,
+      onClose,
+    });
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
@@ -90,7 +112,13 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     warnings.push(
       `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
     );
+  await Promise.all(discoveries.map((one) => one.load()));
   const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
+  const prices = createPrices(
+    settings.prices,
+    (model) => log.warn({ model }, 'a model has no price: its calls are counted in tokens alone'),
+    catalog,
+  );
 
   const { chosen, unlisted } = await choosePlugins(config, problems);
   let reads: Reads = 'nothing';
@@ -186,12 +214,20 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     settings,
     formats,
     catalog,
+    prices,
     plugins: running,
     routes,
     endpoints,
     notices,
     log,
     warnings,
+    begin() {
+      for (const one of discoveries)
+        one.begin(() => {
+          catalog.refresh();
+          notices.emit('models-changed');
+        });
+    },
     handle: compose(before, attempts, checked),
     around: (terminal) => compose(before, terminal, checked),
     identified: (terminal) => compose(identifying, terminal, checked),

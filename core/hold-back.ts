@@ -8,12 +8,12 @@ import type { GatewayEvent } from './model/event.ts';
  */
 export type Verdict = 'pass' | 'late' | 'keep';
 
-/** Keeps something of a reply before the client can know that the reply is over. */
+/** Keeps something of a reply before the client can know that the reply is over. What it throws is the end of the reply, as its error. */
 export interface Keeper {
   see(event: GatewayEvent): Verdict;
   /**
    * Keeps what there is to keep: called at each `keep`, and when the reply is complete or broke. Undefined when there is nothing (more);
-   * a promise must not reject, and the client waits for it.
+   * the client waits for a promise.
    */
   keep(failure?: { readonly error: unknown }): Promise<void> | undefined;
 }
@@ -26,6 +26,11 @@ export function holdBack(call: Call, keeper: Keeper): MonoTypeOperatorFunction<G
   return (source) => new Observable((subscriber) => source.subscribe(new Holding(call, keeper, subscriber)));
 }
 
+/** How the source ended. */
+interface Outcome {
+  readonly failure: { readonly error: unknown } | undefined;
+}
+
 /** One reply on its way. */
 class Holding {
   readonly #call: Call;
@@ -35,8 +40,7 @@ class Holding {
   /** True while something is being kept and while what came meanwhile goes out. */
   #busy = false;
   readonly #queue: GatewayEvent[] = [];
-  /** How the source ended. */
-  #outcome: { readonly failure: { readonly error: unknown } | undefined } | undefined;
+  #outcome: Outcome | undefined;
 
   constructor(call: Call, keeper: Keeper, subscriber: Subscriber<GatewayEvent>) {
     this.#call = call;
@@ -45,18 +49,41 @@ class Holding {
   }
 
   next(event: GatewayEvent): void {
-    if (this.#busy) this.#queue.push(event);
-    else this.#take(event);
+    if (this.#busy) {
+      this.#queue.push(event);
+      return;
+    }
+    try {
+      this.#take(event);
+    } catch (error) {
+      this.#fail(error);
+    }
   }
 
   error(error: unknown): void {
-    this.#outcome = { failure: { error } };
-    if (!this.#busy) this.#end();
+    this.#over({ failure: { error } });
   }
 
   complete(): void {
-    this.#outcome = { failure: undefined };
-    if (!this.#busy) this.#end();
+    this.#over({ failure: undefined });
+  }
+
+  #over(outcome: Outcome): void {
+    this.#outcome = outcome;
+    if (this.#busy) return;
+    try {
+      this.#end(outcome);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** The error ends the subscription to the source too. A reply that broke by itself is told of by what broke it. */
+  #fail(error: unknown): void {
+    this.#queue.length = 0;
+    this.#late = [];
+    const failure = this.#outcome?.failure;
+    this.#subscriber.error(failure === undefined ? error : failure.error);
   }
 
   /** True when the event waits, and all behind it. */
@@ -83,9 +110,7 @@ class Holding {
     }
   }
 
-  #end(): void {
-    const failure = this.#outcome?.failure;
-    this.#outcome = undefined;
+  #end({ failure }: Outcome): void {
     const finish = (): void => {
       // The end of what broke is of no use: a client that has seen nothing yet is better told in a status.
       if (failure !== undefined) this.#subscriber.error(failure.error);
@@ -102,11 +127,14 @@ class Holding {
   #wait(kept: Promise<void>, then: () => void): void {
     this.#busy = true;
     this.#call.gate.close();
-    void kept.then(() => {
+    const goOn = (): void => {
       then();
       this.#drain();
-      this.#call.gate.open();
-    });
+    };
+    void kept
+      .then(goOn)
+      .catch((error: unknown) => this.#fail(error))
+      .finally(() => this.#call.gate.open());
   }
 
   /** What came meanwhile, in its order; what that brings in turn queues up behind it. */
@@ -116,7 +144,7 @@ class Holding {
       if (this.#take(event)) return;
     }
     this.#busy = false;
-    if (this.#outcome !== undefined && !this.#subscriber.closed) this.#end();
+    if (this.#outcome !== undefined && !this.#subscriber.closed) this.#end(this.#outcome);
   }
 
   #release(): void {

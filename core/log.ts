@@ -1,5 +1,6 @@
-import { writeSync } from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
+import { shownFields, shownText } from './log-fields.ts';
+import { LogOutput } from './log-output.ts';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
@@ -13,42 +14,6 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & 
 
 /** Levels a log may have, loudest last. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
-
-const secretFields = new Set([
-  'authorization',
-  'cookie',
-  'key',
-  'keys',
-  'apiKey',
-  'api_key',
-  'password',
-  'secret',
-  'token',
-]);
-
-/** The same fields with those replaced that hold secrets by their name; copied only where there is something to replace. */
-function withoutSecrets(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
-  let clean: Record<string, unknown> | undefined;
-  for (const name in fields) {
-    const value = fields[name];
-    if (value === undefined) continue;
-    const masked = secretFields.has(name)
-      ? '…'
-      : depth < 4 && isPlain(value)
-        ? withoutSecrets(value, depth + 1)
-        : value;
-    if (masked === value) continue;
-    clean ??= { ...fields };
-    clean[name] = masked;
-  }
-  return clean ?? fields;
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype: unknown = Object.getPrototypeOf(value);
-  return prototype === Object.prototype || prototype === null;
-}
 
 /** What credentials look like: known beginnings, and a short word before a long run of mixed characters. */
 const secretShapes =
@@ -80,23 +45,38 @@ export function maskSecrets(text: string): string {
   return masked;
 }
 
+/** Where lines go. `flushSync` writes what waits before it returns. */
+type Destination = DestinationStream & { flushSync?(): void };
+
 /**
- * The process's log: JSON lines on standard output, written in the background. Fields that hold secrets are replaced, and so is whatever
- * {@link maskSecrets} finds anywhere in a line.
+ * The process's log: JSON lines on standard output, written in the background (see {@link LogOutput}). Fields that hold secrets are
+ * replaced, and so is whatever {@link maskSecrets} finds anywhere in a line; long values are cut.
  */
-export function createLog(level: string, destination: Destination = standardOutput()): Log {
-  const options = {
-    level,
-    base: null,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: {
-      level: (label: string) => ({ level: label }),
-      log: (fields: Record<string, unknown>) => withoutSecrets(fields),
+export function createLog(level: string, destination?: Destination): Log {
+  const output = destination === undefined ? standardOutput() : masking(destination);
+  const logger = pino(
+    {
+      level,
+      base: null,
+      errorKey: 'error',
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label: string) => ({ level: label }), log: shownFields },
+      hooks: {
+        logMethod(args, method) {
+          const [first] = args as unknown[];
+          if (args.length === 1 && first instanceof Error)
+            method.call(this, { error: first }, shownText(first.message));
+          else method.apply(this, shownArguments(args) as typeof args);
+        },
+      },
     },
-    serializers: { error: serializeError },
-  };
-  const output = masking(destination);
-  return withPlain(pino(options, output), output);
+    output,
+  );
+  return withPlain(logger, output);
+}
+
+function shownArguments(args: readonly unknown[]): readonly unknown[] {
+  return args.map((arg) => (typeof arg === 'string' ? shownText(arg) : arg));
 }
 
 function withPlain(logger: Logger, output: DestinationStream): Log {
@@ -104,12 +84,14 @@ function withPlain(logger: Logger, output: DestinationStream): Log {
   let bindings: string | undefined;
   const child = logger.child.bind(logger);
   return Object.assign(logger, {
-    child: (more: Record<string, unknown>) => withPlain(child(more), output),
+    child: (more: Record<string, unknown>) => withPlain(child(shownFields(more)), output),
     plain(level: 'debug' | 'info', fields: object, sentence: string) {
       if (!logger.isLevelEnabled(level)) return;
       bindings ??= members(logger.bindings());
-      const own = members(withoutSecrets(fields as Record<string, unknown>));
-      output.write(`{"level":"${level}","time":"${timeNow()}"${bindings}${own},"msg":${quoted(sentence)}}\n`);
+      const own = members(shownFields(fields as Record<string, unknown>));
+      output.write(
+        `{"level":"${level}","time":"${timeNow()}"${bindings}${own},"msg":${quoted(shownText(sentence))}}\n`,
+      );
     },
   });
 }
@@ -146,77 +128,27 @@ function quoted(sentence: string): string {
   return text;
 }
 
-/** Most characters gathered before they are written, and the longest that they wait, in milliseconds. */
-const most = 131_072;
-const longest = 250;
+let standard: LogOutput | undefined;
 
-/** Where lines go. `gathers` says that they may come many at a time. */
-type Destination = DestinationStream & { flush?(): void; flushSync?(): void; readonly gathers?: boolean };
-
-/** A person at a terminal sees each line at once; elsewhere lines are gathered, since a write each costs more than the line. */
-function standardOutput(): Destination {
-  const gathers = process.stdout.isTTY !== true;
-  // What is written below `minLength` waits for a flush: a write under way when the process ends would be lost.
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    ...(gathers ? { minLength: 2 * most, maxWrite: 4 * most } : {}),
-  });
-  return Object.assign(destination, { gathers });
-}
-
-function serializeError(error: unknown): unknown {
-  if (!(error instanceof Error)) return error;
-  const { code } = error as { code?: unknown };
-  const cause = error.cause instanceof Error ? `${error.cause.name}: ${error.cause.message}` : undefined;
-  return { name: error.name, code, message: error.message, cause, stack: error.stack };
-}
-
-/** Writes text to the standard output at once; false when nobody reads it any more. */
-function wroteLast(text: string): boolean {
-  let rest = Buffer.from(text);
-  for (let tries = 0; rest.length > 0 && tries < 100; tries += 1) {
-    try {
-      rest = rest.subarray(writeSync(1, rest));
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return false;
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
-    }
+/** One for the process. A person at a terminal sees each line at once. */
+function standardOutput(): LogOutput {
+  if (standard === undefined) {
+    const output = new LogOutput({
+      descriptor: 1,
+      gathers: process.stdout.isTTY !== true,
+      mask: maskSecrets,
+    });
+    process.once('exit', () => output.flushSync());
+    standard = output;
   }
-  return rest.length === 0;
+  return standard;
 }
 
 /** Masks whole lines: a secret may stand in a field, in a list, or in the text of an error's cause. */
-function masking(destination: Destination): DestinationStream & { flushSync(): void } {
-  let gathered = '';
-  let timer: NodeJS.Timeout | undefined;
-  const pass = (): void => {
-    clearTimeout(timer);
-    timer = undefined;
-    if (gathered === '') return;
-    const lines = maskSecrets(gathered);
-    gathered = '';
-    destination.write(lines);
-  };
-  const flush = (): void => {
-    pass();
-    if (destination.gathers === true) destination.flush?.();
-  };
-  const flushSync = (): void => {
-    // Its own waiting for a pipe that nobody reads any more never ends: the last lines go out here, and tell whether somebody does.
-    if (destination.gathers !== true) pass();
-    else if (!wroteLast(maskSecrets(gathered))) return;
-    gathered = '';
-    destination.flushSync?.();
-  };
-  if (destination.gathers === true) process.once('exit', flushSync);
+function masking(destination: Destination): Destination {
   return {
-    write(line) {
-      gathered += line;
-      if (destination.gathers !== true || gathered.length > most) flush();
-      else timer ??= setTimeout(flush, longest).unref();
-    },
+    write: (line) => destination.write(maskSecrets(line)),
     // pino calls it after a fatal line, so that it is written before the process ends.
-    flushSync,
+    flushSync: () => destination.flushSync?.(),
   };
 }

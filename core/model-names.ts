@@ -46,6 +46,32 @@ export function modelNames(models: readonly string[] | Readonly<Record<string, s
   };
 }
 
+/**
+ * The public names under which the `models` of a channel serve one of the provider's, as far as it alone tells them: not where the public
+ * name has stars of its own.
+ */
+export function publicNames(
+  models: readonly string[] | Readonly<Record<string, string>>,
+): (upstreamModel: string) => readonly string[] {
+  const upstreamOf = modelNames(models);
+  if (isList(models)) return (name) => (upstreamOf(name) === undefined ? [] : [name]);
+  const patterns = Object.entries(models).filter(
+    ([name, target]) => name.includes('*') && starCount(name) === starCount(target),
+  );
+  return (upstreamModel) => {
+    const names = new Set<string>();
+    for (const [pattern, target] of patterns) {
+      const stars = starsOf(target, upstreamModel);
+      if (stars === undefined) continue;
+      let star = 0;
+      const name = pattern.replaceAll('*', () => stars[star++] ?? '');
+      // An entry before this one may take the name for another model.
+      if (upstreamOf(name) === upstreamModel) names.add(name);
+    }
+    return [...names];
+  };
+}
+
 /** What is wrong with a map of names, as the end of a sentence; undefined when it is sound. */
 export function namesProblem(
   models: readonly string[] | Readonly<Record<string, string>>,

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { Channel } from './channel.ts';
+import { GatewayError } from './errors.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Units, Usage } from './model/usage.ts';
 import { Tariff, rowSchema, type PriceRow } from './prices/row.ts';
+import type { Catalog } from './routing/catalog.ts';
 import { matchesModel } from './state/api-keys.ts';
 
 /** The `prices` of the config: by public model name or pattern, in dollars per million tokens. */
@@ -13,18 +16,35 @@ export const pricesSchema = z
 /** What a call cost. */
 export interface Cost {
   readonly microDollars: number;
-  /** The row that was used, with its model pattern. */
+  /** The row that was used, with its model pattern, and its `source` where that is not the config. */
   readonly price: JsonObject;
 }
 
-/** The price table in force. An exact name wins, then the longest pattern that fits. */
+/** Who served a call: the id of a channel, and the model's name there. */
+export interface ServedBy {
+  readonly channel: string;
+  readonly model: string;
+}
+
+/**
+ * What models cost. The config's table comes first: by the public name, an exact one before the longest pattern that fits. Where it says
+ * nothing each channel that serves the model has a price of its own, as far as it is known.
+ */
 export interface Prices {
-  /** Undefined when the model has no price. Rounds up to whole micro-dollars. */
-  cost(model: string, usage: Usage): Cost | undefined;
-  /** The most that a call may cost with so many tokens: what is reserved before it. Undefined when the model has no price. */
+  /**
+   * What a call cost at `servedBy`; where that is not told, at the dearest channel that serves the model. Undefined when it has no price
+   * there. Rounds up to whole micro-dollars.
+   */
+  cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
+  /**
+   * The most that a call may cost with so many tokens, whichever channel serves it: what is reserved before it. Undefined when the model
+   * has no price at one of them.
+   */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
-  /** The row of a model, for people. */
-  row(model: string): JsonObject | undefined;
+  /** True for a model that has no price at one of the channels that serve it, so that keys with a budget in dollars cannot use it. */
+  unpriced(model: string): boolean;
+  /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
+  row(model: string, servedBy?: ServedBy): JsonObject | undefined;
 }
 
 /** A row, ready to calculate. */
@@ -37,56 +57,125 @@ interface Row {
 /** How many names are remembered: a stranger's flood of new ones is looked up each time and fills no memory. */
 const remembered = 1000;
 
-/** Builds the table from what {@link pricesSchema} accepted. `unknown` is told once of each model that was to be charged for and has no price. */
+/**
+ * Builds the table from what {@link pricesSchema} accepted, and the prices that the channels of `catalog` know of. `unknown` is told once
+ * of each model that was to be charged for and has no price.
+ */
 export function createPrices(
   table: z.output<typeof pricesSchema>,
   unknown: (model: string) => void = () => {},
+  catalog?: Pick<Catalog, 'channels' | 'candidates'>,
 ): Prices {
-  const rows = new Map(Object.entries(table).map(([pattern, row]) => [pattern, rowOf(pattern, row)]));
-  const patterns = [...rows.keys()]
-    .filter((name) => name.includes('*'))
-    .toSorted((one, other) => other.length - one.length)
-    .map((name) => [name] as const);
-  const known = new Map<string, Row | undefined>();
+  const configured = tableOf(table);
+  const channels = new Map(catalog?.channels.map((channel) => [channel.id, new ChannelRows(channel)]));
   const told = new Set<string>();
-
-  const find = (model: string): Row | undefined => {
-    let row = known.get(model);
-    if (row !== undefined || known.has(model)) return row;
-    const pattern = patterns.find((one) => matchesModel(one, model));
-    row = rows.get(model) ?? (pattern === undefined ? undefined : rows.get(pattern[0]));
-    if (known.size < remembered && model.length < 200) known.set(model, row);
-    return row;
-  };
   const tell = (model: string): undefined => {
     if (told.has(model) || told.size >= remembered) return;
     told.add(model);
     unknown(model);
   };
 
+  const at = ({ channel, model }: ServedBy): Row | undefined => channels.get(channel)?.find(model);
+  /** One for each channel that serves the model, undefined where it has no price. */
+  const everywhere = (model: string): readonly (Row | undefined)[] =>
+    (catalog?.candidates(model) ?? []).map(({ channel, targets: [target] }) =>
+      target === undefined ? undefined : at({ channel: channel.id, model: target.model }),
+    );
+
   return {
-    cost(model, usage) {
-      const row = find(model);
-      if (row === undefined) return tell(model);
-      const tariff =
-        row.tariffs.findLast(({ above }) => above === 0 || usage.input > above) ?? row.tariffs[0];
-      return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
+    cost(model, usage, servedBy) {
+      const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
+      if (row !== undefined) return costBy(row, usage);
+      let dearest: Cost | undefined;
+      for (const one of servedBy === undefined ? everywhere(model) : []) {
+        const cost = one && costBy(one, usage);
+        if (cost !== undefined && cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
+      }
+      return dearest ?? tell(model);
     },
     most(model, input, output, units = {}) {
-      const row = find(model);
-      if (row === undefined) return tell(model);
-      const reachable = row.tariffs.filter(({ above }) => above === 0 || input > above);
-      return Math.max(...reachable.map((tariff) => tariff.most(input, output, units)));
+      const own = configured(model);
+      let most: number | undefined;
+      for (const row of own === undefined ? everywhere(model) : [own]) {
+        if (row === undefined) return tell(model);
+        most = Math.max(most ?? 0, mostBy(row, input, output, units));
+      }
+      return most ?? tell(model);
     },
-    row: (model) => find(model)?.shown,
+    unpriced(model) {
+      if (configured(model) !== undefined) return false;
+      const rows = everywhere(model);
+      return rows.length === 0 || rows.includes(undefined);
+    },
+    row: (model, servedBy) =>
+      (configured(model) ?? (servedBy === undefined ? everywhere(model).find((row) => row) : at(servedBy)))
+        ?.shown,
   };
 }
 
-function rowOf(pattern: string, row: PriceRow): Row {
+/** Finds the config's row for a public name. */
+function tableOf(table: z.output<typeof pricesSchema>): (model: string) => Row | undefined {
+  const rows = new Map(Object.entries(table).map(([pattern, row]) => [pattern, rowOf(pattern, row)]));
+  const patterns = [...rows.keys()]
+    .filter((name) => name.includes('*'))
+    .toSorted((one, other) => other.length - one.length)
+    .map((name) => [name] as const);
+  return memory((model) => {
+    const pattern = patterns.find((one) => matchesModel(one, model));
+    return rows.get(model) ?? (pattern === undefined ? undefined : rows.get(pattern[0]));
+  });
+}
+
+/** The rows of what one channel knows. */
+class ChannelRows {
+  /** By the provider's name of a model. */
+  readonly find: (model: string) => Row | undefined;
+
+  constructor(channel: Channel) {
+    this.find = memory((model) => {
+      const known = channel.priceOf?.(model);
+      return known && rowOf(known.name, known.row, known.source);
+    });
+  }
+}
+
+/** Looks things up by name, and remembers so many of them. */
+function memory<Found>(look: (name: string) => Found | undefined): (name: string) => Found | undefined {
+  const known = new Map<string, Found | undefined>();
+  return (name) => {
+    let found = known.get(name);
+    if (found !== undefined || known.has(name)) return found;
+    found = look(name);
+    if (known.size < remembered && name.length < 200) known.set(name, found);
+    return found;
+  };
+}
+
+function costBy({ tariffs }: Row, usage: Usage): Cost {
+  const tariff = tariffs.findLast(({ above }) => above === 0 || usage.input > above) ?? tariffs[0];
+  return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
+}
+
+function mostBy({ tariffs }: Row, input: number, output: number, units: Units): number {
+  const reachable = tariffs.filter(({ above }) => above === 0 || input > above);
+  return Math.max(...reachable.map((tariff) => tariff.most(input, output, units)));
+}
+
+function rowOf(pattern: string, row: PriceRow, source?: string): Row {
   const tiers = (row.tiers ?? []).toSorted((one, other) => one.above - other.above);
-  const own = new Tariff(pattern, row, undefined);
+  const own = new Tariff(pattern, row, undefined, source);
   return {
     shown: row.tiers === undefined ? own.shown : { ...own.shown, tiers: tiers as unknown as JsonObject[] },
-    tariffs: [own, ...tiers.map((tier) => new Tariff(pattern, row, tier))],
+    tariffs: [own, ...tiers.map((tier) => new Tariff(pattern, row, tier, source))],
   };
+}
+
+/** The refusal of a call that a budget in dollars cannot be kept with, because nobody knows what its model costs. */
+export function noPriceError(model: string): GatewayError {
+  const name = model.slice(0, 200);
+  return new GatewayError(
+    'model_not_allowed',
+    `The model ${name} has no price here, and this API key has a budget in dollars. The operator must give it one in gateway.config.ts, in dollars per million tokens: prices: { ${JSON.stringify(name)}: { input: 1, output: 5 } }. "sluice prices import FILE" takes rows from a price list.`,
+    { param: 'model' },
+  );
 }

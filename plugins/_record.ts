@@ -111,12 +111,12 @@ export class CallRecord implements Observing {
   }
 
   get ended(): 'complete' | 'error' | 'left' {
-    return this.#how;
+    return this.#how === 'left' && this.call.failure !== undefined ? 'error' : this.#how;
   }
 
   /** What the call failed with; undefined unless it ended with an error. */
   get error(): GatewayError | undefined {
-    return this.#error;
+    return this.#error ?? (this.#how === 'left' ? this.call.failure : undefined);
   }
 
   /** True when the client has seen something of the reply, so that its status was that of a success. */
@@ -127,7 +127,7 @@ export class CallRecord implements Observing {
   /** The status that the client saw; 499 when it left before there was one. */
   get status(): number {
     if (this.#how === 'complete' || this.begun) return 200;
-    return this.#error?.status ?? 499;
+    return this.error?.status ?? 499;
   }
 
   /** The model that was asked for after all edits; what the client wrote when the call did not come so far, which may be nothing. */

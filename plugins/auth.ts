@@ -1,25 +1,46 @@
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type ApiKeys, type Rates, type Wire } from '#sluice';
+import {
+  caller,
+  definePlugin,
+  followDetached,
+  GatewayError,
+  InFlight,
+  type ApiKey,
+  type ApiKeys,
+  type Call,
+  type PluginTools,
+  type Wire,
+} from '#sluice';
 import { allowsAddress } from './_addresses.ts';
 import { readCredentials, removeCredentials } from './_credentials.ts';
-import { countFailures, networkOf } from './_failures.ts';
+import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures.ts';
+
+/** The first and the longest delay of an answer about a wrong key, in milliseconds. */
+const delays = { first: 100, longest: 2_000 };
+
+/** How often the keys of running calls are looked at, in milliseconds: with the time in which changes are read, less than a second. */
+const lookEvery = 250;
 
 /**
  * A caller without a valid API key gets 401, one from an address that its key does not allow 403. A key is accepted in every public style
  * on every endpoint; of several the first in a fixed order counts, and no other is tried. Nobody behind this plugin sees the credential.
  *
- * Whoever sends too many wrong keys gets 429 for each that follows within the minute, which says nothing of them. A valid key is let
- * through all the same: somebody else behind the same address may be the one who guesses.
+ * A key that is deleted, switched off or expires while calls of it run ends them with an error.
+ *
+ * Whoever sends too many wrong keys within a minute gets the same answer, later each time. A valid key is let through at once all the
+ * same: somebody else behind the same address may be the one who guesses.
  */
 export default definePlugin({
   name: 'auth',
   stage: 'identify',
   options: z.strictObject({
-    /** Wrong keys that one address may send within a minute, counted by all who share rates. 0 lets any number be tried. */
+    /** Wrong keys that one address may send within a minute, counted by all who share rates, before answers are late. 0: they never are. */
     failures: z.int().min(0).default(20),
   }),
-  setup({ failures }, { apiKeys, rates }) {
-    const check = failures === 0 ? undefined : createCheck(failures, rates);
+  setup({ failures }, tools) {
+    const { apiKeys } = tools;
+    const slowDown = failures === 0 ? undefined : createDelay(failures, tools);
+    const watch = watchKeys(tools);
     return function auth(call, next) {
       const [secret] = readCredentials(call.wire);
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
@@ -28,30 +49,81 @@ export default definePlugin({
       const found = apiKeys.find(secret);
       if (found?.state !== 'valid') {
         const refused = invalid(found);
-        if (check === undefined) throw refused;
-        return check(call.wire.ip).then(() => Promise.reject(refused));
+        if (slowDown === undefined) throw refused;
+        return slowDown(call).then(() => Promise.reject(refused));
       }
       if (!allowsAddress(found.key, call.wire.ip)) {
         throw new GatewayError('forbidden', 'This API key may not be used from your address.');
       }
       call.set(caller, found.key);
+      watch(call, found.key);
       return next(call);
     };
   },
 });
 
-/** Counts a wrong key from an address. Rejects with 429 when there were too many: here, or elsewhere as long as the shared count answers. */
-function createCheck(most: number, rates: Rates): (address: string) => Promise<void> {
-  const here = countFailures(most);
-  return async (address) => {
-    // A flood is refused without a question to anybody.
-    const wait = here.wait(address);
-    if (wait > 0) throw tooMany(wait);
-    here.count(address);
-    const subject = `wrong-keys:${networkOf(address)}`;
-    const { allowed, degraded, retryMs } = await rates.take([{ subject, limit: most, cost: 1 }]);
-    if (!allowed && degraded !== true) throw tooMany(retryMs);
+/** Counts a wrong key from an address, and waits when there were too many: here, or elsewhere as long as the shared count answers. */
+function createDelay(
+  most: number,
+  { rates, overload, onClose }: Pick<PluginTools, 'rates' | 'overload' | 'onClose'>,
+): (call: Call) => Promise<void> {
+  const here = countFailures(60_000);
+  const held = new HeldAnswers(overload);
+  onClose(() => held.close());
+  return async (call) => {
+    const { ip } = call.wire;
+    let over = here.count(ip) - most;
+    // A flood is slowed down without a question to anybody.
+    if (over <= 0) {
+      const subject = `wrong-keys:${networkOf(ip)}`;
+      const { allowed, degraded } = await rates.take([{ subject, limit: most, cost: 1 }]);
+      if (!allowed && degraded !== true) over = 1;
+    }
+    await held.hold(call, growingDelay(over, delays.first, delays.longest));
   };
+}
+
+interface RunningCall {
+  readonly call: Call;
+  readonly key: ApiKey;
+}
+
+/** Follows the keys of calls as long as they run, and ends those whose key is no longer valid. */
+function watchKeys({
+  apiKeys,
+  onClose,
+}: Pick<PluginTools, 'apiKeys' | 'onClose'>): (call: Call, key: ApiKey) => void {
+  const running = new InFlight<RunningCall>();
+  const timer = setInterval(() => {
+    for (const { call, key } of running.values()) {
+      const found = apiKeys.current(key);
+      if (found?.state !== 'valid') call.fail(ended(found));
+    }
+  }, lookEvery).unref();
+  onClose(() => clearInterval(timer));
+  const add = (call: Call, key: ApiKey): void => {
+    const place = running.add({ call, key });
+    call.onEnd(() => running.remove(place));
+  };
+  return (call, key) => {
+    add(call, key);
+    followDetached(call, (own) => {
+      add(own, key);
+      return {};
+    });
+  };
+}
+
+/** Why a call ends whose key was valid when it began. */
+function ended(found: ReturnType<ApiKeys['current']>): GatewayError {
+  switch (found?.state) {
+    case 'disabled':
+      return refusal('disabled_api_key', 'This API key was switched off while the call ran.');
+    case 'expired':
+      return refusal('expired_api_key', 'This API key has expired while the call ran.');
+    default:
+      return refusal('invalid_api_key', 'This API key was deleted while the call ran.');
+  }
 }
 
 const nothingSent =
@@ -83,15 +155,6 @@ function invalid(found: ReturnType<ApiKeys['find']>): GatewayError {
   return refusal(
     'invalid_api_key',
     `${beginning}: it is not known here. Check that it was copied whole and belongs to this gateway.`,
-  );
-}
-
-function tooMany(wait: number): GatewayError {
-  const retryAfter = Math.max(1, Math.ceil(wait / 1_000));
-  return new GatewayError(
-    'rate_limit_exceeded',
-    `Too many wrong API keys came from your address. Try again in ${retryAfter} s.`,
-    { retryAfter },
   );
 }
 

@@ -12,9 +12,9 @@ const mostNames = 1_000;
  */
 export default definePlugin({
   name: 'model-limits',
-  stage: 'shape',
+  stage: 'admit',
   after: ['model-alias'],
-  before: ['quota'],
+  before: ['stored-responses', 'quota', 'realtime-sessions'],
   whenListed: true,
   reads: 'usage',
   options: z.strictObject({

@@ -49,6 +49,18 @@ const options = z.object({
     .describe('chat completions: refuses turns with tool calls whose reasoning_content did not come back'),
 });
 
+/** So that a budget in dollars can be tried with it. */
+const prices = {
+  '*': {
+    input: 0.1,
+    cacheRead: 0.01,
+    output: 0.4,
+    perImage: 0.001,
+    perSecond: 0.000_1,
+    perCharacter: 0.000_001,
+  },
+};
+
 type Options = z.output<typeof options>;
 
 /** The largest whole reply that `!size` and `!chunks` make: streams have no limit. */
@@ -62,6 +74,7 @@ export default defineChannel({
   name: 'demo',
   models: ['demo', 'demo-thinking', 'demo!*', 'demo-thinking!*'],
   needsKey: false,
+  prices,
   options,
   setup(chosen, tools) {
     const seals = new Seals(chosen.account);

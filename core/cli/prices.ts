@@ -1,12 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { loadConfig } from '../config.ts';
+import { fileURLToPath } from 'node:url';
+import { ConfigError, loadConfig } from '../config.ts';
+import { findChannelKinds } from '../gateway.ts';
+import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../prices.ts';
+import { importKnownModels, writeKnownModels } from '../prices/import-known.ts';
 import { importPriceList, type ImportedPrices } from '../prices/import-list.ts';
 import { matchesModel } from '../state/api-keys.ts';
+import { tryGateway } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
 
 const help = `Usage: sluice prices import FILE [--provider LIST] [--models LIST] [--out FILE [--force]]
+       sluice prices import FILE --known --source TEXT --date DATE --licence FILE --out FILE [--force]
+                                 [--provider LIST] [--without LIST]
        sluice prices show MODEL [--config FILE]
 
 import   Reads a price list in the form of LiteLLM's model_prices_and_context_window.json and writes it in the form of
@@ -17,7 +24,14 @@ import   Reads a price list in the form of LiteLLM's model_prices_and_context_wi
            --out       A .ts file, or .json. The config imports what it exports by default, as "imported" say, and
                        takes it in with prices: { ...imported }.
            --force     Replaces the file when it exists.
-show     Shows the price that the config has for a model.`;
+         With --known it writes a list of models by provider, with prices, limits and what each is for, as Sluice brings
+         one along (core/prices/known-models.json):
+           --source    Where the figures come from.
+           --date      The day for which they hold: 2026-01-31. Models whose end was announced for a day before are marked.
+           --licence   A file with the terms under which they may be used.
+           --provider  Default: those that the kinds of channels name as their catalogue.
+           --without   Entries of the price list that are no models: names and * patterns, with commas between.
+show     Shows the price of a model: that of the config, or else what each channel that serves it is known to charge.`;
 
 /** `sluice prices`: imports price lists, and shows the price of a model. */
 export const prices: Command = {
@@ -27,6 +41,11 @@ export const prices: Command = {
     const { values, positionals } = readArguments(args, {
       provider: { type: 'string', multiple: true },
       models: { type: 'string', multiple: true },
+      without: { type: 'string', multiple: true },
+      known: { type: 'boolean' },
+      source: { type: 'string' },
+      date: { type: 'string' },
+      licence: { type: 'string' },
       out: { type: 'string' },
       force: { type: 'boolean' },
     });
@@ -44,6 +63,24 @@ export const prices: Command = {
     if (action === 'show') return show(word, values.config);
     const models = listOf(values.models);
     const providers = listOf(values.provider);
+    if (values.known === true) {
+      const { source, date, licence, out } = values;
+      if (source === undefined || date === undefined || licence === undefined || out === undefined)
+        throw new UsageError('--known needs --source, --date, --licence and --out.');
+      if (!/^\d{4}-\d\d-\d\d$/.test(date)) throw new UsageError(`"${date}" is no day: write 2026-01-31.`);
+      const without = listOf(values.without);
+      const known = importKnownModels(readList(word), {
+        source,
+        date,
+        licence: readText(licence).trim(),
+        providers: providers ?? (await catalogues()),
+        ...(without === undefined ? {} : { without: (name) => matchesModel(without, name) }),
+      });
+      save(writeKnownModels(known), out, values.force === true);
+      const count = Object.values(known.models).reduce((sum, own) => sum + Object.keys(own).length, 0);
+      console.error(`Took ${count} models of ${Object.keys(known.models).length} providers.`);
+      return 0;
+    }
     const imported = importPriceList(readList(word), {
       ...(providers === undefined ? {} : { providers }),
       ...(models === undefined ? {} : { wants: (model) => matchesModel(models, model) }),
@@ -61,15 +98,26 @@ function listOf(texts: readonly string[] | undefined): readonly string[] | undef
     .filter((text) => text !== '');
 }
 
-function readList(file: string): unknown {
-  let text: string;
+/** The providers that the kinds of channels name. */
+async function catalogues(): Promise<readonly string[]> {
+  const problems: string[] = [];
+  const kinds = await findChannelKinds(fileURLToPath(new URL('../..', import.meta.url)), problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return [...new Set(kinds.flatMap(({ spec }) => spec.catalogue ?? []))];
+}
+
+function readText(file: string): string {
   try {
-    text = readFileSync(file, 'utf8');
+    return readFileSync(file, 'utf8');
   } catch (error) {
     throw new Error(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}.`, {
       cause: error,
     });
   }
+}
+
+function readList(file: string): unknown {
+  const text = readText(file);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
@@ -88,8 +136,12 @@ function write({ rows }: ImportedPrices, out: string | undefined, force: boolean
     return;
   }
   if (!/\.(ts|json)$/.test(out)) throw new UsageError(`"${out}" is neither a .ts nor a .json file.`);
+  save(out.endsWith('.json') ? `${text}\n` : script, out, force);
+}
+
+function save(text: string, out: string, force: boolean): void {
   if (existsSync(out) && !force) throw new Error(`${out} exists. Replace it with --force.`);
-  writeFileSync(out, out.endsWith('.json') ? `${text}\n` : script);
+  writeFileSync(out, text);
 }
 
 /** Lines of the report on entries that were left out. */
@@ -110,14 +162,35 @@ function tell({ rows, leftOut, unknown }: ImportedPrices): void {
 }
 
 async function show(model: string, option: string | undefined): Promise<number> {
-  const { settings } = await loadConfig(option);
-  const row = createPrices(settings.prices).row(model);
-  if (row === undefined) {
-    console.error(`The model "${model}" has no price. Add it to "prices" in the config.`);
-    return 1;
+  const config = await loadConfig(option);
+  const own = createPrices(config.settings.prices).row(model);
+  const rows = await tryGateway(config, ({ catalog, prices: inForce }) =>
+    catalog.candidates(model).map(({ channel, targets: [target] }) => ({
+      channel: channel.id,
+      row: inForce.row(model, { channel: channel.id, model: target?.model ?? model }),
+    })),
+  );
+  if (own !== undefined) tellRow(model, own);
+  else if (rows.length === 0)
+    console.error(
+      `The model "${model}" has no price, and no channel serves it. Add it to "prices" in the config.`,
+    );
+  for (const { channel, row } of own === undefined ? rows : []) {
+    if (row === undefined)
+      console.error(
+        `The model "${model}" has no price at the channel "${channel}". Add it to "prices" in the config.`,
+      );
+    else tellRow(model, row, channel);
   }
-  const { model: pattern, tiers, ...members } = row;
-  if (pattern !== model) console.log(`by the pattern ${String(pattern)}`);
+  return own !== undefined || (rows.length > 0 && rows.every(({ row }) => row !== undefined)) ? 0 : 1;
+}
+
+/** `channel`: where it is charged, when it is not what the config says for all. */
+function tellRow(asked: string, row: JsonObject, channel?: string): void {
+  const { model, source, tiers, ...members } = row;
+  if (channel !== undefined)
+    console.log(`at the channel ${channel}, as "${String(model)}", ${String(source)}`);
+  else if (model !== asked) console.log(`by the pattern ${String(model)}`);
   const lines = (dollarsBy: object): string[] =>
     table(
       Object.entries(dollarsBy).map(([member, dollars]) => [
@@ -129,5 +202,4 @@ async function show(model: string, option: string | undefined): Promise<number> 
   console.log(lines(members).join('\n'));
   for (const { above, ...changed } of (tiers ?? []) as unknown as readonly { readonly above: number }[])
     console.log([`above ${above} input tokens:`, ...lines(changed).map((line) => `  ${line}`)].join('\n'));
-  return 0;
 }

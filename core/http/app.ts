@@ -14,7 +14,16 @@ import { InFlight } from '../in-flight.ts';
 import { channelStanding, type Health } from '../routing/health.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark, type ByteBudget } from './body.ts';
+import {
+  bodyReader,
+  checkJsonType,
+  HeldBytes,
+  readBytes,
+  readJsonBody,
+  parseJsonBody,
+  withoutMark,
+  type ByteBudget,
+} from './body.ts';
 import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
@@ -55,7 +64,11 @@ export function createApp(
     call.onEnd(() => overload.leave());
     return gateway.handle(call);
   };
-  const sockets = createSockets({ ...gateway, handle: handleSocketCall }, requestId, clientAddress);
+  const sockets = createSockets(
+    { ...gateway, handle: handleSocketCall, bodyBudget: overload.bodyBudget },
+    requestId,
+    clientAddress,
+  );
   let draining = false;
   let stopping = false;
 
@@ -116,6 +129,12 @@ export function createApp(
   };
   const replyOptions = { log, keepAlive: timeouts.keepAlive, stalled: timeouts.stalled };
 
+  const hold = (exchange: Exchange): HeldBytes => {
+    const held = new HeldBytes(overload.bodyBudget);
+    exchange.hold(held);
+    return held;
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -129,9 +148,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, overload.bodyBudget).then((read) => {
-          const bytes = withoutMark(read);
-          exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
+        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
+          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
+          exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
@@ -160,7 +179,7 @@ export function createApp(
         exchange.framing = 'sse';
       }
       exchange.values.set(bodyReader, async () => {
-        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, overload.bodyBudget));
+        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, hold(exchange)));
         if (bytes.length === 0) return;
         checkJsonType(ctx.req);
         wire.bytes = bytes;

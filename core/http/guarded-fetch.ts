@@ -1,18 +1,11 @@
-import { Resolver } from 'node:dns/promises';
-import {
-  request as requestHttp,
-  type ClientRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http';
-import { request as requestHttps } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { addressList, type AddressList } from '../addresses.ts';
 import type { Call } from '../call.ts';
 import { GatewayError, wrongValue } from '../errors.ts';
 import type { FetchSettings } from './fetch-settings.ts';
+import { askGuarded, redirectedTo, type GuardedAnswer, type GuardedParts } from './guarded-connection.ts';
 import { Deadline } from './guarded-fetch-deadline.ts';
-import { hostOf, isOpenAddress, mayConnect, readClientUrl } from './guarded-fetch-address.ts';
+import { readClientUrl } from './guarded-fetch-address.ts';
 import { mediaHead } from '../model/media-kind.ts';
 
 /** What one fetch has to keep to. */
@@ -38,21 +31,8 @@ export interface Fetched {
  */
 export type GuardedFetch = (call: Pick<Call, 'onEnd'>, url: string, rules: FetchRules) => Promise<Fetched>;
 
-/** What a name resolves to. */
-export type ResolveName = (name: string) => {
-  readonly addresses: Promise<readonly string[]>;
-  cancel(): void;
-};
-
-/** What tests put in place of the world. */
-export interface GuardedFetchParts {
-  readonly resolve?: ResolveName;
-  /** PEM text of a certificate authority that is trusted instead of the public ones. */
-  readonly authority?: string;
-}
-
 /** A fetch that keeps to these settings. */
-export function createGuardedFetch(settings: FetchSettings, parts: GuardedFetchParts = {}): GuardedFetch {
+export function createGuardedFetch(settings: FetchSettings, parts: GuardedParts = {}): GuardedFetch {
   const allowed = addressList(settings.allow);
   const slots = new Slots(settings.concurrency);
   return async function guardedFetch(call, text, rules) {
@@ -83,7 +63,7 @@ interface Surroundings {
   readonly settings: FetchSettings;
   readonly allowed: AddressList;
   readonly deadline: Deadline;
-  readonly parts: GuardedFetchParts;
+  readonly parts: GuardedParts;
 }
 
 /** One fetch, through its redirects. */
@@ -103,69 +83,22 @@ class Fetching {
     for (let hops = 0; ; hops += 1) {
       const { request, response } = await this.#open();
       try {
-        const next = redirectOf(response);
+        const next = redirectedTo(this.#url, response);
         if (next === undefined) return await this.#read(response);
-        if (hops === settings.redirects) throw notFetched(this.#rules.at);
-        this.#follow(next);
+        if (next === 'forbidden' || hops === settings.redirects) throw notFetched(this.#rules.at);
+        this.#url = next;
       } finally {
         request.destroy();
       }
     }
   }
 
-  #follow(location: string): void {
-    const resolved = location === '' ? null : URL.parse(location, this.#url.href);
-    const next = resolved === null ? '' : readClientUrl(resolved.href);
-    if (typeof next === 'string') throw notFetched(this.#rules.at);
-    if (this.#url.protocol === 'https:' && next.protocol === 'http:') throw notFetched(this.#rules.at);
-    this.#url = next;
-  }
-
-  /** Connects to addresses that were checked, and to no other: the name is resolved once, and not again by whoever connects. */
-  async #open(): Promise<{ readonly request: ClientRequest; readonly response: IncomingMessage }> {
+  #open(): Promise<GuardedAnswer> {
     const { allowed, deadline, parts } = this.#around;
-    const url = this.#url;
-    if (!mayConnect(url, allowed)) throw notFetched(this.#rules.at);
-    const host = hostOf(url);
-    const addresses =
-      isIP(host) === 0 ? await resolveWithin(deadline, host, parts.resolve ?? resolvePublicly) : [host];
-    if (addresses.length === 0 || !addresses.every((address) => isOpenAddress(address, allowed)))
-      throw notFetched(this.#rules.at);
-    const options: RequestOptions & { ca?: string } = {
-      method: 'GET',
-      hostname: host,
-      path: `${url.pathname}${url.search}`,
-      headers: { host: url.host, accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sluice' },
-      // A connection of its own, closed behind the answer: none is shared between callers.
-      agent: false,
-      maxHeaderSize: 16 * 1024,
-      lookup: onlyThese(addresses),
-      ...(url.port === '' ? {} : { port: url.port }),
-    };
     return deadline.during((resolve, reject) => {
-      const request =
-        url.protocol === 'https:'
-          ? requestHttps({
-              ...options,
-              rejectUnauthorized: true,
-              ...(isIP(host) === 0 ? { servername: host } : {}),
-              ...(parts.authority === undefined ? {} : { ca: parts.authority }),
-            })
-          : requestHttp(options);
-      request.on('response', (response) => {
-        // The listener stays: a socket that breaks later must not end the process.
-        response.on('error', () => {});
-        const remote = response.socket.remoteAddress;
-        if (remote !== undefined && isOpenAddress(remote, allowed)) resolve({ request, response });
-        else {
-          request.destroy();
-          reject(notFetched(this.#rules.at));
-        }
-      });
-      request.on('error', reject);
-      request.on('close', () => reject(notFetched(this.#rules.at)));
-      request.end();
-      return () => request.destroy();
+      const { answer, cancel } = askGuarded(this.#url, { ...parts, allowed, headers: { accept: '*/*' } });
+      answer.then(resolve, reject);
+      return cancel;
     });
   }
 
@@ -234,52 +167,10 @@ function refused(at: string, what: string): GatewayError {
   return new GatewayError('invalid_value', `${at}: ${what}.`, { param: at });
 }
 
-/** Where an answer sends us; undefined when it is to be read. */
-function redirectOf({ statusCode = 0, headers }: IncomingMessage): string | undefined {
-  return [301, 302, 303, 307, 308].includes(statusCode) ? (headers.location ?? '') : undefined;
-}
-
 function typeOf(header: string | undefined): string | undefined {
   const type = (header?.split(';')[0] ?? '').trim().toLowerCase();
   return type === '' ? undefined : type;
 }
-
-/** Answers every question with the addresses that were checked. */
-function onlyThese(addresses: readonly string[]): LookupFunction {
-  const entries = addresses.map((address) => ({ address, family: isIP(address) }));
-  return (_name, options, callback) => {
-    const [first] = entries;
-    if (options.all === true) callback(null, entries);
-    else if (first !== undefined) callback(null, first.address, first.family);
-  };
-}
-
-async function resolveWithin(
-  deadline: Deadline,
-  name: string,
-  resolveName: ResolveName,
-): Promise<readonly string[]> {
-  const { addresses, cancel } = resolveName(name);
-  return deadline.during((resolve, reject) => {
-    addresses.then(resolve, reject);
-    return cancel;
-  });
-}
-
-/**
- * Asks the name servers, not the system: the hosts file holds private names, and the system's own way keeps one of a few threads busy for
- * as long as a stranger's name server likes.
- */
-const resolvePublicly: ResolveName = (name) => {
-  const resolver = new Resolver({ timeout: 2000, tries: 2 });
-  const both = [resolver.resolve4(name), resolver.resolve6(name)];
-  return {
-    addresses: Promise.allSettled(both).then((answers) =>
-      answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : [])),
-    ),
-    cancel: () => resolver.cancel(),
-  };
-};
 
 /** So many at a time; the others wait in their order. */
 class Slots {

@@ -7,7 +7,7 @@ import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } fr
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
-import { replyHeaders } from '../reply-headers.ts';
+import { addedHeaders, writeHead } from './head.ts';
 import { BodyWriter } from './body-writer.ts';
 import { writeNdjson } from './json-frames.ts';
 import { parseSse, sseComment, writeSse } from './sse.ts';
@@ -72,6 +72,7 @@ export class Reply {
     this.#options = options;
     this.#done = done;
     this.#numberMark = exchange.codec.marks.number;
+    exchange.writer = this;
     response.on('close', this.#onClose);
   }
 
@@ -106,15 +107,7 @@ export class Reply {
     if (!(cause instanceof GatewayError))
       this.#options.log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
     if (!this.#committed) {
-      const { status, headers, body } = this.#exchange.format.errorReply(error, this.#exchange.id);
-      const text = JSON.stringify(body);
-      this.#response.writeHead(status, {
-        'content-type': 'application/json',
-        ...this.#added(),
-        ...headers,
-        'content-length': Buffer.byteLength(text),
-      });
-      this.#finish(text);
+      this.#refuse(error);
       return;
     }
     if (!this.#exchange.stream) {
@@ -250,10 +243,10 @@ export class Reply {
       const encoder = this.#wholeEncoder();
       const plain = encoder.plain?.();
       const reply = plain?.bytes ?? JSON.stringify(encoder.end());
-      this.#response.writeHead(200, {
+      this.#writeHead(200, {
         ...this.#headers('none'),
         ...(plain === undefined ? {} : { 'content-type': plain.contentType }),
-        'content-length': Buffer.byteLength(reply),
+        'content-length': String(Buffer.byteLength(reply)),
       });
       this.#committed = true;
       this.#finish(reply);
@@ -303,13 +296,37 @@ export class Reply {
   }
 
   #added(): Readonly<Record<string, string>> | undefined {
-    return this.#exchange.values.get(replyHeaders);
+    return addedHeaders(this.#exchange, this.#options.log);
+  }
+
+  #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    writeHead(this.#response, status, headers, this.#exchange.id, this.#options.log);
+  }
+
+  /** The error as the whole answer, or a connection that breaks where even that fails: nobody stands behind this to catch anything. */
+  #refuse(error: GatewayError): void {
+    try {
+      const { status, headers, body } = this.#exchange.format.errorReply(error, this.#exchange.id);
+      const text = JSON.stringify(body);
+      this.#writeHead(status, {
+        'content-type': 'application/json',
+        ...this.#added(),
+        ...headers,
+        'content-length': String(Buffer.byteLength(text)),
+      });
+      this.#finish(text);
+    } catch (thrown) {
+      this.#options.log.error({ id: this.#exchange.id, error: thrown }, 'an error could not be answered');
+      this.#over = true;
+      this.#release();
+      this.#response.destroy();
+    }
   }
 
   #commitStream(): void {
     if (this.#committed) return;
     this.#committed = true;
-    this.#response.writeHead(200, this.#headers(this.#exchange.framing));
+    this.#writeHead(200, this.#headers(this.#exchange.framing));
   }
 
   #commitBytes(): void {
@@ -318,7 +335,7 @@ export class Reply {
     const headers = this.#headers('none');
     if (this.#exchange.operation === 'state' && this.#answer !== undefined) {
       const { status } = this.#answer;
-      this.#response.writeHead(status, { ...headers, ...passedHeaders(this.#answer) });
+      this.#writeHead(status, { ...headers, ...passedHeaders(this.#answer) });
       return;
     }
     if (this.#exchange.codec.replyKind?.(this.#exchange.wire.body ?? {}) !== undefined)
@@ -327,7 +344,7 @@ export class Reply {
     const encoding = this.#answer?.headers['content-encoding'];
     if (typeof length === 'string' && (encoding === undefined || encoding === 'identity'))
       headers['content-length'] = length;
-    this.#response.writeHead(200, headers);
+    this.#writeHead(200, headers);
   }
 
   /** True for the first and last bytes of a reply that is short enough to go out in one piece with its head. */

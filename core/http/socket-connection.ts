@@ -232,7 +232,7 @@ export class SocketConnection {
       lane: lane.name,
       log,
       send: (texts) => this.#send(texts),
-      done: () => this.#ended(lane),
+      done: (error) => this.#ended(lane, error),
     });
     lane.running = reply;
     if (this.#fullSince > 0) reply.hold();
@@ -245,8 +245,10 @@ export class SocketConnection {
     })();
   }
 
-  #ended(lane: Lane): void {
+  #ended(lane: Lane, error: GatewayError | undefined): void {
     lane.running = undefined;
+    // No later call would be let in: the key that opened this connection is no longer valid.
+    if (error?.status === 401 && error.origin === 'client') this.retire(error, 1008, false);
     const next = lane.waiting.shift();
     if (next === undefined) {
       this.#lanes.delete(lane.name);

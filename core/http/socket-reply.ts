@@ -13,8 +13,8 @@ export interface SocketReplyOptions {
   readonly log: Log;
   /** Sends messages, in order. */
   readonly send: (texts: readonly string[]) => void;
-  /** Runs once, when nothing more will be sent. */
-  readonly done: () => void;
+  /** Runs once, when nothing more will be sent, with the error that ended the reply. */
+  readonly done: (error?: GatewayError) => void;
 }
 
 /**
@@ -36,6 +36,7 @@ export class SocketReply {
     this.#exchange = exchange;
     this.#options = options;
     this.#context = replyContext(exchange, (path) => this.#lose(path));
+    exchange.writer = this;
   }
 
   /** Subscribes. Called once, when the request phase is over. */
@@ -65,7 +66,10 @@ export class SocketReply {
     } catch {
       // Without frames the failure is told as it is before a reply.
     }
-    this.#finish(route.failure(error, lane, frames).map((message) => JSON.stringify(message)));
+    this.#finish(
+      route.failure(error, lane, frames).map((message) => JSON.stringify(message)),
+      error,
+    );
   }
 
   /** The client has gone: nothing more can be sent, and what is still to come is let go of up to the provider's socket. */
@@ -140,7 +144,7 @@ export class SocketReply {
     this.#options.send(this.#messages(data));
   }
 
-  #finish(last: readonly string[]): void {
+  #finish(last: readonly string[], failure?: GatewayError): void {
     this.#over = true;
     this.#options.send(last);
     this.#subscription?.unsubscribe();
@@ -152,7 +156,7 @@ export class SocketReply {
       // A job of a plugin's: thrown on, it would end the process.
       this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
     }
-    this.#options.done();
+    this.#options.done(failure);
   }
 
   /** There are no headers that could tell of it: it is for the log. */

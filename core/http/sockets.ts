@@ -8,7 +8,7 @@ import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Codec, Format, SocketRoute } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
 import type { JsonObject } from '../model/json.ts';
-import { bodyReader } from './body.ts';
+import { bodyReader, HeldBytes, type ByteBudget } from './body.ts';
 import { endpointCodec } from './endpoints.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { createTunnels } from './tunnels.ts';
@@ -40,7 +40,7 @@ interface Door {
 
 /** Builds the sockets of a gateway. `requestId` makes the id of each call, `clientAddress` knows who sent a request. */
 export function createSockets(
-  gateway: Gateway,
+  gateway: Gateway & { readonly bodyBudget: ByteBudget },
   requestId: () => string,
   clientAddress: (request: IncomingMessage) => string,
 ): Sockets {
@@ -75,7 +75,14 @@ export function createSockets(
     const { format } = doors.get(pathOf(request)) ?? {};
     if (format === undefined) socket.destroy();
     else
-      refuse(request, socket, format, new GatewayError('invalid_request', `${error.message}.`), requestId());
+      refuse(
+        request,
+        socket,
+        format,
+        new GatewayError('invalid_request', `${error.message}.`),
+        requestId(),
+        log,
+      );
   });
 
   const exchangeOf =
@@ -85,7 +92,11 @@ export function createSockets(
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(connection, own);
       exchange.values.set(bodyReader, async () => {
-        exchange.understand(Buffer.from(JSON.stringify(body)), body);
+        const bytes = Buffer.from(JSON.stringify(body));
+        const held = new HeldBytes(gateway.bodyBudget);
+        exchange.hold(held);
+        held.grow(bytes.length);
+        exchange.understand(bytes, body);
         exchange.decoded = codec.validate(body, wire.params);
         if (settings.sampling === 'exclusive') codec.checkSampling?.(body);
       });
@@ -122,7 +133,7 @@ export function createSockets(
       await identify(door, caller, own, id, socket);
     } catch (error) {
       if (!(error instanceof GatewayError)) log.error({ id, error }, 'a call failed inside the gateway');
-      refuse(request, socket, door.format, toGatewayError(error), id);
+      refuse(request, socket, door.format, toGatewayError(error), id, log);
       return;
     }
     server.handleUpgrade(request, socket, head, (websocket) => {
@@ -148,7 +159,7 @@ export function createSockets(
     if (door === undefined) socket.destroy();
     else {
       const error = new GatewayError('invalid_request', 'Send this request without an Upgrade header.');
-      refuse(request, socket, door.format, error, requestId());
+      refuse(request, socket, door.format, error, requestId(), log);
     }
   };
 

@@ -61,6 +61,7 @@ export class Tunnel implements Valve {
     this.#options = options;
     exchange.input = new Observable((subscriber) => this.#taken(subscriber));
     exchange.inputGate.attach(this);
+    exchange.writer = this;
   }
 
   /** True when the client has its socket. */

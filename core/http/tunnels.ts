@@ -5,8 +5,8 @@ import { Exchange, firstView } from '../call.ts';
 import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Codec, Format, TunnelRoute } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
-import { replyHeaders } from '../reply-headers.ts';
 import { bodyReader } from './body.ts';
+import { addedHeaders } from './head.ts';
 import { compression } from './socket-close.ts';
 import { Tunnel } from './tunnel.ts';
 import { callerOf, pathOf, refuse, wireOf } from './upgrade.ts';
@@ -70,7 +70,14 @@ export function createTunnels(
     const { format } = doors.get(pathOf(request)) ?? {};
     if (format === undefined) socket.destroy();
     else
-      refuse(request, socket, format, new GatewayError('invalid_request', `${error.message}.`), requestId());
+      refuse(
+        request,
+        socket,
+        format,
+        new GatewayError('invalid_request', `${error.message}.`),
+        requestId(),
+        log,
+      );
   });
 
   const exchangeOf = ({ format, route, codec }: Door, request: IncomingMessage): Exchange => {
@@ -101,16 +108,18 @@ export function createTunnels(
       const events = await gateway.handle(firstView(exchange));
       socket.off('close', gone);
       tunnel.carry(events);
-      told.set(request, { ...addedTo(exchange), ...door.format.replyHeaders(exchange.id) });
+      told.set(request, { ...addedHeaders(exchange, log), ...door.format.replyHeaders(exchange.id) });
       server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
       // Without a word where the client has gone meanwhile, or where its handshake makes no sense.
       if (!tunnel.accepted) tunnel.leave();
-    } catch (error) {
+    } catch (thrown) {
+      const error = exchange.failure ?? thrown;
       socket.off('close', gone);
       if (!(error instanceof GatewayError))
         log.error({ id: exchange.id, error }, 'a call failed inside the gateway');
       tunnel.leave();
-      refuse(request, socket, door.format, toGatewayError(error), exchange.id, addedTo(exchange));
+      const added = addedHeaders(exchange, log);
+      refuse(request, socket, door.format, toGatewayError(error), exchange.id, log, added);
     }
   };
 
@@ -132,10 +141,6 @@ export function createTunnels(
       for (const one of open) one.cut(error);
     },
   };
-}
-
-function addedTo(exchange: Exchange): Readonly<Record<string, string>> | undefined {
-  return exchange.values.get(replyHeaders);
 }
 
 /** Nobody asks a provider for a handshake that cannot be accepted. */

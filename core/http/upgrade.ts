@@ -4,6 +4,8 @@ import type { Duplex } from 'node:stream';
 import type { Wire } from '../call.ts';
 import type { GatewayError } from '../errors.ts';
 import type { Format } from '../formats/format.ts';
+import type { Log } from '../log.ts';
+import { writeHead } from './head.ts';
 
 /** Who asks for a WebSocket: what the calls that come over it have in common. */
 export interface Caller {
@@ -54,13 +56,30 @@ export function refuse(
   format: Format,
   error: GatewayError,
   id: string,
+  log: Log,
   added: Readonly<Record<string, string>> = {},
 ): void {
   if (!socket.writable) {
     socket.destroy();
     return;
   }
-  const { status, headers, body } = format.errorReply(error, id);
+  try {
+    answer(request, socket, format.errorReply(error, id), id, log, added);
+  } catch (thrown) {
+    // Nobody stands behind this to catch anything.
+    log.error({ id, error: thrown }, 'an error could not be answered');
+    socket.destroy();
+  }
+}
+
+function answer(
+  request: IncomingMessage,
+  socket: Duplex,
+  { status, headers, body }: ReturnType<Format['errorReply']>,
+  id: string,
+  log: Log,
+  added: Readonly<Record<string, string>>,
+): void {
   const text = JSON.stringify(body);
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
@@ -69,11 +88,12 @@ export function refuse(
     response.detachSocket(socket as Socket);
     (socket as Socket).destroySoon();
   });
-  response.writeHead(status, {
+  const head = {
     'content-type': 'application/json',
     ...added,
     ...headers,
-    'content-length': Buffer.byteLength(text),
-  });
+    'content-length': String(Buffer.byteLength(text)),
+  };
+  writeHead(response, status, head, id, log);
   response.end(text);
 }

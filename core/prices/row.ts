@@ -92,7 +92,8 @@ export class Tariff {
   /** What stands in the record of a call. */
   readonly shown: JsonObject;
 
-  constructor(model: string, row: PriceRow, tier: z.output<typeof tierSchema> | undefined) {
+  /** `source`: where the row comes from, when it is not the config. */
+  constructor(model: string, row: PriceRow, tier: z.output<typeof tierSchema> | undefined, source?: string) {
     const prices = { ...row, ...defined(tier ?? {}), tiers: undefined };
     const { input = 0, output = 0 } = prices;
     const { cacheRead = input, cacheWrite = input, reasoning = output } = prices;
@@ -111,7 +112,7 @@ export class Tariff {
     };
     this.#call = pico(perCall, 12);
     this.above = tier?.above ?? 0;
-    this.shown = Object.freeze({ model, ...defined(prices) }) as JsonObject;
+    this.shown = Object.freeze({ model, ...defined({ source }), ...defined(prices) }) as JsonObject;
   }
 
   /** In micro-dollars, rounded up. Parts that exceed their whole (some providers count so) are charged as they are told. */

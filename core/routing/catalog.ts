@@ -17,14 +17,16 @@ export interface Catalog {
   readonly channels: readonly Channel[];
   /** True when some channel serves this public name (exact, mapped, or by pattern). */
   serves(model: string): boolean;
-  /** True when a channel names it exactly: such a name is never taken apart for suffixes. */
+  /** True when a channel names it exactly, or it is known to stand behind a pattern: such a name is never taken apart for suffixes. */
   names(model: string): boolean;
   /** The targets of a model, best first, each channel with its first key; all of them, also those that do not speak the operation. */
   targets(model: string): readonly Target[];
   /** All channels of a model with all their keys, the highest rank first; with an operation, those alone that can do it. */
   candidates(model: string, operation?: Operation): readonly Candidate[];
-  /** Every model with an exact name that can be called now, sorted. */
+  /** Every model that is known to be one that can be called now, sorted: the exact names, and what is known behind patterns. */
   list(): readonly ListedModel[];
+  /** The channels serve others than before: what is remembered of them is looked up anew. */
+  refresh(): void;
   /** False for a channel that was switched off while the gateway runs. */
   isOn(channel: string): boolean;
   /** Switches channels off by their ids, and all others on: those that are off are no targets. Calls that run go on. */
@@ -34,7 +36,9 @@ export interface Catalog {
 /** Builds the catalog. The order of targets is: exact name before pattern, priority, then a draw by weight. */
 export function createCatalog(channels: readonly Channel[], startedAt: number): Catalog {
   const exact = new Set<string>();
-  for (const channel of channels) for (const name of channel.models) if (!name.includes('*')) exact.add(name);
+  for (const channel of channels) for (const name of exactNames(channel)) exact.add(name);
+  let named: ReadonlySet<string> | undefined;
+  let listing: readonly ListedModel[] | undefined;
 
   let off: ReadonlySet<string> = new Set();
   const known = new Map<string, readonly Candidate[]>();
@@ -74,25 +78,61 @@ export function createCatalog(channels: readonly Channel[], startedAt: number): 
     channels,
     serves: (model) =>
       exact.has(model) || channels.some((channel) => channel.upstreamModel(model) !== undefined),
-    names: (model) => exact.has(model),
+    names: (model) => (named ??= new Set(channels.flatMap(namesOf))).has(model),
     targets,
     candidates,
     list: () =>
-      [...exact].toSorted().flatMap((id) => {
-        const [target] = targets(id);
-        return target === undefined ? [] : [listed(id, target, startedAt)];
-      }),
+      (listing ??= listOf(
+        channels.filter(({ id }) => !off.has(id)),
+        startedAt,
+      )),
+    refresh: () => {
+      known.clear();
+      named = undefined;
+      listing = undefined;
+    },
     isOn: (channel) => !off.has(channel),
     switchOff: (wanted) => {
       off = new Set(wanted);
+      listing = undefined;
     },
   };
+}
+
+function exactNames({ models }: Channel): readonly string[] {
+  return models.filter((name) => !name.includes('*'));
+}
+
+function namesOf(channel: Channel): readonly string[] {
+  return channel.listed?.() ?? exactNames(channel);
+}
+
+/** Each name once, as the channel of the highest rank has it; of equals the first one in the config. */
+function listOf(channels: readonly Channel[], startedAt: number): readonly ListedModel[] {
+  const best = new Map<string, { readonly rank: number; readonly channel: Channel }>();
+  for (const channel of channels) {
+    const exact = new Set(exactNames(channel));
+    for (const name of namesOf(channel)) {
+      const rank = rankOf(channel, exact.has(name));
+      if (rank > (best.get(name)?.rank ?? -Infinity)) best.set(name, { rank, channel });
+    }
+  }
+  return [...best]
+    .toSorted(([one], [other]) => (one < other ? -1 : 1))
+    .flatMap(([id, { channel }]) => {
+      const upstreamModel = channel.upstreamModel(id);
+      return upstreamModel === undefined ? [] : [listed(id, channel, upstreamModel, startedAt)];
+    });
+}
+
+function rankOf({ priority }: Channel, isExact: boolean): number {
+  return (isExact ? 1e9 : 0) + priority;
 }
 
 function candidate(channel: Channel, model: string): Candidate | undefined {
   const upstreamModel = channel.upstreamModel(model);
   if (upstreamModel === undefined) return undefined;
-  const rank = (channel.models.includes(model) ? 1e9 : 0) + channel.priority;
+  const rank = rankOf(channel, channel.models.includes(model));
   const traits = channel.traits(upstreamModel);
   return {
     channel,
@@ -108,13 +148,20 @@ function canDo({ speaks }: Channel, operation: Operation): boolean {
   return speaks[operation] !== undefined || (overChat.has(operation) && speaks.chat !== undefined);
 }
 
-function listed(id: string, { channel, traits }: Target, created: number): ListedModel {
+function listed(id: string, channel: Channel, upstreamModel: string, created: number): ListedModel {
+  const { operation, ...known } = channel.known?.(upstreamModel) ?? {};
+  const traits = channel.traits(upstreamModel);
+  // A kind's traits are about chat: its general ones say nothing of models for anything else.
+  const chats = operation === undefined;
+  const inputLimit = (chats ? traits.inputLimit : undefined) ?? known.inputLimit;
+  const outputLimit = (chats ? traits.outputLimit : undefined) ?? known.outputLimit;
   return {
     id,
     created,
     ownedBy: channel.id,
-    ...(traits.inputLimit === undefined ? {} : { inputLimit: traits.inputLimit }),
-    ...(traits.outputLimit === undefined ? {} : { outputLimit: traits.outputLimit }),
-    ...(traits.reasoning === undefined ? {} : { thinking: traits.reasoning !== 'none' }),
+    ...(operation === undefined ? {} : { operation }),
+    ...(inputLimit === undefined ? {} : { inputLimit }),
+    ...(outputLimit === undefined ? {} : { outputLimit }),
+    ...(traits.reasoning === undefined || !chats ? {} : { thinking: traits.reasoning !== 'none' }),
   };
 }

@@ -4,6 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
 import { openPostgres, type PostgresDatabase } from './postgres.ts';
 import { schema } from './schema.ts';
+import { blockedFor } from './sqlite-writes.ts';
 
 /**
  * An open database, shared by everything in the process that keeps state. Whoever opened it closes it. It has the tables of `schema.ts`.
@@ -31,13 +32,7 @@ export interface SqliteDatabase {
 const ACCEPTED =
   'Accepted are "sqlite:" with the path of a file (sqlite:./data/sluice.db), "sqlite::memory:", and "postgres:" (postgres://USER:PASSWORD@HOST/DATABASE)';
 
-/**
- * How long a write waits for another process's write to finish. The event loop stands still meanwhile, so this is
- * far above what a healthy writer needs (well under a millisecond) and below what a client would forgive.
- */
-const LOCK_TIMEOUT = 800;
-
-/** The same while the gateway starts, when nobody waits yet and others may be starting too. */
+/** How long a start waits for others that start, in milliseconds. */
 const START_TIMEOUT = 2_000;
 
 const SQLITE_BUSY = 5;
@@ -56,6 +51,7 @@ export function openSqlite(url: string): SqliteDatabase {
   const connection = connect(path);
   try {
     migrateSqlite(connection, { steps: schema, url });
+    connection.exec(`PRAGMA busy_timeout = ${blockedFor}`);
   } catch (error) {
     connection.close();
     throw error;
@@ -115,7 +111,7 @@ function connect(path: string): DatabaseSync {
   let connection: DatabaseSync | undefined;
   try {
     if (path !== ':memory:') makePrivateFile(path);
-    connection = new DatabaseSync(path, { timeout: LOCK_TIMEOUT });
+    connection = new DatabaseSync(path, { timeout: START_TIMEOUT });
     useWriteAheadLog(connection);
     // NORMAL: a killed process loses nothing, a power cut may take the last commits but never damages the file.
     connection.exec('PRAGMA synchronous = NORMAL');

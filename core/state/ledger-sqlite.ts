@@ -1,18 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setTimeout } from 'node:timers/promises';
 import { firstThatFits, newReservationId, periodStart, reservedAt } from './ledger-periods.ts';
 import { chargesOf, checked, standingAt, statements, statesOf } from './ledger-sql.ts';
 import type { Ledger, Reservation, Settlement } from './ledger.ts';
 import { workInSqlite } from './sql.ts';
+import { transactionInSqlite } from './sqlite-writes.ts';
 import { insertRecordsInSqlite } from './usage-log-rows.ts';
 
 /** How long another process's write is waited for before the operation fails, in milliseconds. */
 const patience = 1_000;
-
-/** How long SQLite itself waits each time: the event loop stands still meanwhile. */
-const blocking = 5;
-
-const SQLITE_BUSY = 5;
 
 /**
  * The ledger on SQLite. Every change is one synchronous transaction that takes the write lock before it reads, so that no other process's
@@ -29,21 +24,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   const expired = connection.prepare('SELECT 1 FROM ledger_reservations WHERE expires <= ? LIMIT 1');
   const sweeping = connection.prepare('DELETE FROM ledger_reservations WHERE expires <= ?');
 
-  const inTransaction = async <T>(work: () => T): Promise<T> => {
-    const deadline = performance.now() + patience;
-    while (!begin(connection)) {
-      if (performance.now() > deadline) throw new Error('The database is busy: another process is writing.');
-      await setTimeout(5 + Math.random() * 15);
-    }
-    try {
-      const result = work();
-      connection.exec('COMMIT');
-      return result;
-    } catch (error) {
-      if (connection.isTransaction) connection.exec('ROLLBACK');
-      throw error;
-    }
-  };
+  const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
   const standingOf = (keyId: string, now: number) =>
     standing.all(keyId, periodStart('day', now), periodStart('month', now), now);
 
@@ -101,19 +82,4 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
       return statesOf(budgets, standingOf(keyId, now), now);
     },
   };
-}
-
-/** Takes the write lock; false when another process holds it. */
-function begin(connection: DatabaseSync): boolean {
-  const { timeout } = connection.prepare('PRAGMA busy_timeout').get() as { readonly timeout: number };
-  connection.exec(`PRAGMA busy_timeout = ${blocking}`);
-  try {
-    connection.exec('BEGIN IMMEDIATE');
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY) return false;
-    throw error;
-  } finally {
-    connection.exec(`PRAGMA busy_timeout = ${timeout}`);
-  }
 }

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Database } from './database.ts';
 import type { PostgresDatabase, PostgresSession } from './postgres.ts';
+import { transactionInSqlite, writeInSqlite } from './sqlite-writes.ts';
 
 /** What a statement can be given, in either database. */
 export type SqlValue = string | number | null;
@@ -14,8 +15,7 @@ interface Statement {
 }
 
 /**
- * Work on a database, written once for both kinds: a generator that delegates to {@link rows} and {@link row}. SQLite runs it to its end
- * at once, so that nothing comes between; Postgres waits for each answer.
+ * Work on a database, written once for both kinds: a generator that delegates to {@link rows} and {@link row}.
  */
 export type Work<Result> = Generator<Statement, Result, readonly Row[]>;
 
@@ -54,19 +54,57 @@ export function sqlOf(database: Database): Sql {
   return sql;
 }
 
-const prepared = new WeakMap<DatabaseSync, Map<string, StatementSync>>();
+/** A statement of a connection, and whether it changes anything. */
+interface Prepared {
+  readonly statement: StatementSync;
+  readonly writes: boolean;
+}
 
-/** Runs work on a connection, whatever transaction it is in. */
-export function workInSqlite<Result>(connection: DatabaseSync, work: () => Work<Result>): Result {
+const prepared = new WeakMap<DatabaseSync, Map<string, Prepared>>();
+
+function prepare(connection: DatabaseSync, sql: string): Prepared {
   let statements = prepared.get(connection);
   if (statements === undefined) prepared.set(connection, (statements = new Map()));
+  let found = statements.get(sql);
+  if (found === undefined) {
+    found = { statement: connection.prepare(sql), writes: /\b(?:INSERT|UPDATE|DELETE|REPLACE)\b/i.test(sql) };
+    statements.set(sql, found);
+  }
+  return found;
+}
+
+/** Runs work on a connection, inside a transaction. */
+export function workInSqlite<Result>(connection: DatabaseSync, work: () => Work<Result>): Result {
   const steps = work();
   let step = steps.next();
   while (step.done !== true) {
     const { sql, values } = step.value;
-    let statement = statements.get(sql);
-    if (statement === undefined) statements.set(sql, (statement = connection.prepare(sql)));
-    step = steps.next(statement.all(...values));
+    step = steps.next(prepare(connection, sql).statement.all(...values));
+  }
+  return step.value;
+}
+
+/** Asks an SQLite database. What is read waits for nobody; a write waits for those of other processes. */
+export async function askSqlite(
+  connection: DatabaseSync,
+  sql: string,
+  values: readonly SqlValue[],
+): Promise<readonly Row[]> {
+  const { statement, writes } = prepare(connection, sql);
+  return writes ? writeInSqlite(connection, () => statement.all(...values)) : statement.all(...values);
+}
+
+/** Runs work statement by statement, each of which may wait. */
+async function stepsOf<Result>(
+  work: () => Work<Result>,
+  ask: (sql: string, values: readonly SqlValue[]) => Promise<readonly Row[]>,
+): Promise<Result> {
+  const steps = work();
+  let step = steps.next();
+  while (step.done !== true) {
+    const { sql, values } = step.value;
+    // oxlint-disable-next-line no-await-in-loop -- each statement may depend on the one before
+    step = steps.next(await ask(sql, values));
   }
   return step.value;
 }
@@ -76,42 +114,23 @@ function sqlite(database: Database, connection: DatabaseSync): Sql {
     database,
     forUpdate: '',
     forUpdateOfFree: '',
-    run: async (work) => workInSqlite(connection, work),
-    async atomically(work) {
-      connection.exec('BEGIN IMMEDIATE');
-      try {
-        const result = workInSqlite(connection, work);
-        connection.exec('COMMIT');
-        return result;
-      } catch (error) {
-        // Some failures (a full disk) have ended the transaction already.
-        if (connection.isTransaction) connection.exec('ROLLBACK');
-        throw error;
-      }
-    },
+    run: (work) => stepsOf(work, (sql, values) => askSqlite(connection, sql, values)),
+    atomically: (work) => transactionInSqlite(connection, () => workInSqlite(connection, work)),
   };
 }
 
 const numbered = new Map<string, string>();
 
 /** Runs work in a session, whatever transaction it is in. */
-export async function workInPostgres<Result>(
-  session: PostgresSession,
-  work: () => Work<Result>,
-): Promise<Result> {
-  const steps = work();
-  let step = steps.next();
-  while (step.done !== true) {
-    const { sql, values } = step.value;
+export function workInPostgres<Result>(session: PostgresSession, work: () => Work<Result>): Promise<Result> {
+  return stepsOf(work, (sql, values) => {
     let text = numbered.get(sql);
     if (text === undefined) {
       let count = 0;
       numbered.set(sql, (text = sql.replaceAll('?', () => `$${(count += 1)}`)));
     }
-    // oxlint-disable-next-line no-await-in-loop -- each statement may depend on the one before
-    step = steps.next(await session.query(text, values));
-  }
-  return step.value;
+    return session.query(text, values);
+  });
 }
 
 function postgres(database: PostgresDatabase): Sql {

@@ -2,6 +2,7 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import type { KeyvStoreAdapter } from 'keyv';
 import type { SqliteDatabase } from './database.ts';
+import { transactionInSqlite, writeInSqlite } from './sqlite-writes.ts';
 
 /** An entry may still be read in the millisecond in which it expires; Keyv counts likewise. */
 const ALIVE = '(expires IS NULL OR expires >= ?)';
@@ -16,7 +17,8 @@ const preparedFor = new WeakMap<DatabaseSync, Statements>();
  * Keeps Keyv entries in a table of an SQLite database. Any number of adapters may share the database, but each Keyv
  * needs an adapter of its own: Keyv writes its namespace on it.
  *
- * Every operation runs to its end before it returns its promise, and every failure rejects that promise.
+ * Operations that change something are made in the order in which they were asked for, at once unless another process is writing just
+ * then. Every failure rejects the operation's promise.
  * An expired entry is never returned; `deleteExpired` removes those that nobody asks for.
  *
  * The members left out are typed loosely by Keyv (any stored form, `setMany` as void); here they have their true types.
@@ -47,31 +49,35 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
 
   /** `ttl` is in milliseconds; without one the entry stays. */
   async set(key: string, value: string, ttl?: number): Promise<boolean> {
-    this.#set(key, value, ttl);
+    const set = this.#setting(key, value, ttl);
+    await writeInSqlite(this.#connection, set);
     return true;
   }
 
   /** All of them or, when one fails or the process dies, none. */
   async setMany(entries: { key: string; value: string; ttl?: number }[]): Promise<boolean[]> {
-    this.#atomically(() => {
-      for (const { key, value, ttl } of entries) this.#set(key, value, ttl);
+    const sets = entries.map(({ key, value, ttl }) => this.#setting(key, value, ttl));
+    await transactionInSqlite(this.#connection, () => {
+      for (const set of sets) set();
     });
     return entries.map(() => true);
   }
 
   /** Whether there was an entry to delete. */
   async delete(key: string): Promise<boolean> {
-    return this.#delete(key);
+    return writeInSqlite(this.#connection, this.#deleting(key));
   }
 
   /** Whether any of the keys had an entry. */
   async deleteMany(keys: string[]): Promise<boolean> {
-    return this.#atomically(() => keys.map((key) => this.#delete(key)).includes(true));
+    const deletes = keys.map((key) => this.#deleting(key));
+    return transactionInSqlite(this.#connection, () => deletes.map((remove) => remove()).includes(true));
   }
 
   /** Deletes the entries of this namespace. */
   async clear(): Promise<void> {
-    this.#statements.clear.run(this.#space());
+    const space = this.#space();
+    await writeInSqlite(this.#connection, () => this.#statements.clear.run(space));
   }
 
   /** Whether the key has an entry that has not expired. */
@@ -124,31 +130,21 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
     return this.#statements.has.get(this.#space(), key, Date.now()) !== undefined;
   }
 
-  #set(key: string, value: string, ttl?: number): void {
+  /** The write of an entry, as it was asked for now: it may have to wait. */
+  #setting(key: string, value: string, ttl: number | undefined): () => void {
     if (typeof value !== 'string') {
       throw new TypeError(
         `SQLite keeps text, and the value for "${key}" is ${typeof value}: leave Keyv's serializer on.`,
       );
     }
-    this.#statements.set.run(this.#space(), key, value, ttl === undefined ? null : Date.now() + ttl);
+    const space = this.#space();
+    const expires = ttl === undefined ? null : Date.now() + ttl;
+    return () => void this.#statements.set.run(space, key, value, expires);
   }
 
-  #delete(key: string): boolean {
-    return this.#statements.delete.run(this.#space(), key).changes !== 0;
-  }
-
-  /** Nothing else can slip in between: the connection is synchronous and so is the job. */
-  #atomically<Result>(job: () => Result): Result {
-    this.#connection.exec('BEGIN IMMEDIATE');
-    try {
-      const result = job();
-      this.#connection.exec('COMMIT');
-      return result;
-    } catch (error) {
-      // Some failures (a full disk) have ended the transaction already.
-      if (this.#connection.isTransaction) this.#connection.exec('ROLLBACK');
-      throw error;
-    }
+  #deleting(key: string): () => boolean {
+    const space = this.#space();
+    return () => this.#statements.delete.run(space, key).changes !== 0;
   }
 }
 
@@ -156,17 +152,19 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
  * A number that changes with every write to the namespace, by anybody. Counting starts with the first question;
  * remember the number before reading the entries, and read them again when it has changed.
  */
-export function revisionOf(database: SqliteDatabase, namespace: string): number {
+export async function revisionOf(database: SqliteDatabase, namespace: string): Promise<number> {
   const { revision, startCounting } = statementsOf(database);
   const row = revision.get(namespace);
   if (row !== undefined) return Number(row['revision']);
-  startCounting.run(namespace);
+  await writeInSqlite(database.connection, () => startCounting.run(namespace));
   return Number(revision.get(namespace)?.['revision']);
 }
 
 /** Deletes entries of every namespace that have expired, at most `limit` of them, and says how many it found. */
-export function deleteExpired(database: SqliteDatabase, limit: number): number {
-  return Number(statementsOf(database).deleteExpired.run(Date.now(), limit).changes);
+export async function deleteExpired(database: SqliteDatabase, limit: number): Promise<number> {
+  const statement = statementsOf(database).deleteExpired;
+  const { changes } = await writeInSqlite(database.connection, () => statement.run(Date.now(), limit));
+  return Number(changes);
 }
 
 function statementsOf({ connection }: SqliteDatabase): Statements {

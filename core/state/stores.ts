@@ -64,7 +64,7 @@ export function openStores(url: string, report: ReportError = () => {}): Stores 
     async () => {
       const found =
         database.kind === 'sqlite'
-          ? deleteExpired(database, SWEEP.batch)
+          ? await deleteExpired(database, SWEEP.batch)
           : await deleteExpiredInPostgres(database, SWEEP.batch);
       return found === SWEEP.batch;
     },

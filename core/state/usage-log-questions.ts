@@ -1,6 +1,6 @@
-import type { StatementSync } from 'node:sqlite';
 import { GatewayError } from '../errors.ts';
 import type { Database } from './database.ts';
+import { askSqlite } from './sql.ts';
 import type { UsageFilter } from './usage-log.ts';
 import type { Row } from './usage-log-rows.ts';
 
@@ -28,12 +28,7 @@ export function questions(database: Database): Ask {
     };
   }
   const { connection } = database;
-  const statements = new Map<string, StatementSync>();
-  return async (sql, values) => {
-    let statement = statements.get(sql);
-    if (statement === undefined) statements.set(sql, (statement = connection.prepare(sql)));
-    return statement.all(...values);
-  };
+  return (sql, values) => askSqlite(connection, sql, values);
 }
 
 /** The condition for calls that failed. */

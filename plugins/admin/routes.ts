@@ -29,7 +29,8 @@ export const routes = {
     method: 'POST',
     path: '/api/admin/login',
     summary: 'Logs in with the admin password',
-    description: 'Sets the session cookie. 401 for a wrong password, 429 with retry-after after too many.',
+    description:
+      'Sets the session cookie. 401 for a wrong password, later each time after five from one address; 429 with retry-after where too many wait.',
     open: true,
     body: schemas.login,
     answer: schemas.session,

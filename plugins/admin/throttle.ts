@@ -1,122 +1,118 @@
+import { setTimeout as pass } from 'node:timers/promises';
 import { GatewayError, type RateGrant, type Rates } from '#sluice';
+import { countFailures, growingDelay, networkOf } from '../_failures.ts';
 
-/** Wrong passwords that are allowed in a window of so many milliseconds: from one address, and from all. */
-const window = 60_000;
-const mostPerAddress = 5;
-const mostInTotal = 50;
+/** Wrong passwords of one address that cost no time, and how long all of them are remembered, in milliseconds. */
+const free = 5;
+const rememberedFor = 15 * 60_000;
+/** The first and the longest delay of a login from an address whose passwords were wrong, in milliseconds. */
+const delays = { first: 1_000, longest: 30_000 };
 /** Passwords that are checked at once: each costs memory and a core for a while. */
 const mostAtOnce = 2;
-/** Logins that wait for their turn. */
-const mostWaiting = 8;
+/** Logins that are held back or wait for their turn: of one address, and of all. */
+const mostOfOne = 4;
+const mostWaiting = 128;
 
-interface Tries {
-  count: number;
-  readonly until: number;
+/** A login that is held back or waits for its turn. */
+interface Waiting {
+  readonly network: string;
+  /** Of its address, when it came. */
+  readonly failures: number;
+  /** Set once it waits for its turn. */
+  begin: (() => void) | undefined;
+  /** Ends its waiting with 429. */
+  readonly refuse: () => void;
 }
 
-/** What all processes and gateways count together. */
-const totalSubject = 'login';
-
-/** Slows guessing down. Whoever logs in with the right password never counts. */
+/**
+ * Slows guessing down. An address whose passwords were wrong waits before the next is checked, longer each time; nobody else does. Where
+ * many try at once, those come first whose address has failed least, and those are refused for whom there is no room to wait that have
+ * failed most. So whoever guesses, and from wherever, cannot keep others from logging in.
+ */
 export class LoginThrottle {
   readonly #rates: Rates | undefined;
-  readonly #byAddress = new Map<string, Tries>();
-  #total: Tries = { count: 0, until: 0 };
+  readonly #pause: (milliseconds: number) => Promise<unknown>;
+  readonly #failures = countFailures(rememberedFor);
+  readonly #waiting = new Set<Waiting>();
   #checking = 0;
-  /** Logins that are counted, wait or are checked. */
-  #pending = 0;
-  readonly #waiting: (() => void)[] = [];
 
   /** With rates whoever shares them counts together; while they cannot be asked this process counts for itself. */
-  constructor(rates?: Rates) {
+  constructor(
+    rates?: Rates,
+    pause = (milliseconds: number): Promise<unknown> => pass(milliseconds, undefined, { ref: false }),
+  ) {
     this.#rates = rates;
+    this.#pause = pause;
   }
 
-  /** Runs a check of a password and returns what it found. Rejects with 429 when there were too many wrong ones, before any work. */
+  /** Runs a check of a password and returns what it found. Rejects with 429, before any work, when there is no room to wait for it. */
   async check(address: string, verify: () => Promise<boolean>): Promise<boolean> {
-    const now = performance.now();
-    const source = networkOf(address);
-    const known = this.#byAddress.get(source);
-    const tries = known !== undefined && known.until > now ? known : { count: 0, until: now + window };
-    if (this.#total.until <= now) this.#total = { count: 0, until: now + window };
-    const total = this.#total;
-    if (tries.count >= mostPerAddress) throw tooMany(tries.until - now);
-    if (total.count >= mostInTotal) throw tooMany(total.until - now);
-    if (this.#pending >= mostAtOnce + mostWaiting) throw tooMany(1000);
-    // Counted beforehand: many at once must not slip through while the first is being checked.
-    tries.count += 1;
-    total.count += 1;
-    this.#remember(source, tries, now);
-    const takeBack = (): void => {
-      tries.count -= 1;
-      total.count -= 1;
-    };
-    this.#pending += 1;
+    const network = networkOf(address);
+    let pending = 0;
+    for (const other of this.#waiting) if (other.network === network) pending += 1;
+    // Those that are held back are likely to fail too: many at once must not slip through before the first was checked.
+    const failures = this.#failures.of(address) + pending;
+    const delay = growingDelay(failures - free + 1, delays.first, delays.longest);
+    if (pending >= mostOfOne) throw tooMany(delay);
+    const grant = await this.#inTurn(network, failures, delay);
     try {
-      const subject = `${totalSubject}:${source}`;
-      const grant = await this.#countForAll(subject, takeBack);
-      const right = await this.#inTurn(verify);
+      const right = await verify();
       if (right) {
-        takeBack();
-        for (const counted of [subject, totalSubject]) grant?.correct(counted, -1);
-      }
+        this.#failures.forget(address);
+        grant?.correct(subjectOf(network), -1);
+      } else this.#failures.count(address);
       return right;
     } finally {
-      this.#pending -= 1;
-    }
-  }
-
-  async #inTurn(verify: () => Promise<boolean>): Promise<boolean> {
-    await this.#turn();
-    try {
-      return await verify();
-    } finally {
       this.#checking -= 1;
-      this.#waiting.shift()?.();
+      this.#beginNext();
     }
   }
 
-  /** Rejects with 429 when there were too many elsewhere. */
-  async #countForAll(subject: string, takeBack: () => void): Promise<RateGrant | undefined> {
-    const verdict = await this.#rates?.take([
-      { subject, limit: mostPerAddress, cost: 1 },
-      { subject: totalSubject, limit: mostInTotal, cost: 1 },
-    ]);
-    if (verdict?.allowed === false && verdict.degraded !== true) {
-      takeBack();
-      throw tooMany(verdict.retryMs);
-    }
-    return verdict?.grant;
-  }
-
-  #turn(): Promise<void> | undefined {
-    if (this.#checking < mostAtOnce) {
-      this.#checking += 1;
-      return undefined;
-    }
-    return new Promise((resolve) => {
-      this.#waiting.push(() => {
-        this.#checking += 1;
-        resolve();
+  /** Resolves when the password may be checked, with what was counted of it for all. */
+  #inTurn(network: string, failures: number, delay: number): Promise<RateGrant | undefined> {
+    return new Promise((resolve, reject) => {
+      const refuse = (): void => {
+        this.#waiting.delete(login);
+        reject(tooMany(delay));
+      };
+      const login: Waiting = { network, failures, begin: undefined, refuse };
+      this.#waiting.add(login);
+      if (this.#waiting.size > mostWaiting) this.#hopeless().refuse();
+      void this.#heldBack(network, delay).then((grant) => {
+        login.begin = () => resolve(grant);
+        this.#beginNext();
       });
     });
   }
 
-  #remember(source: string, tries: Tries, now: number): void {
-    if (this.#byAddress.get(source) === tries) return;
-    for (const [other, { until }] of this.#byAddress) if (until <= now) this.#byAddress.delete(other);
-    this.#byAddress.set(source, tries);
+  async #heldBack(network: string, delay: number): Promise<RateGrant | undefined> {
+    const verdict = await this.#rates?.take([{ subject: subjectOf(network), limit: free, cost: 1 }]);
+    const elsewhere = verdict?.allowed === false && verdict.degraded !== true;
+    const milliseconds = Math.max(delay, elsewhere ? delays.first : 0);
+    if (milliseconds > 0) await this.#pause(milliseconds);
+    return verdict?.grant;
+  }
+
+  /** Of those that have failed most the one that came last. */
+  #hopeless(): Waiting {
+    return [...this.#waiting].reduce((most, other) => (other.failures >= most.failures ? other : most));
+  }
+
+  #beginNext(): void {
+    while (this.#checking < mostAtOnce) {
+      let next: Waiting | undefined;
+      for (const login of this.#waiting)
+        if (login.begin !== undefined && (next === undefined || login.failures < next.failures)) next = login;
+      if (next === undefined) return;
+      this.#waiting.delete(next);
+      this.#checking += 1;
+      next.begin?.();
+    }
   }
 }
 
-/** Whoever has one IPv6 address has 2^64 of them. */
-function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address;
-  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
-  const front = head.split(':').filter((group) => group !== '');
-  const back = tail?.split(':').filter((group) => group !== '') ?? [];
-  const zeros = Array<string>(Math.max(0, 8 - front.length - back.length)).fill('0');
-  return [...front, ...zeros, ...back].slice(0, 4).join(':');
+function subjectOf(network: string): string {
+  return `login:${network}`;
 }
 
 function tooMany(wait: number): GatewayError {

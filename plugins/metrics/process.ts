@@ -1,4 +1,5 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { lostLogLines } from '#sluice';
 
 let registry: Registry | undefined;
 
@@ -14,6 +15,15 @@ export function processMetrics(): Registry {
       registers: [registry],
       collect: () =>
         sockets.set(process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length),
+    });
+    const lost: Counter = new Counter({
+      name: 'sluice_log_lines_lost_total',
+      help: 'Lines of the log that could not be written: the disk was full, or nobody read them.',
+      registers: [registry],
+      collect: () => {
+        lost.reset();
+        lost.inc(lostLogLines());
+      },
     });
   }
   return registry;

@@ -6,8 +6,10 @@ import {
   definePlugin,
   GatewayError,
   mostHedges,
+  noPriceError,
   observe,
   sumUsage,
+  type Amounts,
   type ApiKey,
   type Bookkeeper,
   type Budget,
@@ -19,11 +21,11 @@ import {
   type PluginTools,
   type Reservation,
 } from '#sluice';
-import { estimateInput, expectedUnits, mostOutput, unseenInput } from './estimate.ts';
-import { Meter, type Ending } from './meter.ts';
+import { boundOf } from './estimate.ts';
+import { Meter, type Bounding, type Ending } from './meter.ts';
 
 const options = z.strictObject({
-  /** Output tokens that are reserved for a call when neither it nor its model has a limit. */
+  /** The output limit that a call is sent with near the end of a budget, when neither it nor its model has one. */
   assumedOutput: z.int().min(1).max(10_000_000).default(32_000),
   /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
   lease: z.number().min(1).max(3600).default(60),
@@ -45,7 +47,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
  */
 export default definePlugin({
   name: 'quota',
-  stage: 'shape',
+  stage: 'admit',
   // It books what is charged.
   after: ['usage-log'],
   reads: 'usage',
@@ -53,18 +55,30 @@ export default definePlugin({
   setup({ assumedOutput, lease }, tools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
-    const reserve = async (call: Call, { id }: ApiKey, budgets: readonly Budget[]): Promise<Reservation> => {
-      const targets = catalog.targets(call.model);
+    const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
+
+    /** The claim, and the call as it is to be sent. */
+    const reserve = async (
+      call: Call,
+      { id }: ApiKey,
+      budgets: readonly Budget[],
+    ): Promise<{ readonly reservation: Reservation; readonly sent: Call }> => {
+      const { input, output, units } = bound(call);
       // Each provider that is asked beside the first reads the input too.
-      const readers = 1 + mostHedges(call, settings.routing);
-      const input = readers * (estimateInput(call) + unseenInput(call, targets));
-      const output = mostOutput(call, targets, assumedOutput);
-      const microDollars = prices.most(call.model, input, output, expectedUnits(call));
-      if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
-        throw noPrice(call);
+      const read = (1 + mostHedges(call, settings.routing)) * input;
+      const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
+      const amounts = (written: number): Amounts => {
+        const microDollars = prices.most(call.model, read, written, units);
+        if (microDollars === undefined && dollars) throw noPriceError(call.model);
+        return { microDollars: microDollars ?? 0, tokens: read + written };
+      };
+      const most = amounts(output.most);
+      const { held } = output;
+      const less = held === undefined ? undefined : amounts(held.most);
       try {
-        const most = { microDollars: microDollars ?? 0, tokens: input + output };
-        return await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000));
+        const reservation = await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000), less);
+        const isHeld = held !== undefined && reservation.most.tokens < most.tokens;
+        return { reservation, sent: isHeld ? call.with({ settings: { maxOutput: held.limit } }) : call };
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
@@ -77,13 +91,13 @@ export default definePlugin({
     const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
       let over = false;
       const forget = call.onEnd(() => void (over = true));
-      const reservation = await reserve(call, key, budgets);
+      const { reservation, sent } = await reserve(call, key, budgets);
       forget();
       if (over) {
         bookkeeper.release(reservation.id);
         throw new GatewayError('client_closed_request', 'The client left before its call was sent.');
       }
-      return metered(call, next, tools, reservation);
+      return metered(sent, next, tools, bound, reservation);
     };
 
     return function quota(call, next) {
@@ -98,18 +112,22 @@ export default definePlugin({
       const key = call.get(caller);
       const budgets = key?.budgets ?? [];
       // Nobody without a budget waits for the database.
-      if (key === undefined || budgets.length === 0) return metered(call, next, tools, undefined);
+      if (key === undefined || budgets.length === 0) return metered(call, next, tools, bound);
       return budgeted(call, next, key, budgets);
     };
   },
 });
 
-/** Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered. */
+/**
+ * Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered, unless it was the
+ * client that would not wait.
+ */
 function metered(
   call: Call,
   next: Next,
   { bookkeeper, prices }: PluginTools,
-  reservation: Reservation | undefined,
+  bound: Bounding,
+  reservation?: Reservation,
 ): Promise<Observable<GatewayEvent>> {
   const unwatch = reservation === undefined ? undefined : bookkeeper.watch(reservation);
   let over = false;
@@ -119,7 +137,7 @@ function metered(
     forget();
     unwatch?.();
     const usage = meter.used(how);
-    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage);
+    const cost = usage === undefined ? undefined : prices.cost(meter.model, usage, meter.answered);
     const charged: Charge = {
       amounts: {
         microDollars: cost?.microDollars ?? 0,
@@ -131,7 +149,7 @@ function metered(
     };
     leave(call, charged, bookkeeper);
   };
-  const meter = new Meter(call, end);
+  const meter = new Meter(call, end, bound);
   // A client that leaves before the provider has answered ends no stream.
   const forget = call.onEnd(() => end('left'));
   const failed = (error: unknown): never => {
@@ -169,13 +187,4 @@ function leave(call: Call, more: Charge, bookkeeper: Bookkeeper): void {
     },
     ...(usage === undefined ? {} : { usage }),
   });
-}
-
-/** A budget in dollars cannot be kept with a model whose cost nobody knows. */
-function noPrice(call: Call): GatewayError {
-  return new GatewayError(
-    'model_not_allowed',
-    `The model ${call.model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
-    { param: 'model' },
-  );
 }

@@ -1,40 +1,28 @@
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import { caller, definePlugin, GatewayError, type Call, type GatewayEvent, type Next } from '#sluice';
-import { checkSession } from './check.ts';
 import { Session } from './session.ts';
 
 const options = z.strictObject({
   /** Seconds after which the claim of a session is given back whose gateway was killed. Running sessions renew theirs. */
   lease: z.number().min(1).max(3600).default(60),
-  /** Milliseconds between looks at whether the keys of running sessions are still valid. */
-  check: z.int().min(10).max(60_000).default(1000),
 });
 
 /**
  * A session over a WebSocket pays for each answer as soon as it has ended, and each is a record of its own in the usage log. What one
  * answer may come to is reserved as long as the session lasts, so that sessions at the same time cannot exceed a budget together; a session
- * whose budget is spent, or whose key is no longer valid, is ended with an error.
+ * whose budget is spent is ended with an error.
  */
 export default definePlugin({
   name: 'realtime-sessions',
-  stage: 'shape',
+  stage: 'admit',
   options,
-  setup({ lease, check }, tools) {
-    const { apiKeys, bookkeeper, onClose } = tools;
-    const running = new Set<Session>();
-    const timer = setInterval(() => {
-      for (const session of running) checkSession(session, apiKeys);
-    }, check).unref();
-    onClose(() => clearInterval(timer));
+  setup({ lease }, tools) {
+    const { bookkeeper } = tools;
 
     const open = async (call: Call, next: Next): Promise<Observable<GatewayEvent>> => {
       const session = new Session(call, call.get(caller), { ...tools, lease: lease * 1000 });
-      running.add(session);
-      call.onEnd(() => {
-        running.delete(session);
-        session.end();
-      });
+      call.onEnd(() => session.end());
       await session.reserve();
       if (session.over)
         throw new GatewayError('client_closed_request', 'The client left before its session was open.');

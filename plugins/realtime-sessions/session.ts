@@ -1,19 +1,11 @@
-import {
-  concat,
-  concatMap,
-  defer,
-  from,
-  Subject,
-  takeUntil,
-  throwError,
-  type Observable,
-  type ObservableInput,
-} from 'rxjs';
+import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
 import {
   charge,
   GatewayError,
+  noPriceError,
   tunnelWatch,
   type ApiKey,
+  type ApiKeys,
   type AttemptEvent,
   type Bookkeeper,
   type Call,
@@ -29,6 +21,7 @@ import {
 
 /** What sessions charge with. */
 export interface SessionTools {
+  readonly apiKeys: ApiKeys;
   readonly bookkeeper: Bookkeeper;
   readonly catalog: Catalog;
   readonly ledger: Ledger;
@@ -39,8 +32,8 @@ export interface SessionTools {
 
 /** One session and what it has cost. */
 export class Session {
-  /** As it is now: whoever looks after the keys keeps it so. */
-  key: ApiKey | undefined;
+  /** As it was when the last answer was claimed. */
+  #key: ApiKey | undefined;
   readonly #call: Call;
   readonly #tools: SessionTools;
   /** The model in force when the session was sent. */
@@ -54,11 +47,10 @@ export class Session {
   #context = 0;
   #refused: GatewayError | undefined;
   #over = false;
-  readonly #failure = new Subject<never>();
 
   constructor(call: Call, key: ApiKey | undefined, tools: SessionTools) {
     this.#call = call;
-    this.key = key;
+    this.#key = key;
     this.#tools = tools;
     this.#model = call.model;
     this.#answeredAt = call.startedAt;
@@ -73,19 +65,16 @@ export class Session {
 
   /** Claims what the next answer may come to. Throws 429 when a budget does not allow it; keys without budgets claim nothing. */
   async reserve(): Promise<void> {
-    const { key } = this;
+    // Its budgets may have been changed since the session began.
+    if (this.#key !== undefined) this.#key = this.#tools.apiKeys.current(this.#key)?.key ?? this.#key;
+    const key = this.#key;
     const { budgets = [] } = key ?? {};
     if (key === undefined || budgets.length === 0) return;
     const { prices, bookkeeper, lease } = this.#tools;
     const { input, output } = this.#expected();
     const microDollars = prices.most(this.#model, input, output);
-    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar')) {
-      throw new GatewayError(
-        'model_not_allowed',
-        `The model ${this.#model} has no price here, and this API key has a budget in dollars. The operator must add the model to "prices".`,
-        { param: 'model' },
-      );
-    }
+    if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
+      throw noPriceError(this.#model);
     let reservation: Reservation;
     try {
       const most = { microDollars: microDollars ?? 0, tokens: input + output };
@@ -107,15 +96,7 @@ export class Session {
 
   /** Charges for every answer as it ends. The message that tells of it waits until the next one is paid for. */
   follow(events: Observable<GatewayEvent>): Observable<GatewayEvent> {
-    return events.pipe(
-      concatMap((event) => this.#step(event)),
-      takeUntil(this.#failure),
-    );
-  }
-
-  /** Ends the session with an error for the client. */
-  fail(error: GatewayError): void {
-    if (!this.#over) this.#failure.error(error);
+    return events.pipe(concatMap((event) => this.#step(event)));
   }
 
   /** The session is over: an answer that was cut off is charged by what was heard of it, and the claim is given back. */
@@ -149,7 +130,7 @@ export class Session {
     this.#context = part.input + part.output;
     const reservation = this.#takeReservation();
     const settlement = this.#settlement(part, 'complete', reservation);
-    if (reservation === undefined && (this.key?.budgets ?? []).length === 0) {
+    if (reservation === undefined && (this.#key?.budgets ?? []).length === 0) {
       this.#tools.bookkeeper.book(settlement);
       return [event];
     }
@@ -223,11 +204,11 @@ export class Session {
 
   #settlement(usage: Usage, ended: UsageRecord['ended'], reservation: string | undefined): Settlement {
     const call = this.#call;
-    const cost = this.#tools.prices.cost(this.#model, usage);
+    const cost = this.#tools.prices.cost(this.#model, usage, this.#attempt);
     const now = performance.now();
     this.#answers += 1;
     const { channel, model, format } = this.#attempt ?? {};
-    const keyId = this.key?.id;
+    const keyId = this.#key?.id;
     const { input, output, cacheRead, cacheWrite, reasoning } = usage;
     const record: UsageRecord = {
       id: `${call.id}_${this.#answers}`,

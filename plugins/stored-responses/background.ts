@@ -173,7 +173,8 @@ class Run {
       ),
       { defaultValue: undefined },
     );
-    if (this.#reason !== undefined) throw this.#reason;
+    const reason = this.#reason ?? call.failure;
+    if (reason !== undefined) throw reason;
     const response: JsonObject = { ...this.#recorder.response(), id, background: true };
     const turn = ended(this.#stored, response);
     if (await this.#store.saveIf(turn, runningStates))

@@ -1,4 +1,4 @@
-import type { Codec, Usage } from '#sluice';
+import { stringEnd, type Codec, type Usage } from '#sluice';
 
 const quote = 0x22;
 
@@ -42,17 +42,6 @@ function isModelKey(bytes: Buffer, start: number, end: number): boolean {
   const raw = bytes.toString('utf8', start, end + 1);
   if (raw === '"model"') return true;
   return raw.includes('\\') && raw.length < 40 && JSON.parse(raw) === 'model';
-}
-
-function stringEnd(bytes: Buffer, start: number): number {
-  let end = bytes.indexOf(quote, start + 1);
-  while (end > 0) {
-    let slashes = 0;
-    for (let index = end - 1; index > start && bytes[index] === 0x5c; index -= 1) slashes += 1;
-    if (slashes % 2 === 0) return end;
-    end = bytes.indexOf(quote, end + 1);
-  }
-  return -1;
 }
 
 function valueStart(bytes: Buffer, from: number): number {

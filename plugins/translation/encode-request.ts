@@ -4,6 +4,7 @@ import {
   type Call,
   type Codec,
   type EncodedRequest,
+  type EncodeTarget,
   type GatewayRequest,
   type Loss,
   type Target,
@@ -20,7 +21,6 @@ export function encodeRequest(
   losses: Loss[],
   request: GatewayRequest = call.request,
 ): EncodedRequest {
-  const reported = new Set<string>();
   try {
     return codec.encodeRequest(request, {
       model: target.model,
@@ -28,16 +28,22 @@ export function encodeRequest(
       traits: target.traits,
       headers: plainHeaders(call),
       unsupported: options.unsupported,
-      lose(path, kind = 'setting') {
-        const spelled = inClientWords(call.codec, path);
-        if (reported.has(spelled)) return;
-        reported.add(spelled);
-        losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
-      },
+      lose: losesInto(losses, call, codec),
     });
   } catch (error) {
     throw respelled(error, call.codec);
   }
+}
+
+/** What a codec is given to report losses to: each is added once, in the client's words. */
+export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['lose'] {
+  const reported = new Set<string>();
+  return (path, kind = 'setting') => {
+    const spelled = inClientWords(call.codec, path);
+    if (reported.has(spelled)) return;
+    reported.add(spelled);
+    losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
+  };
 }
 
 /** An encoded request as it goes to the channel. */

@@ -64,7 +64,9 @@ export default definePlugin({
         !holdsSeal(call) &&
         !needsBytes(call, call.codec, target)
       ) {
-        const { request, edited } = passRequest(call, target, tools.reads());
+        const losses: Loss[] = [];
+        const { request, edited } = passRequest(call, target, tools.reads(), losses);
+        refuseWhenStrict(call, chosen, losses);
         const source = await next(call.with({ upstream: request }));
         const reply = await peekFirst(
           passReply(source, { call, target, swallowUsage: edited.usage }),
@@ -73,7 +75,7 @@ export default definePlugin({
         );
         // What came otherwise than it was asked for is decoded, and may need the same as a translated one.
         return startWithEvents(
-          [attempt(target, call.codec.format, true)],
+          [attempt(target, call.codec.format, true), ...losses.map(lossEvent)],
           withBytes(reply, call, target, tools),
         );
       }
@@ -116,10 +118,7 @@ async function translate(
   if (refused !== undefined) throw refused;
   const told = (lost: readonly Loss[]): readonly GatewayEvent[] => {
     refuseWhenStrict(call, chosen, lost);
-    return [
-      attempt(target, codec.format, false),
-      ...lost.map((loss): GatewayEvent => ({ type: 'loss', loss })),
-    ];
+    return [attempt(target, codec.format, false), ...lost.map(lossEvent)];
   };
   const request =
     codec.inlinesImages === true && isOfImages(call.request)
@@ -161,6 +160,10 @@ async function translate(
 
 function attempt(target: Target, format: string, passThrough: boolean): AttemptEvent {
   return { type: 'attempt', channel: target.channel.id, model: target.model, format, passThrough };
+}
+
+function lossEvent(loss: Loss): GatewayEvent {
+  return { type: 'loss', loss };
 }
 
 /** A shape that only one kind of channel speaks is the channel's own; the others are formats. */

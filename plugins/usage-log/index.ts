@@ -196,13 +196,13 @@ const longestReason = 2000;
 
 /** As it was charged; what it would have cost where nothing charges. */
 function costOf(
-  { model }: CallRecord,
+  { model, attempt }: CallRecord,
   charged: Charge | undefined,
   usage: Usage | undefined,
   prices: Prices,
 ): Pick<UsageRecord, 'microDollars' | 'price'> {
   if (usage === undefined) return { microDollars: charged?.amounts.microDollars ?? 0 };
-  if (charged === undefined) return prices.cost(model, usage) ?? {};
+  if (charged === undefined) return prices.cost(model, usage, attempt) ?? {};
   const { price, amounts } = charged;
   return price === undefined ? {} : { price, microDollars: amounts.microDollars };
 }

@@ -138,6 +138,54 @@ describe('what must be kept before the client can see the end', () => {
     expect(seen).toEqual(['finish', 'early', 'late']);
   });
 
+  test('fails the reply once, wherever the keeper throws, and lets go of the provider', async () => {
+    const broken = new Error('no room');
+    const failing = {
+      'while the reply goes by': (keeper: TestKeeper) => {
+        keeper.see = () => {
+          throw broken;
+        };
+      },
+      'in what came while something was kept': (keeper: TestKeeper) => {
+        const see = keeper.see.bind(keeper);
+        keeper.see = (event) => {
+          if (event.type === 'text-delta') throw broken;
+          return see(event);
+        };
+      },
+      'where it begins to keep': (keeper: TestKeeper) => {
+        keeper.keep = () => {
+          throw broken;
+        };
+      },
+      'later, where it keeps': (keeper: TestKeeper) => {
+        keeper.keep = () => Promise.reject(broken);
+      },
+    };
+    for (const [where, breaks] of Object.entries(failing)) {
+      const source = new Subject<GatewayEvent>();
+      const { call, keeper, seen } = stage(source);
+      breaks(keeper);
+      source.next(finish);
+      source.next(text('b'));
+      source.next(text('c'));
+      await keeper.settle();
+      source.complete();
+      await keeper.settle();
+      expect([where, seen.filter((one) => one !== 'finish')]).toEqual([where, ['no room']]);
+      expect([where, source.observed, call.gate.closed]).toEqual([where, false, false]);
+    }
+  });
+
+  test('tells what broke the reply, not what broke the keeper after it', async () => {
+    const source = new Subject<GatewayEvent>();
+    const { keeper, seen } = stage(source);
+    keeper.keep = () => Promise.reject(new Error('no room'));
+    source.error(new Error('cut'));
+    await keeper.settle();
+    expect(seen).toEqual(['cut']);
+  });
+
   test('is no reason to go on when the client has left', async () => {
     const source = new Subject<GatewayEvent>();
     const { call, keeper, seen, subscription } = stage(source);

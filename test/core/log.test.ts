@@ -104,3 +104,60 @@ describe('a line', () => {
     expect(written((log) => log.fatal('loud'), 'silent')).toBe('');
   });
 });
+
+describe('a line stays short, whatever a client has sent', () => {
+  const long = 'm'.repeat(10_000_000);
+  const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`name${index}`, long]));
+  let deep: object = { end: long };
+  for (let depth = 0; depth < 1000; depth += 1) deep = { deep };
+  const circle: Record<string, unknown> = { model: 'm' };
+  circle['itself'] = circle;
+  const causes = { error: new Error(long, { cause: new TypeError(long) }) };
+
+  const fields: Readonly<Record<string, object>> = {
+    'a long text': { model: long },
+    'a text of characters that JSON spells out': { model: '\0'.repeat(1_000_000) },
+    'many long texts': wide,
+    'a long list': { losses: Array.from({ length: 100_000 }, () => long) },
+    'a list of lists': { lists: Array.from({ length: 1000 }, () => Array.from({ length: 1000 }, () => 'x')) },
+    'a long name': { [long]: 1 },
+    'something deep': deep,
+    'something that holds itself': circle,
+    bytes: { body: Buffer.alloc(1_000_000) },
+    'an error': causes,
+    'an error in a list': { errors: [causes.error] },
+    'what says of itself how it is written': { url: { toJSON: () => wide } },
+    'a large number': { tokens: 10n ** 20_000n },
+  };
+  test.each(Object.keys(fields))('%s', (name) => {
+    const given = fields[name] ?? {};
+    const plain = written((log) => log.plain('info', given, 'a call was answered'));
+    const other = written((log) => log.warn(given, 'a call was answered'));
+    const child = written((log) => log.child(given as Record<string, unknown>).warn('a call was answered'));
+    for (const line of [plain, other, child]) {
+      expect(line.length).toBeLessThan(120_000);
+      expect(JSON.parse(line)).toMatchObject({ msg: 'a call was answered' });
+    }
+  });
+
+  test('a sentence, and an error without one', () => {
+    for (const line of [
+      written((log) => log.warn({}, long)),
+      written((log) => log.warn(long)),
+      written((log) => log.warn(new Error(long))),
+      written((log) => log.plain('info', {}, long)),
+    ]) {
+      expect(line.length).toBeLessThan(30_000);
+      expect((JSON.parse(line) as { msg: string }).msg).toMatch(/^m{4096}… \(10000000 characters\)$/);
+    }
+  });
+
+  test('and what is short is written as it is', () => {
+    const given = { id: 'req_1', losses: ['a', 'b'], usage: { input: 1, nothing: null }, gone: undefined };
+    expect(JSON.parse(written((log) => log.plain('info', given, 'x')))).toMatchObject({
+      id: 'req_1',
+      losses: ['a', 'b'],
+      usage: { input: 1, nothing: null },
+    });
+  });
+});

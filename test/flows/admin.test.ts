@@ -110,7 +110,7 @@ describe('a login', () => {
     expect(await post(JSON.stringify({ password: 'x'.repeat(2 ** 21) }))).toMatchObject({ status: 413 });
   });
 
-  test('is refused after too many wrong passwords, with the time to wait; who is logged in stays so', async () => {
+  test('after many wrong passwords takes its time, and the right one still opens; who is logged in stays so', async () => {
     const other = await startGateway({ adminPassword, channels: [] });
     onTestFinished(() => other.close());
     const page = await logIn(other.url);
@@ -125,16 +125,16 @@ describe('a login', () => {
         }),
       );
     }
-    expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 429]);
-    expect(Number(tries[5]?.headers.get('retry-after'))).toBeGreaterThan(50);
+    expect(tries.map(({ status }) => status)).toEqual([401, 401, 401, 401, 401, 401]);
     expect(await tries[0]?.json()).toEqual({
       error: { code: 'wrong_password', message: 'This is not the admin password.', param: 'password' },
     });
     await page.ask('session');
+    await logIn(other.url);
     expect(JSON.stringify(other.lines)).not.toMatch(/guess|a long enough/);
   });
 
-  test('behind a proxy that is trusted counts by the client, and its cookie stays on https', async () => {
+  test('behind a proxy that is trusted is one of the client, and its cookie stays on https', async () => {
     const other = await startGateway({ adminPassword, channels: [], trustedProxies: ['127.0.0.1'] });
     onTestFinished(() => other.close());
     const from = (ip: string, password: string) =>
@@ -149,9 +149,7 @@ describe('a login', () => {
         },
         body: JSON.stringify({ password }),
       });
-    // oxlint-disable-next-line no-await-in-loop
-    for (let round = 0; round < 5; round += 1) await from('192.0.2.1', 'guess');
-    expect((await from('192.0.2.1', adminPassword)).status).toBe(429);
+    expect((await from('192.0.2.1', 'guess')).status).toBe(401);
     const response = await from('192.0.2.2', adminPassword);
     expect(response.status).toBe(200);
     expect(response.headers.get('set-cookie')).toMatch(/; Secure$/);
@@ -352,7 +350,7 @@ describe('keys', () => {
     });
     expect(warnings).toEqual([
       'No channel names a model that demmo matches.',
-      'With a budget in dollars this key is refused for models without a price: broken, demo-thinking.',
+      'With a budget in dollars this key is refused for models without a price: broken.',
     ]);
   });
 });
@@ -491,6 +489,18 @@ describe('channels', () => {
     expect(demoModel?.price).toBeDefined();
     expect(models.find(({ id }) => id === 'gpt-*')).toMatchObject({ channels: [{ id: 'broken' }] });
     expect(models.find(({ id }) => id === 'broken')?.price).toBeUndefined();
+    expect(models.find(({ id }) => id === 'gpt-4o-mini')).toMatchObject({
+      channels: [{ id: 'broken', price: { input: 0.15 } }],
+      price: {
+        model: 'gpt-4o-mini',
+        source: expect.stringMatching(/^list of 20\d\d-/) as string,
+        output: 0.6,
+      },
+    });
+    expect(demoModel?.price?.['source']).toBeUndefined();
+    expect(models.find(({ id }) => id === 'demo-thinking')?.price).toMatchObject({
+      source: 'channel kind demo',
+    });
   });
 });
 

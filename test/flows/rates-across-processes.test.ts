@@ -40,7 +40,7 @@ class Fleet {
     for (const { url } of this.gateways) {
       for (let tries = 0; (await list(url, value)) !== 200; tries += 1) {
         if (tries > 30) throw new Error('A gateway did not hear of the key.');
-        // No faster: an address that shows wrong keys again and again is damped.
+        // No faster: an address that shows wrong keys again and again waits for its answers.
         await pass(100);
       }
     }

@@ -222,6 +222,71 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
+  /** What can open a connection, and what of it cannot. */
+  const connecting =
+    /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
+  const connectsNowhere =
+    /^(?:type .*|STATUS_CODES|validateHeader(?:Name|Value)|createServer|Server(?: as \w+)?|ServerResponse|WebSocketServer|isIP(?:v[46])?|BlockList|createSecureContext|)$/;
+  const mayConnect = [
+    'core/http/guarded-connection.ts', // to addresses that clients and providers give: the guard
+    'core/http/guarded-fetch-media.ts', // where `fetch` is the guard's
+    'core/http/upstream-connections.ts', // to addresses that the operator gives, here and below: providers,
+    'core/http/upstream-proxy.ts', // proxies,
+    'core/http/connect-agent.ts', // proxies for sockets,
+    'core/http/upstream-socket.ts', // sockets of providers,
+    'core/state/postgres.ts', // the database,
+    'core/state/shared-link.ts', // and the shared store
+  ];
+
+  test('connections are opened where it is known whose addresses they lead to', () => {
+    const found = product.flatMap((path) => {
+      const text = read(path);
+      return [...blank(text, { strings: false }).matchAll(connecting)]
+        .filter(
+          ([, names]) =>
+            names === undefined || !names.split(',').every((name) => connectsNowhere.test(name.trim())),
+        )
+        .map(({ index }) => `${path}:${lineOf(text, index)}`);
+    });
+    expect(
+      verdict(
+        found.filter((place) => !mayConnect.some((path) => place.startsWith(`${path}:`))),
+        "An address that a client or a provider gave is asked with askGuarded (core/http/guarded-connection.ts), fetchMedia or download: they check it, its names and its redirects. A channel's own address is asked with the http client that it is given.",
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        mayConnect.filter((path) => !found.some((place) => place.startsWith(`${path}:`))),
+        'These files no longer connect: take them off the list.',
+      ),
+    ).toBe('');
+  });
+
+  test('SQLite is written to in one way', () => {
+    const found = places(
+      product,
+      /\bBEGIN (?:IMMEDIATE|EXCLUSIVE|TRANSACTION)\b|\bbusy_timeout\b|\bnew DatabaseSync\b/,
+      {
+        strings: false,
+      },
+    );
+    expect(
+      verdict(
+        found.filter((place) => !/^core\/state\/(?:sqlite-writes|migrations|database)\.ts:/.test(place)),
+        'A write that waits for another process inside SQLite holds the event loop up: use writeInSqlite or transactionInSqlite (core/state/sqlite-writes.ts), or work with sqlOf(database).',
+      ),
+    ).toBe('');
+    const writing = core.filter((path) =>
+      /\bimport \{[^}]*\b(?:DatabaseSync|StatementSync)\b/.test(read(path)),
+    );
+    expect(
+      verdict(
+        writing.filter((path) => !path.startsWith('core/state/')),
+        'Only core/state knows the connection of SQLite.',
+      ),
+    ).toBe('');
+  });
+
   test('one AbortController', () => {
     const found = places(product, /new AbortController\b/);
     expect(

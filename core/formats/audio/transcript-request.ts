@@ -160,9 +160,16 @@ export function encodeTranscript(
 }
 
 /** What writing a recording down may use: ten tokens a second heard, four said, as the models have it that count tokens. */
-export function expectedOfRecording({ file }: TranscribeRequest): Expected {
-  const seconds = secondsOf(file);
-  return { input: seconds * 10, output: seconds * 4, units: { seconds } };
+export function expectedOfRecording({ file, prompt = '' }: TranscribeRequest): Expected {
+  const { about, most } = secondsOf(file);
+  const words = Buffer.byteLength(prompt);
+  return {
+    input: about * 10 + Math.ceil(words / 4),
+    output: about * 4,
+    units: { seconds: about },
+    // Other models hear up to 32 tokens a second, and fast speech in small letters has more of them too.
+    most: { input: most * 32 + words + 64, output: most * 16, units: { seconds: most } },
+  };
 }
 
 /** True for a transcript that is no JSON. */

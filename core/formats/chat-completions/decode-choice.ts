@@ -211,9 +211,10 @@ export class ChoiceDecoder {
     }
     same.push(...longer);
     if (same.length > 0 && beside === undefined) marks.$also = same;
+    const called = idsOf(delta.tool_calls);
     entries.forEach((entry, index) => {
       const detail = read[index];
-      if (detail === undefined || this.#isOfCall(detail, entry, delta)) return;
+      if (detail === undefined || this.#isOfCall(detail, entry, called)) return;
       const first = index === 0 && beside === undefined && same.length < copies.length;
       this.#entry(
         detail,
@@ -233,10 +234,9 @@ export class ChoiceDecoder {
   }
 
   /** A proof that names a call of this chunk, or (Google's) of one to come, waits for its call. */
-  #isOfCall(detail: Detail, entry: JsonObject, delta: JsonObject): boolean {
+  #isOfCall(detail: Detail, entry: JsonObject, called: ReadonlySet<JsonValue | undefined>): boolean {
     if (detail.proof === undefined || detail.callId === undefined || detail.on === 'text') return false;
-    const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as readonly JsonValue[]) : [];
-    const named = calls.some((call) => isObject(call) && call.id === detail.callId);
+    const named = called.has(detail.callId);
     if (!named && detail.proof.format !== 'generate-content' && detail.on !== 'tool-call') return false;
     return this.#tools.keepDetail(detail.callId, entry);
   }
@@ -388,6 +388,12 @@ function readCitation(item: JsonObject): Citation {
 
 function isLonger(value: JsonValue | undefined, ending: string): boolean {
   return isText(value) && value.length > ending.length && value.endsWith(ending);
+}
+
+/** The ids of the calls in a delta. */
+function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
+  const list = Array.isArray(calls) ? (calls as readonly JsonValue[]) : [];
+  return new Set(list.filter(isObject).map(({ id }) => id));
 }
 
 function isText(value: JsonValue | undefined): value is string {

@@ -76,8 +76,10 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   if (typeof body.stop === 'string') left.put('$stop', 'string');
   if (typeof body.modalities === 'string') left.put('$modalities', 'string');
   if (given(body.max_tokens)) {
-    if (given(body.max_completion_tokens)) left.put('$max_tokens', body.max_tokens);
-    else left.put('$limit', 'max_tokens');
+    if (given(body.max_completion_tokens)) {
+      left.put('$max_tokens', body.max_tokens);
+      left.put('$max_completion_tokens', body.max_completion_tokens);
+    } else left.put('$limit', 'max_tokens');
   }
   if (given(body.safety_identifier)) {
     left.put('$user', 'safety_identifier');
@@ -90,7 +92,8 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
 function keepStreamOptions(body: JsonObject, left: Leftovers): void {
   const options = optionalObject(body.stream_options, 'stream_options');
   if (options === undefined) return;
-  left.put('$stream_options', given(options.include_usage) ? { include_usage: options.include_usage } : {});
+  const usage = optionalBoolean(options.include_usage, 'stream_options.include_usage');
+  left.put('$stream_options', usage === undefined ? {} : { include_usage: usage });
   left.take(options, streamFields, 'stream_options.');
 }
 

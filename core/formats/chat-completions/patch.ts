@@ -5,8 +5,13 @@ import type { MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../format.ts';
 import { readReasoning, reasoningFields, writeReasoning } from './reasoning.ts';
 
-/** The client's body with the edits made and nothing else changed. */
-export function patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject {
+/** The client's body with the edits made and nothing else changed. What the model cannot be asked for is reported. */
+export function patch(
+  body: JsonObject,
+  edits: Edits,
+  traits: ModelTraits,
+  lose: (path: string) => void = () => {},
+): JsonObject {
   const patched: MutableObject = { ...body };
   if (edits.model !== undefined) patched.model = edits.model;
   const { reasoning, maxOutput } = edits.settings ?? {};
@@ -17,7 +22,10 @@ export function patch(body: JsonObject, edits: Edits, traits: ModelTraits): Json
     const merged = { ...readReasoning(body), ...reasoning };
     const rest = isObject(body.reasoning) ? body.reasoning : {};
     for (const field of reasoningFields) delete patched[field];
-    writeReasoning(merged, traits, patched, () => undefined);
+    writeReasoning(merged, traits, patched, (path) => {
+      // To be shown is no wish in this format: what a provider tells of its reasoning is shown.
+      if (path !== 'settings.reasoning.show' || merged.show === false) lose(path);
+    });
     // Members of OpenRouter's object that only it knows stay.
     if (isObject(patched.reasoning))
       patched.reasoning = {

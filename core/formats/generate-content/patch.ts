@@ -5,8 +5,16 @@ import type { Edits } from '../format.ts';
 import { writeReasoning } from './reasoning.ts';
 import { configFields, official, thinkingFields } from './wire.ts';
 
-/** The client's body with another model, reasoning or output limit. Objects on the way are copied, the client's spelling stays. */
-export function patch(body: JsonObject, edits: Edits, traits: ModelTraits): JsonObject {
+/**
+ * The client's body with another model, reasoning or output limit. Objects on the way are copied, the client's spelling stays. What the
+ * model cannot be asked for is reported.
+ */
+export function patch(
+  body: JsonObject,
+  edits: Edits,
+  traits: ModelTraits,
+  lose: (path: string) => void = () => {},
+): JsonObject {
   const { model, settings } = edits;
   const patched: MutableObject = { ...body };
   if (model !== undefined && typeof body.model === 'string') patched.model = renamed(body.model, model);
@@ -15,7 +23,7 @@ export function patch(body: JsonObject, edits: Edits, traits: ModelTraits): Json
     body.generationConfig === undefined && body.generation_config !== undefined
       ? 'generation_config'
       : 'generationConfig';
-  patched[key] = patchConfig(isObject(body[key]) ? body[key] : {}, settings, traits);
+  patched[key] = patchConfig(isObject(body[key]) ? body[key] : {}, settings, traits, lose);
   return patched;
 }
 
@@ -28,6 +36,7 @@ function patchConfig(
   before: JsonObject,
   settings: NonNullable<Edits['settings']>,
   traits: ModelTraits,
+  lose: (path: string) => void,
 ): JsonObject {
   const config: MutableObject = { ...official(before, configFields) };
   if (settings.maxOutput !== undefined) config.maxOutputTokens = settings.maxOutput;
@@ -36,7 +45,7 @@ function patchConfig(
     reasoning: settings.reasoning,
     traits,
     showByDefault: false,
-    lose: () => {},
+    lose,
   });
   const thinking = isObject(config.thinkingConfig) ? official(config.thinkingConfig, thinkingFields) : {};
   const { thinkingBudget: _budget, thinkingLevel: _level, ...rest } = thinking;

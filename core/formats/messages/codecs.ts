@@ -4,6 +4,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given, optionalBoolean, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { typeOf } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Codec, ReplyContext, WholeEncoder } from '../format.ts';
 import { decodeRequest } from './decode-request.ts';
@@ -12,7 +13,7 @@ import { encodeRequest } from './encode-request.ts';
 import { wantsBytes } from './encode-source.ts';
 import { MessagesStreamEncoder } from './encode-stream.ts';
 import { travelling } from './headers.ts';
-import { patch } from './patch.ts';
+import { patch, withBudget } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { unfold } from './unfold.ts';
 import { MessagesUsageTap } from './usage.ts';
@@ -33,21 +34,22 @@ function base(
     // Quotes and line ends keep an answer that talks about these words from being taken for them.
     marks: {
       usage: ['"usage"'],
-      terminal: ['"type":"message_stop"', '"type": "message_stop"'],
-      error: ['event: error\n', 'event: error\r', 'event:error\n', 'event:error\r', '{"type":"error"'],
+      terminal: ['message_stop'],
     },
+    endsStream: (frame) => typeOf(frame) === 'message_stop',
     peek: (body) => ({
       model: requiredString(body.model, 'model'),
       stream: !counting && optionalBoolean(body.stream, 'stream') === true,
     }),
     validate: (body) => decodeRequest(body, operation),
     clientFraming: () => 'sse',
-    patch: (body, edits, traits) => patch(body, edits, traits, counting),
+    patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
+    official: withBudget,
     passThrough: (_model, _stream, headers) => ({
       path: counting ? '/messages/count_tokens' : '/messages',
       headers: travelling(headers),
     }),
-    onlyNative,
+    onlyNative: (body) => onlyNative(body, operation),
     wantsBytes,
     decodeRequest: (body) => decodeRequest(body, operation),
     encodeRequest,
@@ -56,8 +58,15 @@ function base(
   };
 }
 
-/** History kept by the provider: only its own channels have it. The SDK resends without it when it reads this code. */
-function onlyNative(body: JsonObject): GatewayError | undefined {
+/** What only channels of this format have. The SDK resends without a thread when it reads that code. */
+function onlyNative(body: JsonObject, operation: ChatRequest['operation']): GatewayError | undefined {
+  if (operation === 'chat' && body.max_tokens === 0) {
+    return new GatewayError(
+      'invalid_value',
+      'max_tokens must be at least 1: the channel for this model has no prompt cache that could be written without an answer.',
+      { param: 'max_tokens' },
+    );
+  }
   if (!given(body.thread)) return undefined;
   return new GatewayError(
     'thread_unsupported_request',

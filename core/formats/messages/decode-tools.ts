@@ -51,6 +51,7 @@ function decodeFunction(tool: JsonObject, at: string): Tool {
   const description = optionalString(tool.description, `${at}.description`);
   const schema = optionalObject(tool.input_schema, `${at}.input_schema`);
   if (schema === undefined) throw missing(`${at}.input_schema`);
+  if (schema.type !== 'object') throw wrongValue(`${at}.input_schema.type`, '"object"');
   const strict = optionalBoolean(tool.strict, `${at}.strict`);
   return {
     type: 'function',

@@ -2,19 +2,28 @@ import type { Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { given } from '../_shared/check.ts';
 import type { Edits } from '../format.ts';
 import { askForThinking, historyForbidsThinking, makeRoomForThinking, thinks } from './thinking.ts';
 
+type Lose = (path: string) => void;
+
 /**
  * The client's body with the edits made. Where an edit turns thinking on, what providers refuse beside it is taken out, and it stays
- * off for a turn whose history forbids it.
+ * off for a turn whose history forbids it; what is lost by that is reported.
  */
-export function patch(body: JsonObject, edits: Edits, traits: ModelTraits, counting: boolean): JsonObject {
+export function patch(
+  body: JsonObject,
+  edits: Edits,
+  traits: ModelTraits,
+  counting: boolean,
+  lose: Lose = () => {},
+): JsonObject {
   const next: MutableObject = { ...body };
   if (edits.model !== undefined) next.model = edits.model;
   const { reasoning, maxOutput } = edits.settings ?? {};
   if (maxOutput !== undefined && !counting) next.max_tokens = maxOutput;
-  if (reasoning !== undefined) patchReasoning(next, reasoning, traits, counting);
+  if (reasoning !== undefined) patchReasoning(next, reasoning, traits, counting, lose);
   return next;
 }
 
@@ -23,20 +32,24 @@ function patchReasoning(
   reasoning: Reasoning,
   traits: ModelTraits,
   counting: boolean,
+  lose: Lose,
 ): void {
   const adaptive = isObject(next.thinking) && next.thinking.type === 'adaptive';
   const plan = askForThinking(reasoning, {
     traits: traits.reasoning === undefined && adaptive ? { ...traits, reasoning: 'adaptive' } : traits,
     maxOutput: typeof next.max_tokens === 'number' ? next.max_tokens : undefined,
-    lose: ignore,
+    lose,
   });
   delete next.thinking;
   setEffort(next, plan.effort);
   if (plan.thinking !== undefined) next.thinking = plan.thinking;
-  if (thinks(next) && historyForbidsThinking(next)) delete next.thinking;
+  if (thinks(next) && historyForbidsThinking(next)) {
+    delete next.thinking;
+    lose('settings.reasoning');
+  }
   if (!thinks(next)) return;
   if (plan.maxOutput !== undefined && !counting) next.max_tokens = plan.maxOutput;
-  makeRoomForThinking(next, ignore);
+  makeRoomForThinking(next, lose);
 }
 
 function setEffort(next: MutableObject, effort: string | undefined): void {
@@ -46,5 +59,18 @@ function setEffort(next: MutableObject, effort: string | undefined): void {
   else delete next.output_config;
 }
 
-/** A pass-through has nobody to report to: the edit is the operator's wish. */
-function ignore(): void {}
+/**
+ * The body with the budget that `thinking` of type `enabled` must have, where the client left it out: as much as the suffix `-thinking`
+ * asks for. Where the output limit leaves no room for one the model does not think, which is reported.
+ */
+export function withBudget(body: JsonObject, traits: ModelTraits, lose: Lose): JsonObject {
+  const { thinking, max_tokens: limit } = body;
+  if (!isObject(thinking) || thinking.type !== 'enabled' || given(thinking.budget_tokens)) return body;
+  const { type: _type, budget_tokens: _budget, ...rest } = thinking;
+  const { thinking: asked } = askForThinking(
+    { mode: 'on' },
+    { traits, maxOutput: typeof limit === 'number' ? limit : undefined, lose },
+  );
+  const { thinking: _thinking, ...next } = body;
+  return asked === undefined ? next : { ...next, thinking: { ...asked, ...rest } };
+}

@@ -24,8 +24,7 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   marks: {
     usage: ['"usage":{', '"usage": {'],
     terminal: [],
-    error: ['{"error"'],
-    reply: ['"results"'],
+    reply: ['results'],
   },
   peek: ({ model }) => ({ model: optionalString(model, 'model') ?? defaultModel, stream: false }),
   // A body without a model is one for the official provider's default: others must be told.
@@ -35,7 +34,12 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   decodeWhole,
   encodeWhole,
   // Verdicts cost nothing unless a provider tells otherwise.
-  estimate: () => ({ input: 0, output: 0 }),
+  // Free at most providers; those that charge say so.
+  estimate: ({ inputs }) => ({
+    input: 0,
+    output: 0,
+    most: { input: inputs.reduce((sum, one) => sum + mostOf(one), 0) },
+  }),
   usageTap: () => ({
     read(data) {
       const usage = parseObject(data)?.usage;
@@ -43,6 +47,12 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
     },
   }),
 });
+
+/** The most tokens of one input: of a text its bytes, of an image what the largest have. */
+function mostOf(input: string | JsonObject): number {
+  if (typeof input === 'string') return Buffer.byteLength(input) + 32;
+  return isObject(input.image_url) ? 16_384 : Buffer.byteLength(JSON.stringify(input)) + 32;
+}
 
 function decodeRequest(body: JsonObject): ModerationRequest {
   const { model, input, ...rest } = body;

@@ -15,7 +15,7 @@ export const realtimeCodec: Codec<RealtimeRequest> = {
   operation: 'realtime',
   upstreamFraming: 'none',
   toleratesComments: false,
-  marks: { usage: [], terminal: [], error: [] },
+  marks: { usage: [], terminal: [] },
   peek: (body) => ({ model: modelOf(body), stream: true }),
   validate: decode,
   clientFraming: () => 'none',

@@ -1,18 +1,12 @@
 import { missing } from '../../errors.ts';
 import type { ChatRequest, ChatSettings, Message, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import {
-  given,
-  optionalArray,
-  optionalBoolean,
-  optionalObject,
-  optionalString,
-  requiredString,
-} from '../_shared/check.ts';
+import { given, optionalArray, optionalBoolean, optionalObject, requiredString } from '../_shared/check.ts';
 import { readSettings } from '../_shared/settings.ts';
 import { decodeInput, type Aside } from './decode-items.ts';
 import { decodeToolChoice, decodeToolList } from './decode-tools.ts';
 import { Leftovers } from './extra.ts';
+import { besideInstructions, readInstructions, readTruncation } from './instructions.ts';
 import { keepReasoning, readReasoning } from './reasoning.ts';
 import { formatFields, readResponseFormat } from './response-format.ts';
 import { rows } from './settings.ts';
@@ -70,7 +64,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
     format: formatName,
     model,
     stream: operation === 'chat' && stream,
-    system: [...decodeInstructions(body.instructions), ...input.system],
+    system: [...decodeInstructions(body, left), ...input.system],
     messages: input.messages,
     tools,
     settings,
@@ -79,9 +73,10 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
   };
 }
 
-function decodeInstructions(value: JsonValue | undefined): readonly Message[] {
-  const text = optionalString(value, 'instructions');
+function decodeInstructions(body: JsonObject, left: Leftovers): readonly Message[] {
+  const text = readInstructions(body.instructions);
   if (text === undefined) return [];
+  for (const path of besideInstructions(body)) left.put(path, true);
   return [
     {
       role: 'system',
@@ -95,14 +90,17 @@ function decodeInstructions(value: JsonValue | undefined): readonly Message[] {
 
 /** Not to cut anything is what every other format does. */
 function keepTruncation(value: JsonValue | undefined, left: Leftovers): void {
-  if (given(value)) left.put(value === 'disabled' ? '$truncation' : 'truncation', value);
+  const word = readTruncation(value);
+  if (word !== undefined) left.put(word === 'disabled' ? '$truncation' : 'truncation', word);
 }
 
-/** Usage is told in any case; obfuscation is a wish that only this format can grant. */
+/** Usage is told in any case, and nobody is asked for it; obfuscation is a wish that only this format can grant. */
 function keepStreamOptions(body: JsonObject, left: Leftovers): void {
   const options = optionalObject(body.stream_options, 'stream_options');
-  if (options !== undefined)
-    left.put('$stream_options', options).take(options, streamFields, 'stream_options.');
+  if (options === undefined) return;
+  const { include_usage: usage, ...rest } = options;
+  optionalBoolean(usage, 'stream_options.include_usage');
+  left.put('$stream_options', rest).take(options, streamFields, 'stream_options.');
 }
 
 function decodeSettings(body: JsonObject, asides: readonly Aside[], left: Leftovers): ChatSettings {

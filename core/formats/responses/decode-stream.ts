@@ -2,7 +2,8 @@ import { GatewayError } from '../../errors.ts';
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
+import { cutShort, typed } from '../_shared/stream-frames.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import {
@@ -43,11 +44,12 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   #over = false;
   #calls = false;
 
-  frame({ data, event }: Frame): readonly GatewayEvent[] {
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
     if (this.#over || data === '' || data.trim() === '[DONE]') return none;
-    const frame = parseObject(data);
-    if (frame === undefined) throw garbage('an event that cannot be read');
-    return this.json(frame.type === undefined && event !== undefined ? { ...frame, type: event } : frame);
+    const value = parseObject(data);
+    if (value === undefined) throw garbage('an event that cannot be read');
+    return this.json(typed(value, frame));
   }
 
   /** One frame, parsed. */
@@ -195,11 +197,10 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #other(frame: JsonObject, out: GatewayEvent[]): void {
-    const { error, type } = frame;
-    if (isObject(error) || (typeof error === 'string' && type === undefined))
-      throw upstreamError(200, JSON.stringify(frame));
+    const { type } = frame;
+    if (typeof type !== 'string' && tellsError(frame)) throw upstreamError(200, JSON.stringify(frame));
     if (frame.object === 'response' && type === undefined) {
-      for (const one of unfold(frame)) out.push(...this.json(one));
+      for (const one of unfold(frame)) for (const event of this.json(one)) out.push(event);
       return;
     }
     if (typeof type !== 'string' || type === 'keepalive') return;

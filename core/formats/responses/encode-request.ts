@@ -57,6 +57,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   if ($truncation !== undefined) body.truncation = $truncation;
   const { include: _, ...fields } = own(request);
   putBack(body, fields);
+  for (const path in fields) if (path.startsWith('instructions.')) target.lose(path);
   loseForeign(request.extra, formatName, '', target.lose);
   if (!counting) writeStream(request, body, scope);
   return {
@@ -242,6 +243,10 @@ function writeStream(request: ChatRequest, body: MutableObject, { target, foreig
   if (request.operation === 'count-tokens') return;
   if (target.stream) body.stream = true;
   else if ($stream === false) body.stream = false;
-  if ($stream_options !== undefined && request.stream === target.stream)
+  if (
+    isObject($stream_options) &&
+    Object.keys($stream_options).length > 0 &&
+    request.stream === target.stream
+  )
     body.stream_options = $stream_options;
 }

@@ -2,10 +2,20 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../format.ts';
+import { besideInstructions, isMoreThanWord, readInstructions, readTruncation } from './instructions.ts';
 import { readReasoning, reasoningMembers, writeReasoning } from './reasoning.ts';
 
-/** The client's body with the edits made and nothing else changed. What limits or steers an answer does not change a count. */
-export function patch(body: JsonObject, edits: Edits, traits: ModelTraits, counting: boolean): JsonObject {
+/**
+ * The client's body with the edits made and nothing else changed. What limits or steers an answer does not change a count. What the model
+ * cannot be asked for is reported.
+ */
+export function patch(
+  body: JsonObject,
+  edits: Edits,
+  traits: ModelTraits,
+  counting: boolean,
+  lose: (path: string) => void = () => {},
+): JsonObject {
   const patched: MutableObject = { ...body };
   if (edits.model !== undefined) patched.model = edits.model;
   const { reasoning, maxOutput } = edits.settings ?? {};
@@ -13,12 +23,37 @@ export function patch(body: JsonObject, edits: Edits, traits: ModelTraits, count
   if (reasoning === undefined) return patched;
   const held = isObject(body.reasoning) ? body.reasoning : {};
   const merged = { ...readReasoning(held, 'reasoning'), ...reasoning };
-  const written = writeReasoning(merged, traits, () => undefined) ?? {};
+  const written = writeReasoning(merged, traits, lose) ?? {};
   const rest = Object.entries(held).filter(([name]) => !reasoningMembers.has(name));
   patched.reasoning = { ...Object.fromEntries(rest), ...written };
   if (Object.keys(patched.reasoning).length === 0) delete patched.reasoning;
   if (Array.isArray(body.input)) patched.input = body.input.map(withoutEffort);
   return patched;
+}
+
+/**
+ * The body without what the spec has and providers refuse: objects in the place of a word (`instructions`, `truncation`), and the asking
+ * for usage, which always comes.
+ */
+export function official(body: JsonObject, _traits: ModelTraits, lose: (path: string) => void): JsonObject {
+  const { instructions, truncation, stream_options: options } = body;
+  const asksUsage = isObject(options) && options.include_usage !== undefined;
+  if (!isObject(instructions) && !isObject(truncation) && !asksUsage) return body;
+  const next: MutableObject = { ...body };
+  if (isObject(instructions)) {
+    next.instructions = readInstructions(instructions);
+    for (const path of besideInstructions(body)) lose(path);
+  }
+  if (isObject(truncation)) {
+    next.truncation = readTruncation(truncation);
+    if (isMoreThanWord(truncation)) lose('truncation');
+  }
+  if (asksUsage) {
+    const { include_usage: _, ...rest } = options;
+    if (Object.keys(rest).length > 0) next.stream_options = rest;
+    else delete next.stream_options;
+  }
+  return next;
 }
 
 /** An update in the input must not take the edit back. */

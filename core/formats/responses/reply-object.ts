@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext } from '../format.ts';
+import { readInstructions, readTruncation } from './instructions.ts';
 
 /** What a response object says at one moment of its life, beside the echo of the request. */
 export interface Snapshot {
@@ -66,7 +67,8 @@ function echo({ body, model }: ReplyContext): MutableObject {
   const told: MutableObject = { model };
   for (const key in defaults) told[key] = given(body[key]) ? body[key] : defaults[key];
   if (told.service_tier === 'auto') told.service_tier = defaults.service_tier;
-  if (typeof told.truncation !== 'string') told.truncation = 'auto';
+  told.truncation = readTruncation(told.truncation) ?? null;
+  told.instructions = readInstructions(told.instructions) ?? null;
   told.reasoning = { effort: null, summary: null, ...(isObject(body.reasoning) ? body.reasoning : {}) };
   told.text = { format: { type: 'text' }, ...(isObject(body.text) ? body.text : {}) };
   if (given(body.conversation)) told.conversation = conversation(body.conversation);

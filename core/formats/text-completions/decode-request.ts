@@ -1,6 +1,6 @@
 import { missing, wrongValue } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import {
   given,
   optionalBoolean,
@@ -70,8 +70,9 @@ function isHarmless(key: string, value: unknown): boolean {
 function keepStreamOptions(body: JsonObject, extra: MutableObject): void {
   const options = optionalObject(body.stream_options, 'stream_options');
   if (options === undefined) return;
-  const { include_usage: usage, ...rest } = options;
-  extra.$stream_options = given(usage) ? { include_usage: usage } : {};
+  const { include_usage, ...rest } = options;
+  const usage = optionalBoolean(include_usage, 'stream_options.include_usage');
+  extra.$stream_options = usage === undefined ? {} : { include_usage: usage };
   for (const key in rest) if (given(rest[key])) extra[`stream_options.${key}`] = rest[key];
 }
 
@@ -81,8 +82,6 @@ export function validate(body: JsonObject): ChatRequest {
   optionalBoolean(body.echo, 'echo');
   optionalString(body.suffix, 'suffix');
   optionalNumber(body.logprobs, 'logprobs', { integer: true, min: 0, max: 5 });
-  if (isObject(body.stream_options))
-    optionalBoolean(body.stream_options.include_usage, 'stream_options.include_usage');
   const { choices = 1, stop = [] } = request.settings;
   if (stop.length > mostStops) throw wrongValue('stop', `at most ${mostStops} sequences`);
   const best = optionalNumber(body.best_of, 'best_of', { integer: true, min: 1, max: 20 });

@@ -1,8 +1,17 @@
 import type { JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import type { Edits } from '../format.ts';
 
-/** The client's body with the edits made and nothing else changed. Reasoning has no place in this format. */
-export function patch(body: JsonObject, { model, settings }: Edits): JsonObject {
+/** The client's body with the edits made and nothing else changed. Reasoning has no place in this format, and is reported. */
+export function patch(
+  body: JsonObject,
+  { model, settings }: Edits,
+  _traits: ModelTraits,
+  lose: (path: string) => void = () => {},
+): JsonObject {
+  const { reasoning } = settings ?? {};
+  if (reasoning !== undefined && reasoning.mode !== 'off' && reasoning.effort !== 'none')
+    lose('settings.reasoning');
   return {
     ...body,
     ...(model === undefined ? {} : { model }),

@@ -6,7 +6,8 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../../core/errors.ts';
 import { fetchSchema, type FetchSettings } from '../../../core/http/fetch-settings.ts';
-import { createGuardedFetch, type GuardedFetchParts } from '../../../core/http/guarded-fetch.ts';
+import type { GuardedParts } from '../../../core/http/guarded-connection.ts';
+import { createGuardedFetch } from '../../../core/http/guarded-fetch.ts';
 import {
   createFetchMedia,
   forgetMedia,
@@ -120,7 +121,7 @@ function callOf(): Parameters<FetchMedia>[0] & { end(): void; readonly waiting: 
 }
 
 /** Fetches as the gateway does; 127.0.0.1 is open unless a test says otherwise. */
-function fetcher(given: Partial<FetchSettings> = {}, parts: GuardedFetchParts = {}): FetchMedia {
+function fetcher(given: Partial<FetchSettings> = {}, parts: GuardedParts = {}): FetchMedia {
   const settings = fetchSchema.parse({ allow: ['127.0.0.1/32'], timeout: 5000, ...given });
   return createFetchMedia(settings, createGuardedFetch(settings, parts));
 }
@@ -130,7 +131,7 @@ const image: MediaWish = { kinds: ['image'], at };
 function fetchImage(
   url: string,
   given: Partial<FetchSettings> = {},
-  parts: GuardedFetchParts = {},
+  parts: GuardedParts = {},
 ): Promise<Media> {
   return fetcher(given, parts)(callOf(), url, image);
 }
@@ -145,7 +146,7 @@ async function refusal(fetching: Promise<unknown>): Promise<GatewayError> {
 }
 
 /** Name servers of a test: each question takes the next answer, the last one again and again. */
-function names(answers: Readonly<Record<string, readonly (readonly string[])[]>>): GuardedFetchParts & {
+function names(answers: Readonly<Record<string, readonly (readonly string[])[]>>): GuardedParts & {
   readonly asked: string[];
 } {
   const asked: string[] = [];

@@ -141,7 +141,7 @@ describe('when something is wrong with the database', () => {
     const store = stores.namespace<string>('things');
     await store.set('a', 'before');
     connectionOf(other).exec('BEGIN IMMEDIATE');
-    await expect(store.set('a', 'meanwhile')).rejects.toThrow('locked');
+    await expect(store.set('a', 'meanwhile')).rejects.toThrow('The database is busy');
     expect(await store.get('a')).toBe('before');
     connectionOf(other).exec('ROLLBACK');
     expect(await store.set('a', 'after')).toBe(true);

@@ -172,7 +172,7 @@ describe('the model in a reply', () => {
 
 describe('the usage in a whole reply', () => {
   const codec = {
-    marks: { usage: ['"usage"'], terminal: [], error: [] },
+    marks: { usage: ['"usage"'], terminal: [] },
     usageTap: () => ({ read: (data: string) => (JSON.parse(data) as { usage: Usage }).usage }),
   } as unknown as Codec;
 

@@ -12,9 +12,11 @@ import type { ApiKey } from '../../../core/state/api-keys.ts';
 import type { Settlement } from '../../../core/state/ledger.ts';
 import { openUsageLog, type UsageLog } from '../../../core/state/usage-log.ts';
 import demo from '../../../channels/demo/index.ts';
+import openrouter from '../../../channels/openrouter.ts';
 import logging from '../../../plugins/logging.ts';
 import usageLog from '../../../plugins/usage-log/index.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startUpstream } from '../../support/upstream.ts';
 import { handlerOf, testCall, testTools, type CallOptions } from '../_call.ts';
 
 const usage = { input: 12, output: 3, cacheRead: 2, cacheWrite: 0, reasoning: 1 };
@@ -402,22 +404,30 @@ describe('in a gateway', () => {
   });
 
   test('a model without a price is named in the log once', async () => {
-    const other = await startGateway({ channels: [demo({ models: ['demo'] })] });
+    const upstream = await startUpstream((_request, response) => {
+      response.end(
+        '{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}',
+      );
+    });
+    const other = await startGateway({
+      channels: [openrouter({ key: 'k', baseUrl: upstream.url, models: ['unpriced'] })],
+    });
     try {
       for (let count = 0; count < 3; count += 1) {
         await fetch(`${other.url}/v1/chat/completions`, {
           method: 'POST',
           headers: { authorization: `Bearer ${other.key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hello' }] }),
+          body: JSON.stringify({ model: 'unpriced', messages: [{ role: 'user', content: 'hello' }] }),
         }).then((response) => response.text());
       }
       const ofOther = openUsageLog(other.stores);
       await expect.poll(async () => (await ofOther.page({}, 10)).records.length).toBe(3);
       expect(other.lines.filter(({ msg }) => String(msg).startsWith('a model has no price'))).toMatchObject([
-        { level: 'warn', model: 'demo' },
+        { level: 'warn', model: 'unpriced' },
       ]);
     } finally {
       await other.close();
+      await upstream.close();
     }
   });
 });
