@@ -85,6 +85,8 @@ export interface PluginTools {
   ) => void;
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: Endpoint) => void;
+  /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
+  readonly operator: (isOperator: (request: import('node:http').IncomingMessage) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
   /** Fetches images and files from URLs that clients gave: from public addresses alone, and within the limits of the settings. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Block, Message, Tool } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import { testCall } from '../suites/channel-suite.ts';
@@ -65,15 +65,23 @@ async function media(text: string, modalities: readonly string[] = []): Promise<
   return events.flatMap((event) => (event.type === 'media-start' ? [event.media] : []));
 }
 
-/** When the pieces of an answer came, in milliseconds. */
+/** When the pieces of an answer came, in milliseconds of a clock that stands still while the machine works. */
 async function arrivals(text: string): Promise<number[]> {
   const upstream = await askDemo({ text });
-  const began = performance.now();
-  const times: number[] = [];
-  await new Promise<void>((complete) =>
-    upstream.bytes.subscribe({ next: () => void times.push(performance.now() - began), complete }),
-  );
-  return times;
+  vi.useFakeTimers({ toFake: ['setTimeout', 'performance'] });
+  try {
+    const began = performance.now();
+    const times: number[] = [];
+    const state = { over: false };
+    upstream.bytes.subscribe({
+      next: () => void times.push(performance.now() - began),
+      complete: () => (state.over = true),
+    });
+    while (!state.over) await vi.advanceTimersByTimeAsync(1);
+    return times;
+  } finally {
+    vi.useRealTimers();
+  }
 }
 
 /** A piece of a turn as a client without reasoning would send it back. */

@@ -386,14 +386,14 @@ function readCitation(item: JsonObject): Citation {
     : { ...citation, extra: { [formatName]: { $item: item } } };
 }
 
-function isLonger(value: JsonValue | undefined, ending: string): boolean {
-  return isText(value) && value.length > ending.length && value.endsWith(ending);
-}
-
 /** The ids of the calls in a delta. */
 function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
   const list = Array.isArray(calls) ? (calls as readonly JsonValue[]) : [];
   return new Set(list.filter(isObject).map(({ id }) => id));
+}
+
+function isLonger(value: JsonValue | undefined, ending: string): boolean {
+  return isText(value) && value.length > ending.length && value.endsWith(ending);
 }
 
 function isText(value: JsonValue | undefined): value is string {
