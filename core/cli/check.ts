@@ -93,6 +93,12 @@ async function databaseProblems(url: string): Promise<string[]> {
   }
 }
 
+/** Models that are named one by one. */
+const shownModels = 40;
+
 function models(names: readonly string[]): string {
-  return names.length === 0 ? '' : `Models in the lists\n${names.map((name) => `  ${name}`).join('\n')}`;
+  if (names.length === 0) return '';
+  const more = names.length > shownModels ? [`and ${names.length - shownModels} more`] : [];
+  const lines = [...names.slice(0, shownModels), ...more].map((line) => `  ${line}`);
+  return `Models in the lists\n${lines.join('\n')}`;
 }

@@ -9,6 +9,7 @@ import {
 } from '#sluice';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
+import { namesOf } from './names.ts';
 import type { ChannelView, ModelView } from './schemas.ts';
 import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
@@ -46,7 +47,7 @@ export function channelHandlers(
     const bySums = new Map(sums.map((one) => [one.group, one]));
     const report = health.report();
     return channels.map((channel) => {
-      const { id, kind, priority, weight, models, speaks } = channel;
+      const { id, kind, priority, weight, speaks } = channel;
       const hour = bySums.get(id);
       const failed = failures.get(id);
       return {
@@ -55,7 +56,7 @@ export function channelHandlers(
         enabled: catalog.isOn(id),
         priority,
         weight,
-        models: [...models],
+        models: [...namesOf(channel)],
         speaks: Object.fromEntries(
           Object.entries(speaks).map(([operation, formats]) => [operation, [...formats]]),
         ),

@@ -2,8 +2,8 @@ import { concat, EMPTY, NEVER, of, throwError, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import type { Call } from '../../core/call.ts';
-import { charge, reachedProviders } from '../../core/charge.ts';
-import type { PluginTools } from '../../core/define.ts';
+import { charge, reachedProviders, sending } from '../../core/charge.ts';
+import type { Handler, PluginTools } from '../../core/define.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Block } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -59,7 +59,10 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
       close: () => Promise.resolve(),
     },
   });
-  const handler = await handlerOf(quota, tools, { assumedOutput: 1_000 });
+  const admit = await handlerOf(quota, tools, { assumedOutput: 1_000 });
+  // As the gateway does it: what is sent to a channel goes through the step that the plugin has left.
+  const handler: Handler = (call, next) =>
+    admit(call, async (sent) => sent.get(sending)?.(sent, next) ?? next(sent));
   return { handler, asked, lesser, released, watched, state };
 }
 
@@ -274,6 +277,12 @@ describe('what is claimed before a call', () => {
     ],
   ])('covers %s', async (_what, block, expected) => {
     expect(await inputOf([block], [{ inputLimit: 30_000 }])).toBe(8 + expected);
+  });
+
+  test('covers what a picture comes to at the model that takes it for the most', async () => {
+    const picture: Block = { type: 'image', source: data('image/png', 4) };
+    expect(await inputOf([picture], [{}, { imageTokens: 48_169 }])).toBe(8 + 48_169);
+    expect(await inputOf([picture], [{ imageTokens: 1_600 }])).toBe(8 + 1_600);
   });
 
   test('covers a context of a million tokens where nobody says how long it may be', async () => {
