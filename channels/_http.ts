@@ -45,7 +45,7 @@ export interface PlainChannelKind {
 export function httpChannel(
   spec: HttpPlace & Omit<ChannelSpec<ZodObject>, 'options' | 'setup'>,
 ): PlainChannelKind {
-  const { name, needsKey = true, models, discover, catalogue, prices } = spec;
+  const { name, needsKey = true, models, discover, catalogue, prices, routingFields } = spec;
   const kind = defineChannel({
     name,
     needsKey,
@@ -53,6 +53,7 @@ export function httpChannel(
     ...(discover === undefined ? {} : { discover }),
     ...(catalogue === undefined ? {} : { catalogue }),
     ...(prices === undefined ? {} : { prices }),
+    ...(routingFields === undefined ? {} : { routingFields }),
     setup: (options, tools) => overHttp(options, tools, spec),
   });
   return plainKind(kind);

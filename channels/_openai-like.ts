@@ -26,6 +26,8 @@ export interface OpenaiLike {
   readonly needsKey?: boolean;
   /** How the key is shown. Default: `authorization: Bearer KEY`. */
   readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
+  /** Fields of the body by which the provider chooses models by itself. */
+  readonly routingFields?: readonly string[];
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
 }

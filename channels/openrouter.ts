@@ -7,6 +7,8 @@ export default openaiLike({
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
   discover: true,
+  // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
+  routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
   traits: {
     '*': { reasoning: 'object', outputLimitField: 'max_tokens', replaysReasoning: true },
   },

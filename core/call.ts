@@ -21,6 +21,7 @@ import type { SocketMessage } from './model/realtime.ts';
 import { isChat, type GatewayRequest } from './model/request.ts';
 import { withSystemPrompt } from './routing/system-prompt.ts';
 import type { Target } from './routing/target.ts';
+import { checkMemberNames } from './member-names.ts';
 import { estimateTokens } from './tokens.ts';
 
 /** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
@@ -338,6 +339,7 @@ export class Exchange extends Lifetime {
 
   /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
   understand(bytes: Buffer, body: JsonObject): void {
+    checkMemberNames(body);
     const { model, stream } = this.codec.peek(body, this.wire.params);
     checkModelName(model);
     this.wire.bytes = bytes;

@@ -110,6 +110,7 @@ export const commonOptions = z.object({
       verify: z.boolean().optional(),
     })
     .optional(),
+  routingFields: z.array(z.string().min(1)).optional(),
   traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
 

@@ -74,6 +74,8 @@ export interface Channel {
   readonly attemptTimeout?: number;
   /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
   readonly codecs: Codecs;
+  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldedName`. */
+  readonly routingFields?: ReadonlySet<string>;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** The provider's name for a public model name; undefined when this channel does not serve it. */

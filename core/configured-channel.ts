@@ -10,6 +10,7 @@ import { createHttpClient } from './http/upstream.ts';
 import { createUpstreamSockets } from './http/upstream-socket.ts';
 import { hideSecret, type Log } from './log.ts';
 import { modelNames, publicNames } from './model-names.ts';
+import { foldedName } from './member-names.ts';
 import type { ModelTraits } from './model/traits.ts';
 import { KnownModels } from './prices/known-models.ts';
 import type { ModelDiscovery } from './routing/model-discovery.ts';
@@ -135,10 +136,11 @@ interface ChannelMembers {
 }
 
 function channelOf(
-  { name: kind, catalogue = [], prices = {} }: ChannelEntry['spec'],
+  { name: kind, catalogue = [], prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
   { options, models, keys, parts, discovery }: ChannelMembers,
 ): Channel {
   const known = new KnownModels(catalogue);
+  const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
   const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
   const nameOf = modelNames(models);
   const publicOf = publicNames(models);
@@ -180,6 +182,7 @@ function channelOf(
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(firstToken === undefined ? {} : { firstTokenTimeout: firstToken }),
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
+    ...(routingFields.size === 0 ? {} : { routingFields }),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
     upstreamModel: (model) =>

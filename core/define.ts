@@ -85,6 +85,8 @@ export interface PluginTools {
   ) => void;
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: Endpoint) => void;
+  /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
+  readonly operator: (isOperator: (request: import('node:http').IncomingMessage) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
   /** Fetches images and files from URLs that clients gave: from public addresses alone, and within the limits of the settings. */
@@ -223,6 +225,8 @@ export interface ChannelOptions {
     readonly servername?: string;
     readonly verify?: boolean;
   };
+  /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
+  readonly routingFields?: readonly string[];
   /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
 }
@@ -270,6 +274,11 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   readonly needsKey?: boolean;
   /** Options beyond those that every kind takes. */
   readonly options?: Schema;
+  /**
+   * Members at the top of a request's body by which this provider chooses models, or what else costs money, by itself. They are refused
+   * to keys that may use certain models alone, and to those with a budget in dollars.
+   */
+  readonly routingFields?: readonly string[];
   setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
 }
 

@@ -2,8 +2,18 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Channel } from './channel.ts';
+import { sending } from './charge.ts';
 import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config.ts';
-import type { ChannelKind, Endpoint, Next, Plugin, PluginEntry, Reads, RouteHandler } from './define.ts';
+import type {
+  ChannelKind,
+  Endpoint,
+  Next,
+  Plugin,
+  PluginEntry,
+  PluginTools,
+  Reads,
+  RouteHandler,
+} from './define.ts';
 import { discover, type Discovered } from './discover.ts';
 import type { Format } from './formats/format.ts';
 import { readBodyStep } from './http/body.ts';
@@ -40,6 +50,8 @@ export interface Gateway {
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
   readonly endpoints: readonly Endpoint[];
+  /** Each tells whether a request comes from whoever runs the gateway. */
+  readonly operators: readonly Parameters<PluginTools['operator']>[0][];
   readonly notices: Notices;
   readonly log: Log;
   /** The whole onion: call in, events out. */
@@ -139,6 +151,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
   const endpoints: Endpoint[] = [];
+  const operators: Parameters<PluginTools['operator']>[0][] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const parsed = strict(entry.spec.options).safeParse(entry.options);
@@ -160,6 +173,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         notices,
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         endpoint: (endpoint) => endpoints.push(endpoint),
+        operator: (isOperator) => operators.push(isOperator),
         reads: () => reads,
         fetchMedia,
         format,
@@ -210,6 +224,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     settings: settings.routing,
     translate: translation,
   });
+  const send: Next = (call) => call.get(sending)?.(call, attempts) ?? attempts(call);
   return {
     settings,
     formats,
@@ -218,6 +233,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     plugins: running,
     routes,
     endpoints,
+    operators,
     notices,
     log,
     warnings,
@@ -228,7 +244,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
           notices.emit('models-changed');
         });
     },
-    handle: compose(before, attempts, checked),
+    handle: compose(before, send, checked),
     around: (terminal) => compose(before, terminal, checked),
     identified: (terminal) => compose(identifying, terminal, checked),
     close,

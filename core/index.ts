@@ -129,6 +129,7 @@ export { eachInOrder, gathered, observe, onUsage, peekFirst, startWithEvents } f
 export type { Load } from './processes/overload.ts';
 export type { Answerer, Gathered, PeerAnswer, Peers, Totals } from './processes/peers.ts';
 export type { Processes, ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes/processes.ts';
+export { foldedName } from './member-names.ts';
 export { addReplyHeaders } from './reply-headers.ts';
 export { askedAt, failedAttempts, taskTarget } from './routing/attempts.ts';
 export type { Candidate, Catalog } from './routing/catalog.ts';
@@ -146,7 +147,7 @@ export { mostHedges } from './routing/hedge.ts';
 export type { Target } from './routing/target.ts';
 export type { TaskCalls } from './routing/task-call.ts';
 export type { GuardedStream } from './http/guarded-stream.ts';
-export { charge, reachedProviders, settles, type Charge } from './charge.ts';
+export { charge, reachedProviders, sending, settles, type Charge } from './charge.ts';
 export * from './model/usage-record.ts';
 export { noPriceError } from './prices.ts';
 export type { Cost, Prices, ServedBy } from './prices.ts';

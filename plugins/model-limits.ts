@@ -12,9 +12,8 @@ const mostNames = 1_000;
  */
 export default definePlugin({
   name: 'model-limits',
-  stage: 'admit',
+  stage: 'shape',
   after: ['model-alias'],
-  before: ['stored-responses', 'quota', 'realtime-sessions'],
   whenListed: true,
   reads: 'usage',
   options: z.strictObject({

@@ -8,6 +8,7 @@ import {
   mostHedges,
   noPriceError,
   observe,
+  sending,
   sumUsage,
   type Amounts,
   type ApiKey,
@@ -16,11 +17,12 @@ import {
   type Call,
   type Charge,
   type GatewayEvent,
+  type Handler,
   type Next,
   type Operation,
   type PluginTools,
-  type Reservation,
 } from '#sluice';
+import { Claim, costsTheSame } from './claim.ts';
 import { boundOf } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
 
@@ -57,12 +59,15 @@ export default definePlugin({
 
     const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
 
-    /** The claim, and the call as it is to be sent. */
+    const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
+
+    /** Claims what a call may come to, unless so much is claimed already. Gives the call as it is to be sent. */
     const reserve = async (
       call: Call,
       { id }: ApiKey,
       budgets: readonly Budget[],
-    ): Promise<{ readonly reservation: Reservation; readonly sent: Call }> => {
+      claim: Claim,
+    ): Promise<Call> => {
       const { input, output, units } = bound(call);
       // Each provider that is asked beside the first reads the input too.
       const read = (1 + mostHedges(call, settings.routing)) * input;
@@ -73,12 +78,15 @@ export default definePlugin({
         return { microDollars: microDollars ?? 0, tokens: read + written };
       };
       const most = amounts(output.most);
+      if (claim.covers(most)) return call;
+      claim.giveBack();
       const { held } = output;
       const less = held === undefined ? undefined : amounts(held.most);
       try {
         const reservation = await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000), less);
+        claim.hold(reservation);
         const isHeld = held !== undefined && reservation.most.tokens < most.tokens;
-        return { reservation, sent: isHeld ? call.with({ settings: { maxOutput: held.limit } }) : call };
+        return isHeld ? call.with({ settings: { maxOutput: held.limit } }) : call;
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
@@ -88,16 +96,24 @@ export default definePlugin({
       }
     };
 
+    /** As `reserve`, for a call that may end meanwhile. */
+    const claimed: typeof reserve = async (call, key, budgets, claim) => {
+      call.onEnd(() => claim.end());
+      return reserve(call, key, budgets, claim);
+    };
+
     const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
-      let over = false;
-      const forget = call.onEnd(() => void (over = true));
-      const { reservation, sent } = await reserve(call, key, budgets);
-      forget();
-      if (over) {
-        bookkeeper.release(reservation.id);
-        throw new GatewayError('client_closed_request', 'The client left before its call was sent.');
-      }
-      return metered(sent, next, tools, bound, reservation);
+      const claim = new Claim(bookkeeper);
+      const sent = await claimed(call, key, budgets, claim);
+      // Plugins behind this one may ask for another model, for more, or twice.
+      const again: Handler = async (now, send) => {
+        const own = claim.isTaken ? new Claim(bookkeeper) : claim;
+        return metered(await claimed(now, key, budgets, own), send, tools, bound, own);
+      };
+      call.set(sending, (now, send) =>
+        claim.isFree && costsTheSame(now, sent) ? metered(now, send, tools, bound, claim) : again(now, send),
+      );
+      return next(sent);
     };
 
     return function quota(call, next) {
@@ -112,8 +128,9 @@ export default definePlugin({
       const key = call.get(caller);
       const budgets = key?.budgets ?? [];
       // Nobody without a budget waits for the database.
-      if (key === undefined || budgets.length === 0) return metered(call, next, tools, bound);
-      return budgeted(call, next, key, budgets);
+      if (key !== undefined && budgets.length > 0) return budgeted(call, next, key, budgets);
+      call.set(sending, unbudgeted);
+      return next(call);
     };
   },
 });
@@ -127,15 +144,15 @@ function metered(
   next: Next,
   { bookkeeper, prices }: PluginTools,
   bound: Bounding,
-  reservation?: Reservation,
+  claim?: Claim,
 ): Promise<Observable<GatewayEvent>> {
-  const unwatch = reservation === undefined ? undefined : bookkeeper.watch(reservation);
+  if (claim !== undefined) claim.isTaken = true;
   let over = false;
   const end = (how: Ending): void => {
     if (over) return;
     over = true;
     forget();
-    unwatch?.();
+    const reservation = claim?.settle();
     const usage = meter.used(how);
     const cost = usage === undefined ? undefined : prices.cost(meter.model, usage, meter.answered);
     const charged: Charge = {
@@ -145,7 +162,7 @@ function metered(
       },
       ...(usage === undefined ? {} : { usage }),
       ...(cost === undefined ? {} : { price: cost.price }),
-      ...(reservation === undefined ? {} : { reservation: reservation.id }),
+      ...(reservation === undefined ? {} : { reservation }),
     };
     leave(call, charged, bookkeeper);
   };
@@ -157,8 +174,7 @@ function metered(
     if (!over) {
       over = true;
       forget();
-      unwatch?.();
-      if (reservation !== undefined) bookkeeper.release(reservation.id);
+      claim?.giveBack();
     }
     throw error;
   };

@@ -2,8 +2,8 @@ import { concat, EMPTY, NEVER, of, throwError, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import type { Call } from '../../core/call.ts';
-import { charge, reachedProviders } from '../../core/charge.ts';
-import type { PluginTools } from '../../core/define.ts';
+import { charge, reachedProviders, sending } from '../../core/charge.ts';
+import type { Handler, PluginTools } from '../../core/define.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Block } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -59,7 +59,10 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
       close: () => Promise.resolve(),
     },
   });
-  const handler = await handlerOf(quota, tools, { assumedOutput: 1_000 });
+  const admit = await handlerOf(quota, tools, { assumedOutput: 1_000 });
+  // As the gateway does it: what is sent to a channel goes through the step that the plugin has left.
+  const handler: Handler = (call, next) =>
+    admit(call, async (sent) => sent.get(sending)?.(sent, next) ?? next(sent));
   return { handler, asked, lesser, released, watched, state };
 }
 
