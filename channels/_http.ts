@@ -14,6 +14,7 @@ import {
   type ModelTraits,
   type UpstreamRequest,
 } from '#sluice';
+import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
 /** A provider reached over HTTP: what is the same for all its models. */
@@ -28,6 +29,8 @@ export interface HttpPlace {
   readonly defaults?: Readonly<Record<string, string>>;
   /** What a model, by the provider's name, can do. */
   traits?(model: string): ModelTraits;
+  /** Where the provider lists its models: the path, and what else the first request asks for. Absent where it does not. */
+  readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
 }
@@ -42,13 +45,15 @@ export interface PlainChannelKind {
 export function httpChannel(
   spec: HttpPlace & Omit<ChannelSpec<ZodObject>, 'options' | 'setup'>,
 ): PlainChannelKind {
-  const { name, needsKey = true, models, catalogue, prices } = spec;
+  const { name, needsKey = true, models, discover, catalogue, prices, routingFields } = spec;
   const kind = defineChannel({
     name,
     needsKey,
     ...(models === undefined ? {} : { models }),
+    ...(discover === undefined ? {} : { discover }),
     ...(catalogue === undefined ? {} : { catalogue }),
     ...(prices === undefined ? {} : { prices }),
+    ...(routingFields === undefined ? {} : { routingFields }),
     setup: (options, tools) => overHttp(options, tools, spec),
   });
   return plainKind(kind);
@@ -76,9 +81,21 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     });
     return { make, whole: make(false, {}), stream: make(true, {}) };
   });
+  const listHeaders = {
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'user-agent': userAgent,
+    ...place.defaults,
+    ...place.headers(keys[0]),
+  };
   return {
     speaks: place.speaks,
     ...(place.traits === undefined ? {} : { traits: place.traits }),
+    ...(place.modelList === undefined
+      ? {}
+      : {
+          listModels: () => readModelList(tools.http, listAddress(base, place.modelList ?? ''), listHeaders),
+        }),
     ...(place.speaks.realtime === undefined
       ? {}
       : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools) }),
@@ -126,12 +143,17 @@ export function ordinaryHeaders({
   };
 }
 
+function listAddress(base: URL, modelList: string): string {
+  const url = new URL(modelList, 'http://path');
+  return address(base, { path: url.pathname, query: Object.fromEntries(url.searchParams) });
+}
+
 function isEmpty(object: object): boolean {
   for (const name in object) if (Object.hasOwn(object, name)) return false;
   return true;
 }
 
-function address(base: URL, request: UpstreamRequest): string {
+function address(base: URL, request: Pick<UpstreamRequest, 'path' | 'query'>): string {
   const url = new URL(base);
   url.pathname = base.pathname.replace(/\/+$/, '') + request.path;
   for (const [name, value] of Object.entries(request.query)) url.searchParams.set(name, value);

@@ -10,6 +10,8 @@ export interface OpenaiLike {
   readonly baseUrl: string;
   /** Models served when the config names none; `*` stands for anything. */
   readonly models: readonly string[];
+  /** Whether the provider is asked for its models unless the config says otherwise. Default false. */
+  readonly discover?: boolean;
   /** The provider's names in the list of known models. */
   readonly catalogue?: readonly string[];
   /** What its models cost, by name or pattern, where the list does not know it. */
@@ -24,6 +26,8 @@ export interface OpenaiLike {
   readonly needsKey?: boolean;
   /** How the key is shown. Default: `authorization: Bearer KEY`. */
   readonly headers?: (key: string | undefined) => Readonly<Record<string, string>>;
+  /** Fields of the body by which the provider chooses models by itself. */
+  readonly routingFields?: readonly string[];
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
 }
@@ -45,6 +49,7 @@ export function openaiLike({
   return httpChannel({
     ...rest,
     headers: headers ?? bearer,
+    modelList: '/models',
     speaks: speaks ?? { chat: ['chat-completions'] },
     traits(model) {
       const known = ofModel(model);

@@ -122,6 +122,7 @@ export default plainKind(
       const parts = overHttp(options, tools, {
         baseUrl: 'https://api.cohere.com',
         headers: bearer,
+        modelList: '/v1/models?page_size=1000',
         speaks: { chat: ['chat-completions'], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
         traits: () => ({
           reasoning: 'none',

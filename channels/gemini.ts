@@ -16,6 +16,7 @@ export default httpChannel({
     'create-video': ['generate-content'],
     'get-video': ['generate-content'],
   },
+  modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
   traits: traitsByModel({
     '*': {

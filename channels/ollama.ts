@@ -5,6 +5,7 @@ export default openaiLike({
   name: 'ollama',
   baseUrl: 'http://localhost:11434/v1',
   needsKey: false,
+  discover: true,
   prices: { '*': { input: 0, output: 0 } },
   models: [
     'llama*',

@@ -6,6 +6,9 @@ export default openaiLike({
   catalogue: ['openrouter'],
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
+  discover: true,
+  // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
+  routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
   traits: {
     '*': { reasoning: 'object', outputLimitField: 'max_tokens', replaysReasoning: true },
   },

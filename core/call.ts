@@ -21,6 +21,7 @@ import type { SocketMessage } from './model/realtime.ts';
 import { isChat, type GatewayRequest } from './model/request.ts';
 import { withSystemPrompt } from './routing/system-prompt.ts';
 import type { Target } from './routing/target.ts';
+import { checkMemberNames } from './member-names.ts';
 import { estimateTokens } from './tokens.ts';
 
 /** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
@@ -63,6 +64,12 @@ export class KeyedValues {
 
 /** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
 export const expandedBody = callKey<JsonObject>('expanded body');
+
+/** Something that calls hold together, and let go of one by one. */
+export interface Held {
+  share(): Held;
+  letGo(): void;
+}
 
 /** What came in, before anything was understood. Shared by all views of one call. */
 export interface Wire {
@@ -275,6 +282,7 @@ export class Exchange extends Lifetime {
   model = '';
   stream = false;
   framing: Framing = 'none';
+  #held: Held | undefined;
   /** What was lost on the way back. */
   readonly losses: Loss[] = [];
 
@@ -308,7 +316,20 @@ export class Exchange extends Lifetime {
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
+    twin.#held = this.#held?.share();
     return twin;
+  }
+
+  /** Holds on to something until the end. Once. */
+  hold(held: Held): void {
+    if (this.hasEnded) held.letGo();
+    else this.#held = held;
+  }
+
+  override end(): void {
+    this.#held?.letGo();
+    this.#held = undefined;
+    super.end();
   }
 
   /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */
@@ -318,6 +339,7 @@ export class Exchange extends Lifetime {
 
   /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
   understand(bytes: Buffer, body: JsonObject): void {
+    checkMemberNames(body);
     const { model, stream } = this.codec.peek(body, this.wire.params);
     checkModelName(model);
     this.wire.bytes = bytes;

@@ -59,8 +59,13 @@ export const commonOptions = z.object({
   keys: z.array(z.string().min(1)).min(1).optional(),
   baseUrl: z.url({ protocol: /^https?$/ }).optional(),
   models: z
-    .union([z.array(z.string().min(1)).min(1), z.record(z.string().min(1), z.string().min(1))])
+    .union([
+      z.array(z.string().min(1)).min(1),
+      z.record(z.string().min(1), z.string().min(1)),
+      z.literal('discover'),
+    ])
     .optional(),
+  discover: z.boolean().optional(),
   priority: z.number().optional(),
   weight: z.number().positive().optional(),
   headers: z
@@ -105,6 +110,7 @@ export const commonOptions = z.object({
       verify: z.boolean().optional(),
     })
     .optional(),
+  routingFields: z.array(z.string().min(1)).optional(),
   traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 });
 
@@ -120,7 +126,7 @@ function isDecodable(address: string): boolean {
 /** What is wrong with options that have the right types, as the ends of sentences. */
 export function optionProblems({ models, tls }: ChannelOptions): readonly string[] {
   const problems: string[] = [];
-  const names = models === undefined ? undefined : namesProblem(models);
+  const names = models === undefined || models === 'discover' ? undefined : namesProblem(models);
   if (names !== undefined) problems.push(`option "models": ${names}.`);
   if (tls === undefined) return problems;
   const { ca, cert, key } = tls;

@@ -4,6 +4,7 @@ import type { Codecs, Operation } from './formats/format.ts';
 import type { Form } from './model/form.ts';
 import type { GatewayEvent } from './model/event.ts';
 import type { ModelTraits } from './model/traits.ts';
+import type { KnownModel } from './prices/known-models.ts';
 import type { PriceRow } from './prices/row.ts';
 
 /** A request as it goes to a provider, in one of the formats that the channel speaks. */
@@ -73,6 +74,8 @@ export interface Channel {
   readonly attemptTimeout?: number;
   /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
   readonly codecs: Codecs;
+  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldedName`. */
+  readonly routingFields?: ReadonlySet<string>;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
@@ -85,6 +88,8 @@ export interface Channel {
   /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
   priceOf?(upstreamModel: string): KnownPrice | undefined;
   traits(upstreamModel: string): ModelTraits;
+  /** What the list of known models says of one. It is good enough to be shown, and no call depends on it. */
+  known?(upstreamModel: string): Pick<KnownModel, 'operation' | 'inputLimit' | 'outputLimit'> | undefined;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
    * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts. `call.target.key` says which key to use.

@@ -1,4 +1,5 @@
 import { callKey } from './call.ts';
+import type { Handler } from './define.ts';
 import type { Amounts } from './model/usage-record.ts';
 import type { JsonObject } from './model/json.ts';
 import type { Usage } from './model/usage.ts';
@@ -23,3 +24,12 @@ export const charge = callKey<Charge>('charge');
  * in the turn of the event loop that follows the end of the call.
  */
 export const settles = callKey<(settlement: Settlement) => void>('settles');
+
+/**
+ * A step around the channels, left by the plugin that charges: it runs for every request that is sent for a call, as the plugins behind it
+ * have made it, and for none that they answer by themselves.
+ */
+export const sending = callKey<Handler>('sending');
+
+/** How many providers have a call's request to read, without those that failed: somebody pays for what they read. */
+export const reachedProviders = callKey<number>('reached providers');

@@ -10,8 +10,10 @@ import { createHttpClient } from './http/upstream.ts';
 import { createUpstreamSockets } from './http/upstream-socket.ts';
 import { hideSecret, type Log } from './log.ts';
 import { modelNames, publicNames } from './model-names.ts';
+import { foldedName } from './member-names.ts';
 import type { ModelTraits } from './model/traits.ts';
 import { KnownModels } from './prices/known-models.ts';
+import type { ModelDiscovery } from './routing/model-discovery.ts';
 import { matchesModel } from './state/api-keys.ts';
 
 /** What a channel is made with besides its entry. */
@@ -24,6 +26,8 @@ export interface Making {
   readonly warnings: string[];
   readonly log: Log;
   readonly format: (name: string) => Format | undefined;
+  /** Keeps what the provider at a place says of its models. */
+  readonly discovery: (place: string, ask: () => Promise<readonly string[]>, log: Log) => ModelDiscovery;
   readonly onClose: (job: () => void | Promise<void>) => void;
 }
 
@@ -51,7 +55,7 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
     return undefined;
   }
-  const models = options.models ?? spec.models;
+  const models = options.models === 'discover' ? [] : (options.models ?? spec.models);
   if (models === undefined) {
     problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
     return undefined;
@@ -72,10 +76,11 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     tls: options.tls,
   });
   onClose(() => sockets.close());
+  const channelLog = log.child({ channel: options.id ?? spec.name });
   let parts: ChannelParts;
   try {
     parts = spec.setup(options as Parameters<typeof spec.setup>[0], {
-      log: log.child({ channel: options.id ?? spec.name }),
+      log: channelLog,
       keys,
       http,
       sockets,
@@ -86,7 +91,34 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
-  return channelOf(spec, { options, models, keys, parts });
+  const mustAsk = options.models === 'discover' || options.discover === true;
+  const { listModels } = parts;
+  if (mustAsk && listModels === undefined) {
+    problems.push(`${where}: this kind of channel cannot be asked for its models. Name them: models: ['…'].`);
+    return undefined;
+  }
+  const fills = (options.discover ?? spec.discover ?? false) && namesOf(models).some(isPattern);
+  const discovery =
+    listModels !== undefined && (options.models === 'discover' || fills)
+      ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
+      : undefined;
+  return channelOf(spec, { options, models, keys, parts, discovery });
+}
+
+/** Where a list of models comes from: another address or key may give another one. */
+function placeOf(kind: string, { id = kind, baseUrl = '' }: ChannelOptions, keys: readonly string[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([kind, id, baseUrl, keys[0]]))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+function namesOf(models: ChannelMembers['models']): readonly string[] {
+  return isMap(models) ? Object.keys(models) : models;
+}
+
+function isPattern(name: string): boolean {
+  return name.includes('*');
 }
 
 /** The keys of an entry, each once. */
@@ -100,16 +132,36 @@ interface ChannelMembers {
   readonly models: readonly string[] | Readonly<Record<string, string>>;
   readonly keys: readonly string[];
   readonly parts: ChannelParts;
+  readonly discovery: ModelDiscovery | undefined;
 }
 
 function channelOf(
-  { name: kind, catalogue = [], prices = {} }: ChannelEntry['spec'],
-  { options, models, keys, parts }: ChannelMembers,
+  { name: kind, catalogue = [], prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
+  { options, models, keys, parts, discovery }: ChannelMembers,
 ): Channel {
   const known = new KnownModels(catalogue);
+  const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
   const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
-  const exact = (isMap(models) ? Object.keys(models) : models).filter((name) => !name.includes('*'));
-  const listed = [...new Set([...exact, ...known.names(parts.speaks).flatMap(publicNames(models))])];
+  const nameOf = modelNames(models);
+  const publicOf = publicNames(models);
+  const fixed = [
+    ...namesOf(models).filter((name) => !isPattern(name)),
+    ...known.names(parts.speaks).flatMap(publicOf),
+  ];
+  // What is known to be for something else is not shown, though the provider lists it.
+  const isSpoken = (upstreamModel: string): boolean => {
+    const model = known.find(upstreamModel);
+    return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
+  };
+  const servesAll = options.models === 'discover';
+  const listedWith = (found: readonly string[]): readonly string[] => [
+    ...new Set([
+      ...fixed,
+      ...found.filter(isSpoken).flatMap((name) => (servesAll ? [name] : publicOf(name))),
+    ]),
+  ];
+  let listed = listedWith([]);
+  let found: ReadonlySet<string> | undefined;
   const map = isMap(models) ? models : undefined;
   const cache = new Map<string, ModelTraits>();
   // A public name's traits are those of the provider's model behind it.
@@ -123,32 +175,36 @@ function channelOf(
   return {
     id: options.id ?? kind,
     kind,
-    models: isMap(models) ? Object.keys(models) : models,
+    models: namesOf(models),
     priority: options.priority ?? 0,
     weight: options.weight ?? 1,
     keys: channelKeys(keys),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(firstToken === undefined ? {} : { firstTokenTimeout: firstToken }),
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
+    ...(routingFields.size === 0 ? {} : { routingFields }),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
-    upstreamModel: modelNames(models),
-    listed: () => listed,
+    upstreamModel: (model) =>
+      nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
+    listed() {
+      if (found !== discovery?.names) {
+        found = discovery?.names;
+        listed = listedWith([...(found ?? [])]);
+      }
+      return listed;
+    },
     priceOf(upstreamModel) {
       const own = ownPrices.find(({ patterns }) => matchesModel(patterns, upstreamModel));
       if (own !== undefined) return { name: own.name, source: `channel kind ${kind}`, row: own.row };
       const price = known.find(upstreamModel)?.price;
       return price && { name: upstreamModel, source: `list of ${known.date}`, row: price };
     },
+    known: (upstreamModel) => known.find(upstreamModel),
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
-        const { inputLimit, outputLimit } = known.find(upstreamModel) ?? {};
-        traits = {
-          ...(inputLimit === undefined ? {} : { inputLimit }),
-          ...(outputLimit === undefined ? {} : { outputLimit }),
-          ...parts.traits?.(upstreamModel),
-        };
+        traits = { ...parts.traits?.(upstreamModel) };
         for (const { pattern, traits: own } of overrides)
           if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
         if (cache.size < 1000) cache.set(upstreamModel, traits);

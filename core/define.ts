@@ -34,7 +34,8 @@ import type { UsageLog } from './state/usage-log.ts';
  * `observe` sees everything, also refusals (headers only: the body is not read yet);
  * `identify` says who calls, by headers alone;
  * — the body is read here, after the caller is known —
- * `admit` refuses or meters; `shape` changes the request; — a channel is chosen here, and each try runs what follows anew —
+ * `admit` refuses or meters: behind it the caller may ask for the model, within its limits, and what the call may cost is reserved;
+ * `shape` changes requests and replies, or answers by itself; — a channel is chosen here, and each try runs what follows anew —
  * `translate` puts the request into the channel's words.
  */
 export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';
@@ -84,6 +85,8 @@ export interface PluginTools {
   ) => void;
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: Endpoint) => void;
+  /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
+  readonly operator: (isOperator: (request: import('node:http').IncomingMessage) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
   /** Fetches images and files from URLs that clients gave: from public addresses alone, and within the limits of the settings. */
@@ -181,9 +184,11 @@ export interface ChannelOptions {
   readonly baseUrl?: string;
   /**
    * Public names (with `*` patterns), or a map from public name to the provider's name. In a map the stars of a public name carry over:
-   * `'gpt-*': 'openai/gpt-*'`. Default: the kind's own list.
+   * `'gpt-*': 'openai/gpt-*'`. `'discover'`: what the provider lists, and nothing else. Default: the kind's own list.
    */
-  readonly models?: readonly string[] | Readonly<Record<string, string>>;
+  readonly models?: readonly string[] | Readonly<Record<string, string>> | 'discover';
+  /** True: the provider is asked for its models now and then, so that model lists have those that fit the patterns of `models`. */
+  readonly discover?: boolean;
   /** Higher is tried first. Default 0. */
   readonly priority?: number;
   /** Share among channels of one priority. Default 1. */
@@ -220,6 +225,8 @@ export interface ChannelOptions {
     readonly servername?: string;
     readonly verify?: boolean;
   };
+  /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
+  readonly routingFields?: readonly string[];
   /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
 }
@@ -243,6 +250,8 @@ export interface ChannelParts {
   /** Shapes that only this kind speaks: a codec for an operation, under its own format name in `speaks`. */
   readonly codecs?: Codecs;
   traits?(upstreamModel: string): ModelTraits;
+  /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */
+  listModels?(): Promise<readonly string[]>;
   /** See {@link Channel.open}; `call.target.key.index` is the place of the key to use in `tools.keys`. */
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
   /** See {@link Channel.connect}. */
@@ -259,10 +268,17 @@ export interface ChannelSpec<Schema extends z.ZodObject> {
   readonly catalogue?: readonly string[];
   /** What its models cost, whatever the list says: rows as in the config's `prices`, by the provider's name or pattern. */
   readonly prices?: Readonly<Record<string, PriceRow>>;
+  /** Whether `discover` is on unless the config says otherwise. Default false. */
+  readonly discover?: boolean;
   /** False when the kind needs no key. Default true. */
   readonly needsKey?: boolean;
   /** Options beyond those that every kind takes. */
   readonly options?: Schema;
+  /**
+   * Members at the top of a request's body by which this provider chooses models, or what else costs money, by itself. They are refused
+   * to keys that may use certain models alone, and to those with a budget in dollars.
+   */
+  readonly routingFields?: readonly string[];
   setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
 }
 

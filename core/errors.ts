@@ -65,7 +65,7 @@ export interface ErrorDetails {
   readonly status?: number;
   /** Overrides the table: may another channel or a later try succeed? */
   readonly retryable?: boolean;
-  /** Seconds to wait before the next try. */
+  /** Seconds to wait before the next try, also parts of one; clients are told whole ones. */
   readonly retryAfter?: number;
   /** Response headers to add, lower case. */
   readonly headers?: Readonly<Record<string, string>>;

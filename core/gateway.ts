@@ -2,21 +2,32 @@ import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Channel } from './channel.ts';
+import { sending } from './charge.ts';
 import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config.ts';
-import type { ChannelKind, Endpoint, Next, Plugin, PluginEntry, Reads, RouteHandler } from './define.ts';
+import type {
+  ChannelKind,
+  Endpoint,
+  Next,
+  Plugin,
+  PluginEntry,
+  PluginTools,
+  Reads,
+  RouteHandler,
+} from './define.ts';
 import { discover, type Discovered } from './discover.ts';
 import type { Format } from './formats/format.ts';
 import { readBodyStep } from './http/body.ts';
 import { createGuardedFetch } from './http/guarded-fetch.ts';
 import { createFetchMedia } from './http/guarded-fetch-media.ts';
 import { createGuardedStream } from './http/guarded-stream.ts';
-import { makeChannel } from './configured-channel.ts';
+import { makeChannel, type Making } from './configured-channel.ts';
 import type { Log } from './log.ts';
 import { Notices } from './notices.ts';
 import { compose, orderPlugins, type Running } from './pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
+import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createTaskCalls } from './routing/task-call.ts';
 import { createPrices, type Prices } from './prices.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -39,6 +50,8 @@ export interface Gateway {
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
   readonly endpoints: readonly Endpoint[];
+  /** Each tells whether a request comes from whoever runs the gateway. */
+  readonly operators: readonly Parameters<PluginTools['operator']>[0][];
   readonly notices: Notices;
   readonly log: Log;
   /** The whole onion: call in, events out. */
@@ -47,6 +60,8 @@ export interface Gateway {
   around(terminal: Next): Next;
   /** Observe to admit around another terminal: for what concerns no model, such as a plugin's endpoint or a socket that opens. */
   identified(terminal: Next): Next;
+  /** It serves from now on: whatever it does of its own accord begins. */
+  begin(): void;
   /** Sentences the operator should read but that stop nothing. */
   readonly warnings: readonly string[];
   close(): Promise<void>;
@@ -73,9 +88,30 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
 
   await findChannelKinds(config.root, problems);
   const channels: Channel[] = [];
+  const discoveries: ModelDiscovery[] = [];
+  const discovery: Making['discovery'] = (place, ask, ownLog) => {
+    const made = new ModelDiscovery({
+      ask,
+      place,
+      kept: surroundings.stores.namespace<SaidModels>('model-lists'),
+      log: ownLog,
+    });
+    discoveries.push(made);
+    onClose(() => made.close());
+    return made;
+  };
   for (const { at, entry } of config.channels) {
     const where = `${file}, ${at} "${entry.options.id ?? entry.spec.name}"`;
-    const channel = makeChannel(entry, { settings, where, problems, warnings, log, format, onClose });
+    const channel = makeChannel(entry, {
+      settings,
+      where,
+      problems,
+      warnings,
+      log,
+      format,
+      discovery,
+      onClose,
+    });
     if (channel === undefined) continue;
     if (channels.some(({ id }) => id === channel.id)) {
       problems.push(
@@ -88,6 +124,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     warnings.push(
       `${file}: no channel is configured, so that every model is answered 503. Set a provider's key, or add demo().`,
     );
+  await Promise.all(discoveries.map((one) => one.load()));
   const catalog = createCatalog(channels, Math.floor(Date.now() / 1000));
   const prices = createPrices(
     settings.prices,
@@ -114,6 +151,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
   const endpoints: Endpoint[] = [];
+  const operators: Parameters<PluginTools['operator']>[0][] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const parsed = strict(entry.spec.options).safeParse(entry.options);
@@ -135,6 +173,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         notices,
         route: (method, path, answer) => routes.push({ plugin: name, method, path, handler: answer }),
         endpoint: (endpoint) => endpoints.push(endpoint),
+        operator: (isOperator) => operators.push(isOperator),
         reads: () => reads,
         fetchMedia,
         format,
@@ -185,6 +224,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     settings: settings.routing,
     translate: translation,
   });
+  const send: Next = (call) => call.get(sending)?.(call, attempts) ?? attempts(call);
   return {
     settings,
     formats,
@@ -193,10 +233,18 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     plugins: running,
     routes,
     endpoints,
+    operators,
     notices,
     log,
     warnings,
-    handle: compose(before, attempts, checked),
+    begin() {
+      for (const one of discoveries)
+        one.begin(() => {
+          catalog.refresh();
+          notices.emit('models-changed');
+        });
+    },
+    handle: compose(before, send, checked),
     around: (terminal) => compose(before, terminal, checked),
     identified: (terminal) => compose(identifying, terminal, checked),
     close,

@@ -54,10 +54,8 @@ export function publicNames(
   models: readonly string[] | Readonly<Record<string, string>>,
 ): (upstreamModel: string) => readonly string[] {
   const upstreamOf = modelNames(models);
-  const pairs: readonly (readonly [string, string])[] = isList(models)
-    ? models.map((name) => [name, name])
-    : Object.entries(models);
-  const patterns = pairs.filter(
+  if (isList(models)) return (name) => (upstreamOf(name) === undefined ? [] : [name]);
+  const patterns = Object.entries(models).filter(
     ([name, target]) => name.includes('*') && starCount(name) === starCount(target),
   );
   return (upstreamModel) => {

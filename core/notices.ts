@@ -13,6 +13,8 @@ export interface NoticeEvents {
   }) => void;
   /** A key of a channel, or one of its models, stands differently than before. */
   'health-changed': (change: HealthChange) => void;
+  /** Channels serve other models than before. */
+  'models-changed': () => void;
   /** A new configuration is in force. */
   reloaded: () => void;
   /** The gateway takes no more calls; those that run may finish. Whatever would hold a connection open for long ends now. */

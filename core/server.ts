@@ -83,10 +83,12 @@ export async function startServer(
       },
       app.listener,
     );
+    server.on('checkContinue', app.continueListener);
     server.on('upgrade', app.upgrade);
     server.on('clientError', app.clientError);
     const connections = new Connections(server);
     await listen(server, settings.listen.port, settings.listen.host);
+    gateway.begin();
     surroundings.overload.begin();
     const { address, port, family } = server.address() as AddressInfo;
     const host = family === 'IPv6' ? `[${address}]` : address;

@@ -1,19 +1,36 @@
 import { map } from 'rxjs';
-import { caller, definePlugin, GatewayError, matchesModel, type GatewayEvent } from '#sluice';
+import {
+  caller,
+  definePlugin,
+  foldedName,
+  GatewayError,
+  matchesModel,
+  type ApiKey,
+  type Call,
+  type GatewayEvent,
+  type PluginTools,
+} from '#sluice';
 
 /**
  * A caller whose key names models gets 403 for every other model, and sees no other in the model lists. The name asked for and the name
  * that model-alias made of it both count, so that a key for `x` may ask for `x-high`.
+ *
+ * Some providers choose models by themselves where a request names several (`routingFields` of their channels): a key that names models, or
+ * has a budget in dollars, gets 403 for that.
  */
 export default definePlugin({
   name: 'model-access',
-  stage: 'shape',
+  stage: 'admit',
   after: ['model-alias'],
   before: ['stored-responses', 'quota', 'realtime-sessions'],
-  setup() {
+  setup(_, { catalog }) {
+    const isRouted = catalog.channels.some(({ routingFields }) => routingFields !== undefined);
     return function modelAccess(call, next) {
-      const allowed = call.get(caller)?.models;
-      if (allowed === undefined) return next(call);
+      const key = call.get(caller);
+      if (isRouted && key !== undefined) checkRouting(call, key, catalog);
+      const allowed = key?.models;
+      // What a plugin's endpoint answers concerns no model.
+      if (allowed === undefined || call.operation === 'state') return next(call);
       if (call.operation === 'list-models')
         return next(call).then((events) => events.pipe(map(only(allowed))));
       if (!matchesModel(allowed, call.model) && !matchesModel(allowed, call.askedModel)) {
@@ -29,6 +46,30 @@ export default definePlugin({
     };
   },
 });
+
+/** What a key is bound by that cannot be kept to where the provider chooses; undefined when it is bound by nothing of the kind. */
+function boundBy({ models, budgets }: ApiKey): string | undefined {
+  if (models !== undefined) return 'may use certain models alone';
+  if (budgets?.some(({ unit }) => unit === 'micro-dollar') === true) return 'has a budget in dollars';
+  return undefined;
+}
+
+/** Throws 403 for a request by whose words a provider may choose another model than the one that was checked. */
+function checkRouting(call: Call, key: ApiKey, catalog: PluginTools['catalog']): void {
+  if (call.operation === 'state' || call.operation === 'list-models') return;
+  const bound = boundBy(key);
+  if (bound === undefined) return;
+  for (const { channel } of catalog.candidates(call.model)) {
+    if (channel.routingFields === undefined) continue;
+    for (const name in call.body)
+      if (channel.routingFields.has(foldedName(name)))
+        throw new GatewayError(
+          'model_not_allowed',
+          `This API key ${bound}, so that "${name}", by which the provider chooses for itself, cannot be sent with it.`,
+          { param: name },
+        );
+  }
+}
 
 /** Leaves the allowed models in a model list. */
 function only(allowed: readonly string[]): (event: GatewayEvent) => GatewayEvent {

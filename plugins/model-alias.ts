@@ -55,16 +55,18 @@ interface Resolved {
  * itself says about reasoning wins over the suffix, and the reply carries the name that was asked for.
  *
  * A suffix is read when no channel lists the whole name and some channel serves what stands before it, also where one pattern
- * (`claude-*`) matches both: providers do not know `claude-x-high`. Published names that do end like that are kept by `keep`.
+ * (`claude-*`) matches both: providers do not know `claude-x-high`. Published names that do end like that are kept by `keep`. Where nothing
+ * reasons, as in embeddings and images, a suffix is part of the name: what it wishes for could not be told to anybody.
  */
 export default definePlugin({
   name: 'model-alias',
-  stage: 'shape',
-  before: ['stored-responses', 'quota', 'realtime-sessions'],
+  stage: 'admit',
+  before: ['model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   options,
-  setup(chosen, { catalog, log }) {
+  setup(chosen, { catalog, log, notices, onClose }) {
     const aliases = new Map(Object.entries(chosen.aliases));
-    const resolve = remembered(resolver(aliases, chosen, catalog));
+    const { resolve, forget } = remembered(resolver(aliases, chosen, catalog));
+    onClose(notices.on('models-changed', forget));
     for (const alias of aliases.keys()) {
       const { model } = resolve(alias);
       if (!catalog.serves(model)) log.warn({ alias, model }, 'no channel serves the model of this alias');
@@ -79,8 +81,8 @@ export default definePlugin({
       const { model, wish } = resolve(call.model);
       if (model === call.model) return next(call);
       const { request } = call;
-      const reasoning =
-        wish === undefined || !isChat(request) ? undefined : fulfilled(wish, request.settings.reasoning);
+      if (!isChat(request)) return next(aliases.has(call.model) ? call.with({ model }) : call);
+      const reasoning = wish === undefined ? undefined : fulfilled(wish, request.settings.reasoning);
       return next(call.with(reasoning === undefined ? { model } : { model, settings: { reasoning } }));
     };
   },
@@ -128,9 +130,12 @@ function resolver(
 }
 
 /** Names repeat; a stranger's flood of new ones is resolved each time, and does not fill the memory. */
-function remembered(resolve: (name: string) => Resolved): (name: string) => Resolved {
+function remembered(resolve: (name: string) => Resolved): {
+  readonly resolve: (name: string) => Resolved;
+  readonly forget: () => void;
+} {
   const known = new Map<string, Resolved>();
-  return (name) => {
+  const find = (name: string): Resolved => {
     let resolved = known.get(name);
     if (resolved === undefined) {
       resolved = resolve(name);
@@ -138,6 +143,7 @@ function remembered(resolve: (name: string) => Resolved): (name: string) => Reso
     }
     return resolved;
   };
+  return { resolve: find, forget: () => known.clear() };
 }
 
 /** The client's own words about reasoning, filled up with the wish; undefined when they leave nothing to wish for. */

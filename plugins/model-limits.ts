@@ -14,7 +14,6 @@ export default definePlugin({
   name: 'model-limits',
   stage: 'shape',
   after: ['model-alias'],
-  before: ['quota'],
   whenListed: true,
   reads: 'usage',
   options: z.strictObject({

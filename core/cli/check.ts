@@ -1,5 +1,5 @@
-import { ConfigError, importConfig, inspectConfig } from '../config.ts';
-import { createGateway } from '../gateway.ts';
+import { ConfigError, importConfig, inspectConfig, type LoadedConfig } from '../config.ts';
+import { createGateway, type Gateway } from '../gateway.ts';
 import { createLog } from '../log.ts';
 import { databaseUrl } from '../server.ts';
 import { createApiKeys } from '../state/api-keys.ts';
@@ -48,29 +48,40 @@ export async function examine(
     const inspected = inspectConfig(exported, file);
     const { config } = inspected;
     problems.push(...inspected.problems, ...(await databaseProblems(databaseUrl(config))));
-    const stores = openStores('sqlite::memory:');
-    try {
-      const surroundings = openSurroundings(
-        createLog('silent'),
-        stores,
-        createApiKeys(stores),
-        // What other gateways share is not touched.
-        { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
-      );
-      const gateway = await createGateway(config, surroundings);
-      description = [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))]
+    description = await tryGateway(config, (gateway) =>
+      [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))]
         .filter((part) => part !== '')
-        .join('\n\n');
-      await gateway.close();
-      await closeSurroundings(surroundings);
-    } finally {
-      await stores.close();
-    }
+        .join('\n\n'),
+    );
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);
   }
   return { problems: [...new Set(problems)], description };
+}
+
+/** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
+export async function tryGateway<Found>(
+  config: LoadedConfig,
+  look: (gateway: Gateway) => Found,
+): Promise<Found> {
+  const stores = openStores('sqlite::memory:');
+  try {
+    const surroundings = openSurroundings(
+      createLog('silent'),
+      stores,
+      createApiKeys(stores),
+      // What other gateways share is not touched.
+      { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
+    );
+    const gateway = await createGateway(config, surroundings);
+    const found = look(gateway);
+    await gateway.close();
+    await closeSurroundings(surroundings);
+    return found;
+  } finally {
+    await stores.close();
+  }
 }
 
 async function databaseProblems(url: string): Promise<string[]> {
@@ -82,6 +93,12 @@ async function databaseProblems(url: string): Promise<string[]> {
   }
 }
 
+/** Models that are named one by one. */
+const shownModels = 40;
+
 function models(names: readonly string[]): string {
-  return names.length === 0 ? '' : `Models in the lists\n${names.map((name) => `  ${name}`).join('\n')}`;
+  if (names.length === 0) return '';
+  const more = names.length > shownModels ? [`and ${names.length - shownModels} more`] : [];
+  const lines = [...names.slice(0, shownModels), ...more].map((line) => `  ${line}`);
+  return `Models in the lists\n${lines.join('\n')}`;
 }

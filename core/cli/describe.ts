@@ -16,7 +16,10 @@ export function describeGateway({ plugins, catalog, warnings }: Gateway): string
     .filter(([, names]) => names.length > 0)
     .map(([stage, names]) => [stage, names.join(', ')]);
   const channels = catalog.channels.flatMap(({ id, kind, models, speaks }) => [
-    [id === kind ? id : `${id} (${kind})`, `serves ${short(models)}`],
+    [
+      id === kind ? id : `${id} (${kind})`,
+      `serves ${models.length === 0 ? 'what its provider lists' : short(models)}`,
+    ],
     ...Object.entries(speaks).map(([operation, formats]) => [
       '',
       `${operation}: speaks ${formats.join(', ')}`,

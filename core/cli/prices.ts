@@ -2,10 +2,12 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { ConfigError, loadConfig } from '../config.ts';
 import { findChannelKinds } from '../gateway.ts';
+import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../prices.ts';
 import { importKnownModels, writeKnownModels } from '../prices/import-known.ts';
 import { importPriceList, type ImportedPrices } from '../prices/import-list.ts';
 import { matchesModel } from '../state/api-keys.ts';
+import { tryGateway } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
 
@@ -160,14 +162,36 @@ function tell({ rows, leftOut, unknown }: ImportedPrices): void {
 }
 
 async function show(model: string, option: string | undefined): Promise<number> {
-  const { settings } = await loadConfig(option);
-  const row = createPrices(settings.prices).row(model);
-  if (row === undefined) {
-    console.error(`The model "${model}" has no price. Add it to "prices" in the config.`);
-    return 1;
+  const config = await loadConfig(option);
+  const own = createPrices(config.settings.prices).row(model);
+  if (own !== undefined) {
+    tellRow(model, own);
+    return 0;
   }
-  const { model: pattern, tiers, ...members } = row;
-  if (pattern !== model) console.log(`by the pattern ${String(pattern)}`);
+  const { rows, missing } = await tryGateway(config, ({ catalog, prices: inForce }) => ({
+    rows: catalog.candidates(model).map(({ channel, targets: [target] }) => ({
+      channel: channel.id,
+      row: inForce.row(model, { channel: channel.id, model: target?.model ?? model }),
+    })),
+    missing: inForce.unpriced(model),
+  }));
+  for (const { channel, row } of rows) {
+    if (row === undefined) console.error(`The channel "${channel}" has no price of its own for it.`);
+    else tellRow(model, row, channel);
+  }
+  if (missing)
+    console.error(
+      `The model "${model}" has no price${rows.length === 0 ? ', and no channel serves it' : ''}. Add it to "prices" in the config.`,
+    );
+  return missing ? 1 : 0;
+}
+
+/** `channel`: where it is charged, when it is not what the config says for all. */
+function tellRow(asked: string, row: JsonObject, channel?: string): void {
+  const { model, source, tiers, ...members } = row;
+  if (channel !== undefined)
+    console.log(`at the channel ${channel}, as "${String(model)}", ${String(source)}`);
+  else if (model !== asked) console.log(`by the pattern ${String(model)}`);
   const lines = (dollarsBy: object): string[] =>
     table(
       Object.entries(dollarsBy).map(([member, dollars]) => [
@@ -179,5 +203,4 @@ async function show(model: string, option: string | undefined): Promise<number> 
   console.log(lines(members).join('\n'));
   for (const { above, ...changed } of (tiers ?? []) as unknown as readonly { readonly above: number }[])
     console.log([`above ${above} input tokens:`, ...lines(changed).map((line) => `  ${line}`)].join('\n'));
-  return 0;
 }

@@ -166,28 +166,28 @@ export interface Edits {
   };
 }
 
-/** What a pass-through must watch for, as bytes, so that no other frame is parsed. */
+/** What a pass-through must watch for, as bytes, so that no other frame is parsed. A mark is only a reason to look. */
 export interface Marks {
   /** A frame with this may carry usage. */
   readonly usage: readonly string[];
-  /** A stream that never showed one of these was cut. */
+  /** A frame with this may be one by which a stream is complete: `endsStream` says whether it is. */
   readonly terminal: readonly string[];
   /** The key under which replies name the model. Default `model`. */
   readonly model?: string;
-  /** A frame that begins with one of these (SSE line or JSON) is an error. */
-  readonly error: readonly string[];
-  /** One of these stands in every whole reply that is one, where that is no chat. */
+  /** One of these is a member of every whole reply that is one, where that is no chat. */
   readonly reply?: readonly string[];
   /** Stands in every frame of a format whose frames are numbered. */
   readonly number?: string;
 }
 
-/** What a request may use at most, before anybody has answered it. */
+/** What a request is expected to use, before anybody has answered it. */
 export interface Expected {
   /** Tokens. */
   readonly input: number;
   readonly output: number;
   readonly units?: Units;
+  /** The most that it may use, where that is more: what is left of a budget is measured by it. */
+  readonly most?: { readonly input?: number; readonly output?: number; readonly units?: Units };
 }
 
 /** All a format knows of one operation. */
@@ -199,6 +199,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   readonly marks: Marks;
   /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
   readonly toleratesComments: boolean;
+  /** True for a frame by which a stream is complete: one without any was cut. Absent: every frame with one of the terminal marks is such a one. */
+  endsStream?(frame: Frame): boolean;
   /** True where a sound reply may have an `error` in it, which tells what became of something. */
   readonly tellsErrors?: boolean;
   /** True where a provider's stream may also come as a JSON array or as lines of JSON. */

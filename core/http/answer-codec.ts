@@ -11,7 +11,7 @@ export function answerCodec(format: Format, answering: Answering): Codec {
   return {
     format: format.name,
     upstreamFraming: 'none',
-    marks: { usage: [], terminal: [], error: [] },
+    marks: { usage: [], terminal: [] },
     peek: none,
     validate: none,
     clientFraming: () => 'none',

@@ -3,7 +3,7 @@ import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { Duplex } from 'node:stream';
 import Koa, { type Context } from 'koa';
 import { Router } from '@koa/router';
-import { config as rxjs } from 'rxjs';
+import { EMPTY, lastValueFrom, config as rxjs } from 'rxjs';
 import { Exchange, firstView, type Wire } from '../call.ts';
 import type { Channel } from '../channel.ts';
 import type { Endpoint, Next } from '../define.ts';
@@ -14,17 +14,31 @@ import { InFlight } from '../in-flight.ts';
 import { channelStanding, type Health } from '../routing/health.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { bodyReader, checkJsonType, parseJsonBody, readBytes, withoutMark, type ByteBudget } from './body.ts';
+import {
+  bodyReader,
+  checkJsonType,
+  HeldBytes,
+  readBytes,
+  readJsonBody,
+  parseJsonBody,
+  withoutMark,
+  type ByteBudget,
+} from './body.ts';
 import { createClientAddress } from './client-address.ts';
 import { endpointCodec } from './endpoints.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
+import { writeHead } from './head.ts';
 import { listFormat, listingCodec, listModels } from './models.ts';
 import { Reply } from './reply.ts';
+import { continueWhenRead, requestLineProblem } from './request-line.ts';
 import { createSockets } from './sockets.ts';
+import { callerOf, wireOf as socketWire } from './upgrade.ts';
 
 /** The gateway as Node's HTTP server wants it. */
 export interface App {
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /** As `listener`, for a client that waits for a word before it sends its body. */
+  readonly continueListener: (request: IncomingMessage, response: ServerResponse) => void;
   /** True for a request that goes to `upgrade`; every other is for the listener, whatever its headers say. */
   readonly wantsSocket: (request: IncomingMessage) => boolean;
   /** Opens a WebSocket. */
@@ -55,7 +69,11 @@ export function createApp(
     call.onEnd(() => overload.leave());
     return gateway.handle(call);
   };
-  const sockets = createSockets({ ...gateway, handle: handleSocketCall }, requestId, clientAddress);
+  const sockets = createSockets(
+    { ...gateway, handle: handleSocketCall, bodyBudget: overload.bodyBudget },
+    requestId,
+    clientAddress,
+  );
   let draining = false;
   let stopping = false;
 
@@ -116,6 +134,12 @@ export function createApp(
   };
   const replyOptions = { log, keepAlive: timeouts.keepAlive, stalled: timeouts.stalled };
 
+  const hold = (exchange: Exchange): HeldBytes => {
+    const held = new HeldBytes(overload.bodyBudget);
+    exchange.hold(held);
+    return held;
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -129,9 +153,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, overload.bodyBudget).then((read) => {
-          const bytes = withoutMark(read);
-          exchange.understand(bytes, parseJsonBody(bytes, settings.limits));
+        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
+          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
+          exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
@@ -160,7 +184,7 @@ export function createApp(
         exchange.framing = 'sse';
       }
       exchange.values.set(bodyReader, async () => {
-        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, overload.bodyBudget));
+        const bytes = withoutMark(await readBytes(ctx.req, settings.limits.body, hold(exchange)));
         if (bytes.length === 0) return;
         checkJsonType(ctx.req);
         wire.bytes = bytes;
@@ -175,6 +199,29 @@ export function createApp(
     };
   };
 
+  const identify = gateway.identified(() => Promise.resolve(EMPTY));
+  /** True for a caller with a valid key, and for the operator. Nobody is asked about a request that shows neither. */
+  const knows = async ({ req, path }: Context): Promise<boolean> => {
+    const operators = await Promise.all(
+      gateway.operators.map((isOperator) => isOperator(req).catch(() => false)),
+    );
+    if (operators.includes(true)) return true;
+    const { headers, url = '' } = req;
+    if (!credentials.some((name) => headers[name] !== undefined) && !/[?&]key=/.test(url)) return false;
+    const format = formatNamed('chat-completions');
+    const caller = callerOf(req, clientAddress(req));
+    const wire = socketWire('GET', { ...caller, path });
+    const exchange = new Exchange(requestId(), 'state', format, endpointCodec(format), wire);
+    try {
+      await lastValueFrom(await identify(firstView(exchange)), { defaultValue: undefined });
+      return true;
+    } catch {
+      return false;
+    } finally {
+      exchange.end();
+    }
+  };
+
   const router = new Router();
   /**
    * Routes without parameters, which most calls take. They get their Koa context at once: the router, the middleware chain and Koa's own
@@ -185,14 +232,14 @@ export function createApp(
     ctx.body = { status: 'ok' };
   });
   router.get('/readyz', async (ctx) => {
-    const database = await databaseState(stores);
+    const [database, isKnown] = await Promise.all([databaseState(stores), knows(ctx)]);
     const ready = !stopping && database === 'ok';
     ctx.status = ready ? 200 : 503;
     ctx.body = {
       status: ready ? 'ready' : stopping ? 'draining' : 'not ready',
       database,
       shared: rates.state,
-      channels: standings(gateway.catalog.channels, health),
+      ...(isKnown ? { channels: standings(gateway.catalog.channels, health) } : {}),
     };
   });
   router.get('/v1/models', listByHeaders(false));
@@ -280,16 +327,44 @@ export function createApp(
     refuse(ctx, format, error);
   });
 
-  const listener = koa.callback();
+  const koaListener = koa.callback();
+  const refuseLine = (response: ServerResponse, error: GatewayError): void => {
+    const id = requestId();
+    const { status, headers, body } = formatNamed('chat-completions').errorReply(error, id);
+    const text = JSON.stringify(body);
+    writeHead(
+      response,
+      status,
+      {
+        ...headers,
+        'content-type': 'application/json',
+        'content-length': String(Buffer.byteLength(text)),
+        connection: 'close',
+      },
+      id,
+      log,
+    );
+    response.end(text);
+  };
+  const listener: App['listener'] = (request, response) => {
+    if (draining) response.setHeader('connection', 'close');
+    const { url = '', method = '' } = request;
+    const handler = request.httpVersionMajor === 1 ? fixed.get(url)?.get(method) : undefined;
+    if (handler !== undefined) {
+      handler(koa.createContext(request, response), url);
+      return;
+    }
+    const problem = requestLineProblem(request);
+    if (problem === undefined) void koaListener(request, response);
+    else refuseLine(response, problem);
+  };
   return {
-    listener(request, response) {
-      if (draining) response.setHeader('connection', 'close');
-      const { url = '', method = '' } = request;
-      const handler = fixed.get(url)?.get(method);
-      if (handler === undefined) void listener(request, response);
-      else handler(koa.createContext(request, response), url);
+    listener,
+    continueListener(request, response) {
+      continueWhenRead(request, response);
+      listener(request, response);
     },
-    wantsSocket: sockets.wants,
+    wantsSocket: (request) => request.httpVersionMajor === 1 && sockets.wants(request),
     upgrade: sockets.upgrade,
     clientError: (error, socket) => {
       if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -330,6 +405,9 @@ export function createApp(
     },
   };
 }
+
+/** Headers that may carry a key. */
+const credentials = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-g-api-key'] as const;
 
 /** What sockets tell when a client has hung up. */
 const clientErrors: ReadonlySet<string> = new Set([

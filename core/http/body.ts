@@ -3,10 +3,11 @@ import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Readable, Transform } from 'node:stream';
 import { appended } from '../appended.ts';
-import { callKey } from '../call.ts';
+import { callKey, type Held } from '../call.ts';
 import type { Handler } from '../define.ts';
 import { GatewayError } from '../errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
+import { stringEnd } from './json-bytes.ts';
 
 /** Limits on what a stranger can send. */
 export interface BodyLimits {
@@ -16,11 +17,42 @@ export interface BodyLimits {
   readonly values: number;
 }
 
-/** What all bodies that are being read may come to. */
+/** What all bodies that are held may come to. */
 export interface ByteBudget {
   /** Throws 503 when there is no room for so much more. */
   take(bytes: number): void;
   giveBack(bytes: number): void;
+}
+
+/** What the body of one call takes of a budget, until neither the call nor one that goes on with its body needs it any more. */
+export class HeldBytes implements Held {
+  readonly #budget: ByteBudget;
+  #bytes = 0;
+  #holders = 1;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Makes it `bytes` in all. Throws 503 when there is no room for so many, and when nobody needs the body any more. */
+  grow(bytes: number): void {
+    if (this.#holders === 0) throw clientLeft();
+    if (bytes <= this.#bytes) return;
+    this.#budget.take(bytes - this.#bytes);
+    this.#bytes = bytes;
+  }
+
+  share(): this {
+    this.#holders += 1;
+    return this;
+  }
+
+  letGo(): void {
+    this.#holders -= 1;
+    if (this.#holders > 0) return;
+    this.#budget.giveBack(this.#bytes);
+    this.#bytes = 0;
+  }
 }
 
 /** Reads, parses and checks the body of this call: left by the front end, run by {@link readBodyStep}. Absent on calls without a body. */
@@ -54,15 +86,20 @@ export function checkJsonType(request: IncomingMessage): void {
 
 /**
  * All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one, 503
- * when the budget has no room for it.
+ * when there is no room for it: told by its length where that is announced, so that of many at once some are read to their end.
  */
-export function readBytes(request: IncomingMessage, limit: number, budget?: ByteBudget): Promise<Buffer> {
+export function readBytes(request: IncomingMessage, limit: number, held?: HeldBytes): Promise<Buffer> {
   const announced = Number(request.headers['content-length']);
   if (announced > limit) return Promise.reject(tooLarge(limit));
   const encoding = request.headers['content-encoding']?.trim().toLowerCase();
-  if (encoding === undefined || encoding === '' || encoding === 'identity')
-    return collect(request, limit, budget);
-  return decompress(request, encoding, limit, budget);
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    return decompress(request, encoding, limit, held);
+  try {
+    if (announced > 0) held?.grow(announced);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  return collect(request, limit, held);
 }
 
 /** A request's body with its compression undone. Throws 415 for an unknown one. */
@@ -88,11 +125,11 @@ async function decompress(
   request: IncomingMessage,
   encoding: string,
   limit: number,
-  budget: ByteBudget | undefined,
+  held: HeldBytes | undefined,
 ): Promise<Buffer> {
   const decoder = decompressing(request) as Transform;
   try {
-    return await collect(decoder, limit, budget);
+    return await collect(decoder, limit, held);
   } catch (error) {
     request.unpipe(decoder);
     decoder.destroy();
@@ -101,7 +138,7 @@ async function decompress(
   }
 }
 
-function collect(source: Readable, limit: number, budget: ByteBudget | undefined): Promise<Buffer> {
+function collect(source: Readable, limit: number, held: HeldBytes | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
     let length = 0;
@@ -110,13 +147,12 @@ function collect(source: Readable, limit: number, budget: ByteBudget | undefined
       if (settled) return;
       settled = true;
       chunks = undefined;
-      budget?.giveBack(length);
       reject(error);
     };
     const keep = (chunk: Buffer): void => {
       if (length + chunk.length > limit) throw tooLarge(limit);
-      budget?.take(chunk.length);
       length += chunk.length;
+      held?.grow(length);
       chunks = appended(chunks, chunk);
     };
     source.on('data', (chunk: Buffer) => {
@@ -131,7 +167,6 @@ function collect(source: Readable, limit: number, budget: ByteBudget | undefined
     source.on('end', () => {
       if (settled) return;
       settled = true;
-      budget?.giveBack(length);
       const [only, more] = chunks ?? [];
       resolve(only !== undefined && more === undefined ? only : Buffer.concat(chunks ?? []));
     });
@@ -164,10 +199,21 @@ export function withoutMark(bytes: Buffer): Buffer {
 
 /** The JSON object in the bytes. 400 when it is not UTF-8, not JSON, not an object, too deep or too many values. */
 export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
+  return readJsonBody(bytes, limits).body;
+}
+
+/**
+ * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the
+ * two counts, and what was checked here must be what is sent.
+ */
+export function readJsonBody(
+  bytes: Buffer,
+  limits: BodyLimits,
+): { readonly body: JsonObject; readonly bytes: Buffer } {
   if (bytes.length === 0)
     throw new GatewayError('invalid_json', 'The request has no body: send a JSON object.');
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
-  measure(bytes, limits);
+  const members = measure(bytes, limits);
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString('utf8'));
@@ -176,22 +222,23 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
     throw new GatewayError('invalid_json', `The body is not valid JSON: ${reason}`, { cause: error });
   }
   if (!isObject(value)) throw new GatewayError('invalid_type', 'The body must be a JSON object.');
-  return value;
+  const isRepeating = members > 1 && members !== Object.keys(value).length;
+  return { body: value, bytes: isRepeating ? Buffer.from(JSON.stringify(value)) : bytes };
 }
 
-const quote = 0x22;
-const backslash = 0x5c;
-
-/** Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. */
-function measure(bytes: Buffer, limits: BodyLimits): void {
+/**
+ * Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. Gives how many members an
+ * object has at its top, each as often as it is given; an empty one counts as one.
+ */
+function measure(bytes: Buffer, limits: BodyLimits): number {
   let depth = 0;
   let values = 0;
+  let members = 1;
   for (let index = 0; index < bytes.length; index += 1) {
     const byte = bytes[index];
-    if (byte === quote) {
-      let end = bytes.indexOf(quote, index + 1);
-      while (end > 0 && isEscaped(bytes, end)) end = bytes.indexOf(quote, end + 1);
-      if (end < 0) return;
+    if (byte === 0x22) {
+      const end = stringEnd(bytes, index);
+      if (end < 0) return members;
       index = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
@@ -202,14 +249,10 @@ function measure(bytes: Buffer, limits: BodyLimits): void {
       depth -= 1;
     } else if (byte === 0x2c) {
       values += 1;
+      if (depth === 1) members += 1;
     }
     if (values > limits.values)
       throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
   }
-}
-
-function isEscaped(bytes: Buffer, at: number): boolean {
-  let slashes = 0;
-  for (let index = at - 1; index >= 0 && bytes[index] === backslash; index -= 1) slashes += 1;
-  return slashes % 2 === 1;
+  return members;
 }

@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.ts';
 import type { Frame, WireFrame } from '../formats/format.ts';
+import { HeldBytes } from './held-bytes.ts';
 import { frameLimit } from './sse.ts';
 
 /**
@@ -7,8 +8,7 @@ import { frameLimit } from './sse.ts';
  * array alike. Works on bytes, so that a character split between two reads stays whole.
  */
 export class JsonCutter {
-  #held: Buffer[] = [];
-  #length = 0;
+  readonly #held = new HeldBytes();
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -32,17 +32,14 @@ export class JsonCutter {
         this.#depth -= 1;
         if (this.#depth === 0) {
           this.#held.push(chunk.subarray(start, index + 1));
-          frames.push({ data: Buffer.concat(this.#held).toString('utf8') });
-          this.#held = [];
-          this.#length = 0;
+          frames.push({ data: this.#held.take().toString('utf8') });
           start = -1;
         }
       }
     }
     if (start >= 0) {
       this.#held.push(chunk.subarray(start));
-      this.#length += chunk.length - start;
-      if (this.#length > frameLimit) {
+      if (this.#held.length > frameLimit) {
         throw new GatewayError('upstream_error', 'The upstream sent an event that is too large.', {
           origin: 'upstream',
         });

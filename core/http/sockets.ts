@@ -8,7 +8,7 @@ import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Codec, Format, SocketRoute } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
 import type { JsonObject } from '../model/json.ts';
-import { bodyReader } from './body.ts';
+import { bodyReader, HeldBytes, type ByteBudget } from './body.ts';
 import { endpointCodec } from './endpoints.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { createTunnels } from './tunnels.ts';
@@ -40,7 +40,7 @@ interface Door {
 
 /** Builds the sockets of a gateway. `requestId` makes the id of each call, `clientAddress` knows who sent a request. */
 export function createSockets(
-  gateway: Gateway,
+  gateway: Gateway & { readonly bodyBudget: ByteBudget },
   requestId: () => string,
   clientAddress: (request: IncomingMessage) => string,
 ): Sockets {
@@ -92,7 +92,11 @@ export function createSockets(
       const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
       exchange.values.set(connection, own);
       exchange.values.set(bodyReader, async () => {
-        exchange.understand(Buffer.from(JSON.stringify(body)), body);
+        const bytes = Buffer.from(JSON.stringify(body));
+        const held = new HeldBytes(gateway.bodyBudget);
+        exchange.hold(held);
+        held.grow(bytes.length);
+        exchange.understand(bytes, body);
         exchange.decoded = codec.validate(body, wire.params);
         if (settings.sampling === 'exclusive') codec.checkSampling?.(body);
       });

@@ -1,5 +1,6 @@
 import { GatewayError } from '../errors.ts';
 import type { Frame, WireFrame } from '../formats/format.ts';
+import { HeldBytes } from './held-bytes.ts';
 
 /** Largest frame that is held while its end is awaited, in bytes. Image and audio events reach tens of megabytes. */
 export const frameLimit = 64 * 1024 * 1024;
@@ -25,52 +26,75 @@ function lastBoundary(bytes: Buffer): number {
 
 /** Cuts a byte stream at blank lines: what comes out holds whole frames only, byte for byte. */
 export class SseCutter {
-  #held: Buffer[] = [];
-  #length = 0;
+  readonly #held = new HeldBytes();
   /** The last bytes that are held: a blank line may begin in them, however small the reads were. */
   #seam: Buffer | undefined;
 
   /** Whole frames up to the last blank line, or undefined when none is complete yet. Throws when one frame outgrows `frameLimit`. */
   push(chunk: Buffer): Buffer | undefined {
-    const seam = this.#seam;
-    const search = seam === undefined ? chunk : Buffer.concat([seam, chunk]);
-    const cut = lastBoundary(search) - (seam?.length ?? 0);
+    const cut = this.#cutIn(chunk);
     if (cut <= 0) {
       this.#hold(chunk);
       return undefined;
     }
     const head = cut === chunk.length ? chunk : chunk.subarray(0, cut);
-    const whole = this.#held.length === 0 ? head : Buffer.concat([...this.#held, head]);
-    this.#clear();
+    let whole = head;
+    if (this.#held.length > 0) {
+      this.#held.push(head);
+      whole = this.end() ?? head;
+    }
     if (cut < chunk.length) this.#hold(chunk.subarray(cut));
     return whole;
   }
 
   /** What is left at the end of the stream: a last frame without its blank line, or undefined. */
   end(): Buffer | undefined {
-    if (this.#length === 0) return undefined;
-    const rest = Buffer.concat(this.#held);
-    this.#clear();
-    return rest;
+    this.#seam = undefined;
+    return this.#held.length === 0 ? undefined : this.#held.take();
+  }
+
+  /** Where in the chunk the last blank line ends, be it one that began before; not above 0 when there is none. */
+  #cutIn(chunk: Buffer): number {
+    const cut = lastBoundary(chunk);
+    if (cut > 0 || this.#seam === undefined) return cut;
+    return lastBoundary(Buffer.concat([this.#seam, chunk.subarray(0, 2)])) - this.#seam.length;
   }
 
   #hold(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length > frameLimit) {
+    this.#held.push(chunk);
+    if (this.#held.length > frameLimit) {
       throw new GatewayError('upstream_error', 'The upstream sent an event that is too large.', {
         origin: 'upstream',
       });
     }
-    this.#held.push(chunk);
     const tail = this.#seam === undefined || chunk.length > 2 ? chunk : Buffer.concat([this.#seam, chunk]);
     this.#seam = tail.subarray(-3);
   }
+}
 
-  #clear(): void {
-    this.#held = [];
-    this.#length = 0;
-    this.#seam = undefined;
+const blankLines = [newlines, carriageNewline, carriages];
+
+/** The frames in a run that {@link SseCutter} gave, as bytes: each with the blank lines that end it. */
+export function splitSse(run: Buffer): Buffer[] {
+  const first = run.indexOf(newlines);
+  // Nearly every run is one frame.
+  if (first === run.length - 2 && !run.includes(0x0d)) return [run];
+  const frames: Buffer[] = [];
+  // Where each kind stands next: looked for again only once it has been passed, so that each byte is looked at a few times at most.
+  const next = blankLines.map((line) => run.indexOf(line));
+  let start = 0;
+  while (start < run.length) {
+    let stop = run.length;
+    for (const [index, line] of blankLines.entries()) {
+      let at = next[index] ?? -1;
+      if (at >= 0 && at < start) next[index] = at = run.indexOf(line, start);
+      if (at >= 0) stop = Math.min(stop, at + line.length);
+    }
+    while (run[stop] === 0x0a || run[stop] === 0x0d) stop += 1;
+    frames.push(start === 0 && stop === run.length ? run : run.subarray(start, stop));
+    start = stop;
   }
+  return frames;
 }
 
 /** The frames in a run that {@link SseCutter} gave. Comments, `id:` and `retry:` are passed over; a frame without data is dropped. */

@@ -3,6 +3,7 @@ import { Observable, type Subscriber } from 'rxjs';
 import { appended } from '../appended.ts';
 import { callKey, type Call } from '../call.ts';
 import type { Upstream } from '../channel.ts';
+import { reachedProviders } from '../charge.ts';
 import { GatewayError } from '../errors.ts';
 import type { Valve } from '../gate.ts';
 import { decompressed } from './upstream-compression.ts';
@@ -43,6 +44,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   /** When the request went out on a connection that had carried others before; 0 on a new one, and once anything was heard. */
   #reusedAt = 0;
   #started = false;
+  #reached = false;
   #gone = false;
   #outcome: { error?: GatewayError } | undefined;
 
@@ -75,6 +77,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     if (this.#connection?.use() === true) this.#reusedAt = performance.now();
     this.#connection = undefined;
     if (this.#gone) controller.abort(released);
+    else this.#reaches(1);
   }
 
   /** The first byte of an answer. */
@@ -91,6 +94,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     this.#started = true;
     const { call, resolve } = this.#waiting ?? {};
     if (call === undefined || resolve === undefined) return;
+    if (statusCode >= 400) this.#reaches(-1);
     call.gate.attach(this);
     const bytes = new Observable<Buffer>((subscriber) => this.#subscribed(subscriber));
     resolve({
@@ -121,9 +125,18 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     this.#finish({ error });
   }
 
+  /** The request has reached its provider; or the provider has failed, or is given up before it answered. */
+  #reaches(one: 1 | -1): void {
+    if (one < 0 && !this.#reached) return;
+    this.#reached = one > 0;
+    const call = this.#waiting?.call;
+    call?.set(reachedProviders, (call.get(reachedProviders) ?? 0) + one);
+  }
+
   #finish(outcome: { error?: GatewayError }): void {
     if (this.#outcome !== undefined) return;
     this.#outcome = outcome;
+    if (!this.#started) this.#reaches(-1);
     const waiting = this.#letGo();
     if (!this.#started)
       waiting?.reject(
@@ -165,6 +178,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   #release(): void {
     if (this.#gone) return;
     this.#gone = true;
+    if (!this.#started) this.#reaches(-1);
     const waiting = this.#letGo();
     // Rejected first: aborting calls onResponseError at once, and that the client left is no failure of the upstream.
     if (!this.#started) {

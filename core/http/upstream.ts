@@ -23,6 +23,8 @@ export interface HttpClient {
    * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
    */
   send(call: Call, request: HttpRequest): Promise<Upstream>;
+  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
+  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
   close(): Promise<void>;
 }
 
@@ -65,9 +67,32 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         );
       });
     },
+    async read(request) {
+      const { origin, pathname, search } = new URL(request.url);
+      const { statusCode, body } = await connections.to(origin, false).request({
+        path: pathname + search,
+        method: 'GET',
+        headers: edited === undefined ? request.headers : edited(request.headers),
+        signal: AbortSignal.timeout(longestReading),
+      });
+      const pieces: Buffer[] = [];
+      let size = 0;
+      // Leaving the loop closes the connection.
+      for await (const piece of body as AsyncIterable<Buffer>) {
+        size += piece.length;
+        if (size > largestDocument) throw new Error(`The answer is larger than ${largestDocument} bytes.`);
+        pieces.push(piece);
+      }
+      if (statusCode !== 200) throw new Error(`The answer has the status ${statusCode}.`);
+      return Buffer.concat(pieces);
+    },
     close: () => connections.close(),
   };
 }
+
+/** Milliseconds. */
+const longestReading = 30_000;
+const largestDocument = 4 * 1024 * 1024;
 
 type Headers = HttpRequest['headers'];
 

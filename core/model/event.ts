@@ -16,6 +16,8 @@ export interface ListedModel {
   /** Unix seconds; 0 when unknown. */
   readonly created: number;
   readonly ownedBy: string;
+  /** What it is known to be for (`embed`, `speak` …). Absent: chat, or not known. */
+  readonly operation?: string;
   readonly inputLimit?: number;
   readonly outputLimit?: number;
   readonly thinking?: boolean;

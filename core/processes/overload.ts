@@ -14,7 +14,7 @@ export interface Load {
   readonly waiting: number;
   /** Calls that were refused since the start because there was too much to do. */
   readonly refused: number;
-  /** Bytes of bodies that are being read, and of forms that calls keep in memory. */
+  /** Bytes of bodies and forms that calls hold in memory. */
   readonly bodies: number;
   /** Milliseconds by which the event loop was late when it was last looked at. */
   readonly lag: number;
@@ -47,7 +47,7 @@ const tellEvery = 10_000;
  * memory that is nearly full. A call that may run costs one comparison.
  */
 export class Overload implements Load {
-  /** For whoever reads a body. */
+  /** For whoever holds a body. */
   readonly bodyBudget: ByteBudget;
   readonly #settings: OverloadSettings;
   readonly #log: Log;
@@ -202,7 +202,7 @@ export class Overload implements Load {
 
   #takeBytes(bytes: number): void {
     if (this.#bodies + bytes > this.#mostBodies)
-      throw this.#refusal('The gateway reads as many large requests as it may: try again shortly.', 1);
+      throw this.#refusal('The gateway holds as many large requests as it may: try again shortly.', 1);
     this.#bodies += bytes;
   }
 

@@ -39,8 +39,9 @@ export const taskTarget = callKey<Target>('task target');
 /** The targets whose providers were asked, where several may be at the same time. */
 const askedTargets = callKey<Set<Target>>('asked targets');
 
-/** The longest that a call waits for a target to be ready, in milliseconds. */
+/** The longest that a call waits for a target to be ready, in milliseconds: what it is told to wait, and what clocks and timers add to that. */
 const longestWait = 1_000;
+const slack = 100;
 
 /**
  * Chooses the channel: tries the model's targets in order until one answers. A failure that another target may not share moves on; the
@@ -171,13 +172,14 @@ class Attempts {
     }
     const soonest = left[0]?.wait;
     if (soonest === undefined) throw this.#failure();
-    if (this.#waited + soonest > longestWait || soonest >= this.#timeLeft())
+    if (this.#waited + soonest > longestWait + slack || soonest >= this.#timeLeft())
       throw this.#failure(
         soonest,
         left.every(({ standing }) => standing === 'cooling'),
       );
     this.#waited += soonest;
-    await pause(this.#call, soonest);
+    // A timer may come up to a millisecond before its time.
+    await pause(this.#call, Math.ceil(soonest) + 1);
     return undefined;
   }
 

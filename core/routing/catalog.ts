@@ -149,13 +149,19 @@ function canDo({ speaks }: Channel, operation: Operation): boolean {
 }
 
 function listed(id: string, channel: Channel, upstreamModel: string, created: number): ListedModel {
+  const { operation, ...known } = channel.known?.(upstreamModel) ?? {};
   const traits = channel.traits(upstreamModel);
+  // A kind's traits are about chat: its general ones say nothing of models for anything else.
+  const chats = operation === undefined;
+  const inputLimit = (chats ? traits.inputLimit : undefined) ?? known.inputLimit;
+  const outputLimit = (chats ? traits.outputLimit : undefined) ?? known.outputLimit;
   return {
     id,
     created,
     ownedBy: channel.id,
-    ...(traits.inputLimit === undefined ? {} : { inputLimit: traits.inputLimit }),
-    ...(traits.outputLimit === undefined ? {} : { outputLimit: traits.outputLimit }),
-    ...(traits.reasoning === undefined ? {} : { thinking: traits.reasoning !== 'none' }),
+    ...(operation === undefined ? {} : { operation }),
+    ...(inputLimit === undefined ? {} : { inputLimit }),
+    ...(outputLimit === undefined ? {} : { outputLimit }),
+    ...(traits.reasoning === undefined || !chats ? {} : { thinking: traits.reasoning !== 'none' }),
   };
 }

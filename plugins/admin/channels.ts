@@ -3,11 +3,13 @@ import {
   GatewayError,
   maskSecrets,
   type Channel,
+  type ListedModel,
   type PlaceHealth,
   type PluginTools,
 } from '#sluice';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
+import { namesOf } from './names.ts';
 import type { ChannelView, ModelView } from './schemas.ts';
 import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
@@ -45,7 +47,7 @@ export function channelHandlers(
     const bySums = new Map(sums.map((one) => [one.group, one]));
     const report = health.report();
     return channels.map((channel) => {
-      const { id, kind, priority, weight, models, speaks } = channel;
+      const { id, kind, priority, weight, speaks } = channel;
       const hour = bySums.get(id);
       const failed = failures.get(id);
       return {
@@ -54,7 +56,7 @@ export function channelHandlers(
         enabled: catalog.isOn(id),
         priority,
         weight,
-        models: [...models],
+        models: [...namesOf(channel)],
         speaks: Object.fromEntries(
           Object.entries(speaks).map(([operation, formats]) => [operation, [...formats]]),
         ),
@@ -123,29 +125,34 @@ export function channelHandlers(
       return viewOf(found);
     },
     listModels() {
-      const names = [...new Set(catalog.channels.flatMap(({ models }) => models))].toSorted();
-      return { models: names.map((name) => modelOf(name)) };
+      const names = new Set(
+        catalog.channels.flatMap(({ models, listed }) => [...models, ...(listed?.() ?? [])]),
+      );
+      const limits = new Map(catalog.list().map((model) => [model.id, model]));
+      return { models: [...names].toSorted().map((name) => modelOf(name, limits.get(name))) };
     },
   };
 
-  function modelOf(id: string): ModelView {
+  function modelOf(id: string, shown: ListedModel | undefined): ModelView {
     const serving = catalog.channels.flatMap((channel) => {
       const upstreamModel = channel.upstreamModel(id);
       return upstreamModel === undefined ? [] : [{ channel, upstreamModel }];
     });
     const [first] = serving;
     const { inputLimit, outputLimit, reasoning } = first?.channel.traits(first.upstreamModel) ?? {};
+    const served = serving.map(({ channel, upstreamModel }) => ({
+      id: channel.id,
+      upstreamModel,
+      enabled: catalog.isOn(channel.id),
+      price: prices.row(id, { channel: channel.id, model: upstreamModel }),
+    }));
     return {
       id,
-      channels: serving.map(({ channel, upstreamModel }) => ({
-        id: channel.id,
-        upstreamModel,
-        enabled: catalog.isOn(channel.id),
-      })),
-      price: prices.row(id),
-      inputLimit,
-      outputLimit,
-      reasoning: reasoning === undefined ? undefined : reasoning !== 'none',
+      channels: served,
+      price: served.find(({ price }) => price !== undefined)?.price,
+      inputLimit: shown === undefined ? inputLimit : shown.inputLimit,
+      outputLimit: shown === undefined ? outputLimit : shown.outputLimit,
+      reasoning: shown === undefined ? reasoning && reasoning !== 'none' : shown.thinking,
     };
   }
 }

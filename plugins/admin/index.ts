@@ -60,6 +60,10 @@ export default definePlugin({
       },
     };
     addRoutes(tools, handlers, sessions);
+    tools.operator(async (request) => {
+      const token = sessionToken(request);
+      return token !== undefined && (await sessions.find(token, true)) !== undefined;
+    });
 
     return function admin(call, next) {
       return live.follow(call, next);

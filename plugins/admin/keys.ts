@@ -9,6 +9,7 @@ import {
 } from '#sluice';
 import type { Audit } from './audit.ts';
 import { overlap } from './globs.ts';
+import { namesOf } from './names.ts';
 import type { AuditEntry, BudgetStateView, KeyView } from './schemas.ts';
 import type { Handlers } from './serve.ts';
 
@@ -169,14 +170,14 @@ function told(key: ApiKey): JsonObject {
 
 /** What is allowed but looks like a mistake. */
 function warningsOf({ models, budgets }: ApiKey, { catalog, prices }: KeyTools): string[] {
-  const served = catalog.channels.flatMap((channel) => channel.models);
+  const served = catalog.channels.flatMap(namesOf);
   const lonely = models?.filter((pattern) => !served.some((one) => overlap(pattern, one))) ?? [];
   const warnings = lonely.map((pattern) => `No channel names a model that ${pattern} matches.`);
   if (budgets?.some(({ unit }) => unit === 'micro-dollar') === true) {
     const unpriced = catalog
       .list()
       .map(({ id }) => id)
-      .filter((id) => matchesModel(models, id) && prices.row(id) === undefined);
+      .filter((id) => matchesModel(models, id) && prices.unpriced(id));
     const some = unpriced.slice(0, 3).join(', ');
     const others = unpriced.length > 3 ? ` and ${unpriced.length - 3} more` : '';
     if (unpriced.length > 0)

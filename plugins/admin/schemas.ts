@@ -346,14 +346,25 @@ export const channelTestResult = z.object({
 /** A model by its public name, with who serves it and what it costs. */
 export const model = z.object({
   id: z.string().describe('a name, or a pattern with *'),
-  channels: z.array(z.object({ id: z.string(), upstreamModel: z.string(), enabled: z.boolean() })),
-  price: jsonObject.optional().describe('absent when it has none'),
+  channels: z.array(
+    z.object({
+      id: z.string(),
+      upstreamModel: z.string(),
+      enabled: z.boolean(),
+      price: jsonObject.optional().describe('what is charged for it there; absent when it has no price'),
+    }),
+  ),
+  price: jsonObject
+    .optional()
+    .describe(
+      'that of the first channel that has one. `model`: the row that it is; `source`: where that comes from, unless from the config',
+    ),
   inputLimit: count.optional(),
   outputLimit: count.optional(),
   reasoning: z.boolean().optional(),
 });
 
-/** All models and patterns that channels name, sorted. */
+/** All models and patterns that channels name, and what is known to stand behind the patterns, sorted. */
 export const modelList = z.object({ models: z.array(model) });
 
 /* ---- Overview ----------------------------------------------------------------------------------------------------- */
@@ -416,7 +427,7 @@ export const status = z.object({
     running: count,
     waiting: count,
     refused: count.describe('since its start'),
-    bodies: count.describe('bytes that are being read'),
+    bodies: count.describe('bytes of bodies that calls hold'),
     lag: z.number().describe('milliseconds'),
     memory: z.number().describe('share that is full, 0 to 1'),
     strain: z.enum(['lag', 'memory']).optional().describe('why new calls are refused now'),

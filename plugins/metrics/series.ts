@@ -125,7 +125,7 @@ export class Series {
     gauge('sluice_waiting_calls', 'Calls that wait for others to end.', () => overload.waiting);
     gauge(
       'sluice_body_bytes',
-      'Bytes of request bodies that are being read, and of forms in memory.',
+      'Bytes of request bodies and forms that calls hold in memory.',
       () => overload.bodies,
     );
     gauge('sluice_unsettled_calls', 'Calls that wait to be charged and recorded.', () => bookkeeper.waiting);

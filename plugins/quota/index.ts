@@ -8,23 +8,26 @@ import {
   mostHedges,
   noPriceError,
   observe,
+  sending,
   sumUsage,
+  type Amounts,
   type ApiKey,
   type Bookkeeper,
   type Budget,
   type Call,
   type Charge,
   type GatewayEvent,
+  type Handler,
   type Next,
   type Operation,
   type PluginTools,
-  type Reservation,
 } from '#sluice';
-import { estimateInput, expectedUnits, mostOutput, unseenInput } from './estimate.ts';
-import { Meter, type Ending } from './meter.ts';
+import { Claim, costsTheSame } from './claim.ts';
+import { boundOf } from './estimate.ts';
+import { Meter, type Bounding, type Ending } from './meter.ts';
 
 const options = z.strictObject({
-  /** Output tokens that are reserved for a call when neither it nor its model has a limit. */
+  /** The output limit that a call is sent with near the end of a budget, when neither it nor its model has one. */
   assumedOutput: z.int().min(1).max(10_000_000).default(32_000),
   /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
   lease: z.number().min(1).max(3600).default(60),
@@ -46,7 +49,7 @@ const free: ReadonlySet<Operation> = new Set<Operation>([
  */
 export default definePlugin({
   name: 'quota',
-  stage: 'shape',
+  stage: 'admit',
   // It books what is charged.
   after: ['usage-log'],
   reads: 'usage',
@@ -54,18 +57,36 @@ export default definePlugin({
   setup({ assumedOutput, lease }, tools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
-    const reserve = async (call: Call, { id }: ApiKey, budgets: readonly Budget[]): Promise<Reservation> => {
-      const targets = catalog.targets(call.model);
+    const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
+
+    const unbudgeted: Handler = (call, send) => metered(call, send, tools, bound);
+
+    /** Claims what a call may come to, unless so much is claimed already. Gives the call as it is to be sent. */
+    const reserve = async (
+      call: Call,
+      { id }: ApiKey,
+      budgets: readonly Budget[],
+      claim: Claim,
+    ): Promise<Call> => {
+      const { input, output, units } = bound(call);
       // Each provider that is asked beside the first reads the input too.
-      const readers = 1 + mostHedges(call, settings.routing);
-      const input = readers * (estimateInput(call) + unseenInput(call, targets));
-      const output = mostOutput(call, targets, assumedOutput);
-      const microDollars = prices.most(call.model, input, output, expectedUnits(call));
-      if (microDollars === undefined && budgets.some(({ unit }) => unit === 'micro-dollar'))
-        throw noPriceError(call.model);
+      const read = (1 + mostHedges(call, settings.routing)) * input;
+      const dollars = budgets.some(({ unit }) => unit === 'micro-dollar');
+      const amounts = (written: number): Amounts => {
+        const microDollars = prices.most(call.model, read, written, units);
+        if (microDollars === undefined && dollars) throw noPriceError(call.model);
+        return { microDollars: microDollars ?? 0, tokens: read + written };
+      };
+      const most = amounts(output.most);
+      if (claim.covers(most)) return call;
+      claim.giveBack();
+      const { held } = output;
+      const less = held === undefined ? undefined : amounts(held.most);
       try {
-        const most = { microDollars: microDollars ?? 0, tokens: input + output };
-        return await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000));
+        const reservation = await bookkeeper.reserve(id, budgets, most, Math.round(lease * 1000), less);
+        claim.hold(reservation);
+        const isHeld = held !== undefined && reservation.most.tokens < most.tokens;
+        return isHeld ? call.with({ settings: { maxOutput: held.limit } }) : call;
       } catch (error) {
         if (error instanceof GatewayError) throw error;
         throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
@@ -75,16 +96,24 @@ export default definePlugin({
       }
     };
 
+    /** As `reserve`, for a call that may end meanwhile. */
+    const claimed: typeof reserve = async (call, key, budgets, claim) => {
+      call.onEnd(() => claim.end());
+      return reserve(call, key, budgets, claim);
+    };
+
     const budgeted = async (call: Call, next: Next, key: ApiKey, budgets: readonly Budget[]) => {
-      let over = false;
-      const forget = call.onEnd(() => void (over = true));
-      const reservation = await reserve(call, key, budgets);
-      forget();
-      if (over) {
-        bookkeeper.release(reservation.id);
-        throw new GatewayError('client_closed_request', 'The client left before its call was sent.');
-      }
-      return metered(call, next, tools, reservation);
+      const claim = new Claim(bookkeeper);
+      const sent = await claimed(call, key, budgets, claim);
+      // Plugins behind this one may ask for another model, for more, or twice.
+      const again: Handler = async (now, send) => {
+        const own = claim.isTaken ? new Claim(bookkeeper) : claim;
+        return metered(await claimed(now, key, budgets, own), send, tools, bound, own);
+      };
+      call.set(sending, (now, send) =>
+        claim.isFree && costsTheSame(now, sent) ? metered(now, send, tools, bound, claim) : again(now, send),
+      );
+      return next(sent);
     };
 
     return function quota(call, next) {
@@ -99,26 +128,31 @@ export default definePlugin({
       const key = call.get(caller);
       const budgets = key?.budgets ?? [];
       // Nobody without a budget waits for the database.
-      if (key === undefined || budgets.length === 0) return metered(call, next, tools, undefined);
-      return budgeted(call, next, key, budgets);
+      if (key !== undefined && budgets.length > 0) return budgeted(call, next, key, budgets);
+      call.set(sending, unbudgeted);
+      return next(call);
     };
   },
 });
 
-/** Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered. */
+/**
+ * Sends the call on, and leaves its charge when it has ended. Nothing is charged for a call that no provider has answered, unless it was the
+ * client that would not wait.
+ */
 function metered(
   call: Call,
   next: Next,
   { bookkeeper, prices }: PluginTools,
-  reservation: Reservation | undefined,
+  bound: Bounding,
+  claim?: Claim,
 ): Promise<Observable<GatewayEvent>> {
-  const unwatch = reservation === undefined ? undefined : bookkeeper.watch(reservation);
+  if (claim !== undefined) claim.isTaken = true;
   let over = false;
   const end = (how: Ending): void => {
     if (over) return;
     over = true;
     forget();
-    unwatch?.();
+    const reservation = claim?.settle();
     const usage = meter.used(how);
     const cost = usage === undefined ? undefined : prices.cost(meter.model, usage, meter.answered);
     const charged: Charge = {
@@ -128,11 +162,11 @@ function metered(
       },
       ...(usage === undefined ? {} : { usage }),
       ...(cost === undefined ? {} : { price: cost.price }),
-      ...(reservation === undefined ? {} : { reservation: reservation.id }),
+      ...(reservation === undefined ? {} : { reservation }),
     };
     leave(call, charged, bookkeeper);
   };
-  const meter = new Meter(call, end);
+  const meter = new Meter(call, end, bound);
   // A client that leaves before the provider has answered ends no stream.
   const forget = call.onEnd(() => end('left'));
   const failed = (error: unknown): never => {
@@ -140,8 +174,7 @@ function metered(
     if (!over) {
       over = true;
       forget();
-      unwatch?.();
-      if (reservation !== undefined) bookkeeper.release(reservation.id);
+      claim?.giveBack();
     }
     throw error;
   };

@@ -2,6 +2,7 @@ import {
   estimateTokens,
   isChat,
   parseSse,
+  reachedProviders,
   sumUsage,
   type AttemptEvent,
   type Call,
@@ -10,7 +11,7 @@ import {
   type Usage,
   wordBytes,
 } from '#sluice';
-import { estimateInput, expectedUnits } from './estimate.ts';
+import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */
 const sampleBytes = 16 * 1024;
@@ -24,10 +25,16 @@ const mostTokens = 1e9;
 /** How a reply came to its end. */
 export type Ending = 'complete' | 'error' | 'left';
 
+/** The most that a call may come to. */
+export type Bounding = (call: Call) => Bound;
+
 /** Watches one reply for what it uses. */
 export class Meter implements Observing {
   readonly #call: Call;
   readonly #ended: (how: Ending) => void;
+  readonly #bound: Bounding;
+  /** Providers that the call had reached before this reply was asked for. */
+  readonly #before: number;
   #model: string;
   #answered: AttemptEvent | undefined;
   /** Providers that were asked beside the one that answers, and were too slow. */
@@ -42,9 +49,11 @@ export class Meter implements Observing {
   #sampled = 0;
 
   /** `ended` is called once, at the end. */
-  constructor(call: Call, ended: (how: Ending) => void) {
+  constructor(call: Call, ended: (how: Ending) => void, bound: Bounding) {
     this.#call = call;
     this.#ended = ended;
+    this.#bound = bound;
+    this.#before = call.get(reachedProviders) ?? 0;
     this.#model = call.model;
   }
 
@@ -106,33 +115,61 @@ export class Meter implements Observing {
    * given up, the input as it is estimated, because they had it to read and tell nothing any more.
    */
   used(how: Ending): Usage | undefined {
-    const used = this.#answer(how);
+    const used = this.#answered ? this.#answer(how) : how === 'left' ? this.#asked() : undefined;
     if (used === undefined || this.#hedged === 0) return used;
-    const input = Math.min(mostTokens, this.#hedged * estimateInput(this.#call));
+    const input = Math.min(mostTokens, this.#hedged * this.#input());
     return sumUsage(used, { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true });
   }
 
   /**
-   * What the answer used. Undefined when no provider answered, or failed before it gave anything. What was seen since the provider told
-   * its usage last is added to that: a stream that is left in its middle never tells the rest.
+   * What the answer used. Undefined when its provider failed before it gave anything. What was seen since the provider told its usage last
+   * is added to that: a stream that is left in its middle never tells the rest. What is estimated is never more than the call was allowed.
    */
   #answer(how: Ending): Usage | undefined {
-    if (this.#answered === undefined) return undefined;
     const usage = this.#usage;
     if (how === 'complete' && usage !== undefined) return usage;
     if (how === 'error' && !this.#content) return undefined;
-    if (how === 'left' && !this.#content && usage === undefined) return undefined;
     const seen = estimateTokens(this.#words + this.#wholes) + Math.floor((this.#passed * this.#share()) / 4);
-    if (usage === undefined) {
-      const input = estimateInput(this.#call);
-      if (!isChat(this.#call.request)) {
-        const { output } = this.#call.codec.estimate?.(this.#call.request) ?? { output: 0 };
-        const units = expectedUnits(this.#call);
-        return { input, output, cacheRead: 0, cacheWrite: 0, reasoning: 0, units, estimated: true };
-      }
-      return { input, output: seen, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
-    }
-    return seen === 0 ? usage : { ...usage, output: usage.output + seen, estimated: true };
+    if (usage === undefined)
+      return isChat(this.#call.request)
+        ? this.#estimated(this.#input(), this.#allowed(seen))
+        : this.#whole(1);
+    if (seen === 0) return usage;
+    const output = Math.max(usage.output, this.#allowed(usage.output + seen));
+    return { ...usage, output, estimated: true };
+  }
+
+  /** What a client is to pay that left before there was an answer: the input, once providers had it to read. */
+  #asked(): Usage | undefined {
+    const readers = (this.#call.get(reachedProviders) ?? 0) - this.#before;
+    if (readers <= 0) return undefined;
+    return isChat(this.#call.request) ? this.#estimated(readers * this.#input(), 0) : this.#whole(readers);
+  }
+
+  /** What is no chat is made as a whole or not at all, so that the client may leave as late as it likes. */
+  #whole(readers: number): Usage {
+    const { request, codec } = this.#call;
+    const output = isChat(request) ? 0 : (codec.estimate?.(request).output ?? 0);
+    return { ...this.#estimated(readers * this.#input(), output), units: expectedUnits(this.#call) };
+  }
+
+  #estimated(input: number, output: number): Usage {
+    return {
+      input: Math.min(mostTokens, input),
+      output: Math.min(mostTokens, output),
+      cacheRead: 0,
+      cacheWrite: 0,
+      reasoning: 0,
+      estimated: true,
+    };
+  }
+
+  #input(): number {
+    return Math.min(estimateInput(this.#call), this.#bound(this.#call).input);
+  }
+
+  #allowed(output: number): number {
+    return Math.min(output, this.#bound(this.#call).output.most);
   }
 
   /** Which share of a passing stream is words, as far as its beginning tells. */

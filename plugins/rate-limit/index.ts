@@ -17,6 +17,8 @@ import {
 export default definePlugin({
   name: 'rate-limit',
   stage: 'admit',
+  // What is over the limit costs nothing further, be it known or not.
+  before: ['video-tasks', 'model-alias', 'model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   reads: 'usage',
   options: z.strictObject({
     /** For keys that say nothing of their own, member by member. */

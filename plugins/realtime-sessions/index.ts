@@ -15,7 +15,7 @@ const options = z.strictObject({
  */
 export default definePlugin({
   name: 'realtime-sessions',
-  stage: 'shape',
+  stage: 'admit',
   options,
   setup({ lease }, tools) {
     const { bookkeeper } = tools;

@@ -1,4 +1,4 @@
-import { isObject, type GatewayEvent, type Proof } from '#sluice';
+import { isObject, numbered, type GatewayEvent, type Proof } from '#sluice';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
 /** What was heard of one reply and is not stored yet. */
@@ -36,7 +36,7 @@ const itemized = 'responses';
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #answers = new Map<number, Answer>();
-  readonly #ids = new Set<string>();
+  readonly #ids = new Map<string, number>();
   #turns: Heard['turns'][number][] = [];
   #proofs: Proof[] = [];
   #length = 0;
@@ -152,10 +152,7 @@ export class Listener {
 
   /** The id as the client gets it: of equal ones in a reply the later are numbered. */
   #given(id: string): string {
-    let given = id;
-    for (let turn = 2; this.#ids.has(given); turn += 1) given = `${id}_${turn}`;
-    this.#ids.add(given);
-    return given;
+    return numbered(id, this.#ids);
   }
 
   #finish(choice: number): void {

@@ -166,9 +166,8 @@ type IdOfCall = Pick<CalledTool, 'id' | 'name'>;
 
 /** True for an id that is random enough to be no other conversation's: it holds a run of letters and digits besides the tool's name. */
 function isUnique({ id, name }: IdOfCall): boolean {
-  // Run by run: one pattern for all of it would look at every rest of a long run anew.
-  const runs = id.replace(name, ' ').match(/[A-Za-z0-9]{8,}/g) ?? [];
-  return runs.some((run) => /\d/.test(run) && /[A-Za-z]/.test(run));
+  const runs = id.replace(name, ' ').match(/[A-Za-z0-9]{8,}/g);
+  return runs?.some((run) => /\d/.test(run) && /[A-Za-z]/.test(run)) === true;
 }
 
 /** Digests of what the user had said before a message. Ask in the order of the messages. */

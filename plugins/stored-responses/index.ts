@@ -46,9 +46,9 @@ const referring: ReadonlySet<string> = new Set(['chat', 'count-tokens', 'compact
  */
 export default definePlugin({
   name: 'stored-responses',
-  stage: 'shape',
-  // Affinity is found in the whole conversation.
-  before: ['reasoning-affinity', 'quota'],
+  stage: 'admit',
+  // What an answer may cost is found in the whole conversation.
+  before: ['quota'],
   options,
   setup(chosen, tools) {
     const { catalog, log } = tools;

@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import {
   cutShort,
   GatewayError,
+  HeldBytes,
   isObject,
   JsonCutter,
   parseSse,
@@ -19,10 +20,10 @@ import {
 import {
   checkFirstFrame,
   errorOf,
+  FileFinder,
   failureIn,
   garbage,
-  isNoFile,
-  shapeOf,
+  ShapeFinder,
   type ErrorAnswer,
   readAnswer,
 } from './answer.ts';
@@ -63,8 +64,10 @@ export class DecodedAnswer {
   readonly #options: DecodeOptions;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #used: Used | undefined;
+  readonly #shape = new ShapeFinder();
   #error: ErrorAnswer | undefined;
-  #type = '';
+  /** Where the reply may be a file: reads it, tells whether it is one, and what came while that was not clear. */
+  #file: { readonly sink: BytesAnswer; readonly finder: FileFinder; readonly held: HeldBytes } | undefined;
   #sink: { push(chunk: Buffer): void; end(): void } | undefined;
 
   constructor(options: DecodeOptions, emit: (event: GatewayEvent) => void) {
@@ -84,7 +87,13 @@ export class DecodedAnswer {
 
   answer(event: AnswerEvent): void {
     this.#error = errorOf(event);
-    this.#type = String(event.headers['content-type'] ?? '');
+    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
+    if (decoder === undefined) return;
+    this.#file = {
+      sink: new BytesAnswer(decoder, this.#emit),
+      finder: new FileFinder(event),
+      held: new HeldBytes(),
+    };
   }
 
   push(chunk: Buffer): void {
@@ -92,18 +101,25 @@ export class DecodedAnswer {
       this.#error.push(chunk);
       return;
     }
-    this.#sink ??= this.#bytes(chunk);
-    if (this.#sink === undefined) {
-      const shape = shapeOf(chunk);
-      if (shape === undefined) return;
-      if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
-      this.#sink = this.#choose(shape);
+    if (this.#sink !== undefined) {
+      this.#sink.push(chunk);
+      return;
     }
-    this.#sink.push(chunk);
+    if (this.#file !== undefined) {
+      this.#file.held.push(chunk);
+      this.#sort(this.#file.finder.find(chunk));
+      return;
+    }
+    const found = this.#shape.find(chunk);
+    if (found === undefined) return;
+    if (found.shape === 'other') throw garbage('something that is neither JSON nor a stream');
+    this.#sink = this.#choose(found.shape);
+    this.#sink.push(chunk.subarray(found.start));
   }
 
   end(): void {
     if (this.#error !== undefined) throw this.#error.error();
+    if (this.#file !== undefined && this.#file.held.length > 0) this.#sort(true);
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();
   }
@@ -120,11 +136,12 @@ export class DecodedAnswer {
   }
 
   /** What an answer is shows in its first bytes, unless it is sound: that may begin with any but those of a message. */
-  #bytes(first: Buffer): BytesAnswer | undefined {
-    const decoder = this.#options.codec.decodeBytes?.(this.#options.traits);
-    return decoder === undefined || isNoFile(first, this.#type)
-      ? undefined
-      : new BytesAnswer(decoder, this.#emit);
+  #sort(isFile: boolean | undefined): void {
+    const file = this.#file;
+    if (isFile === undefined || file === undefined) return;
+    this.#file = undefined;
+    if (isFile) this.#sink = file.sink;
+    this.push(file.held.take());
   }
 
   #choose(shape: 'sse' | 'json'): { push(chunk: Buffer): void; end(): void } {
@@ -193,7 +210,7 @@ class SseAnswer {
 
   #run(run: Buffer): void {
     for (const frame of parseSse(run)) {
-      if (!this.#begun && this.#isChat) checkFirstFrame(frame.data);
+      if (!this.#begun && this.#isChat) checkFirstFrame(frame);
       this.#pass(this.#decoder.frame(frame));
     }
   }
@@ -229,9 +246,8 @@ class WholeAnswer {
   readonly #codec: Codec;
   readonly #traits: ModelTraits;
   readonly #emit: (event: GatewayEvent) => void;
-  readonly #chunks: Buffer[] = [];
+  readonly #held = new HeldBytes();
   readonly #limit: number;
-  #length = 0;
 
   constructor({ codec, traits, wholeLimit }: DecodeOptions, emit: (event: GatewayEvent) => void) {
     this.#codec = codec;
@@ -241,9 +257,8 @@ class WholeAnswer {
   }
 
   push(chunk: Buffer): void {
-    this.#length += chunk.length;
-    if (this.#length > this.#limit) throw garbage('more than the gateway can hold');
-    this.#chunks.push(chunk);
+    this.#held.push(chunk);
+    if (this.#held.length > this.#limit) throw garbage('more than the gateway can hold');
   }
 
   end(): void {
@@ -251,9 +266,7 @@ class WholeAnswer {
   }
 
   #parse(): JsonObject {
-    const text = Buffer.concat(this.#chunks)
-      .toString('utf8')
-      .replace(/^\ufeff/, '');
+    const text = this.#held.take().toString('utf8');
     let value: unknown;
     try {
       value = JSON.parse(text);

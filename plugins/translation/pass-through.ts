@@ -1,38 +1,42 @@
 import type { Observable } from 'rxjs';
 import {
-  appended,
   cutShort,
+  HeldBytes,
   parseObject,
   parseSse,
-  saysSomething,
+  splitSse,
   SseCutter,
   upstreamError,
   type AnswerEvent,
   type Call,
   type Codec,
   type Form,
+  type Frame,
   type GatewayError,
   type GatewayEvent,
   type JsonObject,
   type Loss,
   type Reads,
-  type StreamDecoder,
   type Target,
   type UpstreamRequest,
+  type Usage,
 } from '#sluice';
 import {
-  checkFirstFrame,
   errorOf,
+  FileFinder,
   garbage,
-  isNoFile,
-  shapeOf,
-  type ErrorAnswer,
+  isErrorFrame,
   readAnswer,
+  ShapeFinder,
+  type ErrorAnswer,
 } from './answer.ts';
+import { findModel, renamed, Renamer, usageIn } from './bytes.ts';
 import { DecodedAnswer } from './decode-reply.ts';
 import { losesInto, plainHeaders } from './encode-request.ts';
 import { withImages } from './images.ts';
-import { findModel, renamed, Renamer, usageIn } from './bytes.ts';
+import { marksOf, type MarkSearch } from './marks.ts';
+import { ReplyHead } from './reply-head.ts';
+import { StreamOpening } from './stream-opening.ts';
 
 /**
  * The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say and what no provider
@@ -130,16 +134,24 @@ export function passReply(source: Observable<GatewayEvent>, options: PassOptions
   return readAnswer(source, (emit) => new PassedAnswer(options, emit));
 }
 
+/** Takes in the rest of an answer. */
+interface Sink {
+  push(chunk: Buffer): void;
+  end(): void;
+}
+
 /** Decides by the first bytes how an answer goes on, and watches it pass. */
 class PassedAnswer {
   readonly #options: PassOptions;
   readonly #emit: (event: GatewayEvent) => void;
   /** Bytes that do not yet say what the answer is. */
-  readonly #unclear: Buffer[] = [];
-  #unclearLength = 0;
+  readonly #unclear = new HeldBytes();
+  readonly #finder = new ShapeFinder();
+  #file: FileFinder | undefined;
+  #head: ReplyHead | undefined;
   #answer: AnswerEvent | undefined;
   #error: ErrorAnswer | undefined;
-  #sink: { push(chunk: Buffer): void; end(): void } | undefined;
+  #sink: Sink | undefined;
 
   constructor(options: PassOptions, emit: (event: GatewayEvent) => void) {
     this.#options = options;
@@ -150,6 +162,8 @@ class PassedAnswer {
     this.#answer = event;
     this.#error = errorOf(event);
     this.#sink = this.#error;
+    const { call } = this.#options;
+    if (!call.stream && call.codec.replyKind?.(call.body) !== undefined) this.#file = new FileFinder(event);
   }
 
   push(chunk: Buffer): void {
@@ -157,105 +171,76 @@ class PassedAnswer {
       this.#sink.push(chunk);
       return;
     }
-    const plain = this.#plain(chunk);
-    if (plain !== undefined) {
-      this.#sink = plain;
-      plain.push(chunk);
+    this.#unclear.push(chunk);
+    if (this.#file !== undefined) {
+      this.#sort(this.#file.find(chunk));
       return;
     }
-    this.#unclear.push(chunk);
-    this.#unclearLength += chunk.length;
-    this.#decide(false);
+    if (this.#head !== undefined) {
+      this.#weigh(this.#head.push(chunk));
+      return;
+    }
+    const found = this.#finder.find(chunk);
+    if (found === undefined) return;
+    if (found.shape === 'other') throw garbage('something that is neither JSON nor a stream');
+    this.#begin(found.shape, chunk.subarray(found.start));
   }
 
   end(): void {
-    if (this.#sink === undefined) this.#decide(true);
+    if (this.#sink === undefined && this.#file !== undefined && this.#unclear.length > 0) this.#sort(true);
+    if (this.#sink === undefined && this.#head !== undefined) this.#weigh(this.#head.end());
     if (this.#sink === undefined) throw garbage('an empty body');
     this.#sink.end();
   }
 
-  /** Finds the sink for what has come so far, unless more may say more. */
-  #decide(isAll: boolean): void {
-    const first = this.#unclear.find((chunk) => shapeOf(chunk) !== undefined);
-    const shape = first === undefined ? undefined : shapeOf(first);
-    if (shape === undefined) return;
-    const start = joined(this.#unclear);
-    const sink = this.#choose(shape, start, isAll || this.#unclearLength >= clearLength);
-    if (sink === undefined) return;
+  /** A file passes as it comes. An error may be told in place of one, with a status of success all the same. */
+  #sort(isFile: boolean | undefined): void {
+    if (isFile === undefined) return;
+    this.#file = undefined;
+    if (isFile) {
+      if (this.#answer !== undefined) this.#emit(this.#answer);
+      this.#goOn(new PassedBytes(this.#emit));
+    } else this.push(this.#unclear.take());
+  }
+
+  /** Decides by the first bytes that are not blank. Only a whole reply has to show more of itself. */
+  #begin(shape: 'sse' | 'json', start: Buffer): void {
+    const { call } = this.#options;
+    if (shape === 'sse' && call.stream) {
+      this.#goOn(new PassedStream(this.#options, this.#emit));
+    } else if (shape === 'json' && !call.stream && call.codec.replyKind?.(call.body) === undefined) {
+      this.#head = new ReplyHead(call.codec);
+      this.#weigh(this.#head.push(start));
+    } else this.#goOn(this.#decoded());
+  }
+
+  #weigh(isReply: boolean | undefined): void {
+    if (isReply === undefined) return;
+    if (!isReply) {
+      this.#goOn(this.#decoded());
+      return;
+    }
+    const { call, target } = this.#options;
+    // Another name changes the length that the provider announced.
+    if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
+    this.#goOn(new PassedWhole(this.#options, this.#emit, !isFramed(this.#answer)));
+  }
+
+  /** What comes in another mode than was asked for is decoded, and so is what does not look like a reply: it is judged as a whole. */
+  #decoded(): DecodedAnswer {
+    const { call, target } = this.#options;
+    return new DecodedAnswer({ codec: call.codec, traits: target.traits, stream: call.stream }, this.#emit);
+  }
+
+  #goOn(sink: Sink): void {
     this.#sink = sink;
-    this.#unclear.length = 0;
-    sink.push(start);
+    sink.push(this.#unclear.take());
   }
 
   /** The error that was being told when the connection broke. */
   failed(): GatewayError | undefined {
     return this.#error?.error();
   }
-
-  /** The sink for a reply that is no JSON, where the client wants such a one. An error may be told with a status of success all the same. */
-  #plain(first: Buffer): PassedBytes | undefined {
-    const { call } = this.#options;
-    if (call.stream || call.codec.replyKind?.(call.body) === undefined) return undefined;
-    if (isNoFile(first, String(this.#answer?.headers['content-type'] ?? ''))) return undefined;
-    if (this.#answer !== undefined) this.#emit(this.#answer);
-    return new PassedBytes(this.#emit);
-  }
-
-  /**
-   * The sink for an answer that begins like this; undefined where more of it has to be seen. One that comes in the other mode than was
-   * asked for is decoded, and so is what does not look like a reply: it is judged as a whole.
-   */
-  #choose(
-    shape: 'sse' | 'json' | 'other',
-    start: Buffer,
-    isEnough: boolean,
-  ): { push(chunk: Buffer): void; end(): void } | undefined {
-    const { call, target } = this.#options;
-    if (shape === 'other') throw garbage('something that is neither JSON nor a stream');
-    if (shape === 'sse' && call.stream) return new PassedStream(this.#options, this.#emit);
-    const wantsJson = !call.stream && call.codec.replyKind?.(call.body) === undefined;
-    const isReply = wantsJson && shape === 'json' ? beginsAsReply(call.codec, start, isEnough) : false;
-    if (isReply === undefined) return undefined;
-    if (isReply) {
-      // Another name changes the length that the provider announced.
-      if (this.#answer !== undefined && target.model === call.askedModel) this.#emit(this.#answer);
-      return new PassedWhole(this.#options, this.#emit, !isFramed(this.#answer));
-    }
-    return new DecodedAnswer({ codec: call.codec, traits: target.traits, stream: call.stream }, this.#emit);
-  }
-}
-
-/** Bytes in which a whole reply shows that it is one, when it does. */
-const clearLength = 4096;
-
-/** What every chat reply has, in one format or another, and what none has that is sound. JSON escapes quotes: these are no words of an answer. */
-const replyMarks =
-  /"(?:choices|content|candidates|output)"\s*:\s*\[|"object"\s*:\s*"response"|"promptFeedback"/;
-const failureMarks = /"error"\s*:\s*["{]/;
-/** What may tell of a failure where nothing tells of a reply. */
-const doubtfulMarks =
-  /"(?:code|message|msg|detail|errors|base_resp|error_code|error_msg|error|title)"\s*:|^\s*\{\s*\}\s*$/;
-
-/** False for an error, and for a list, which some providers wrap around a reply or an error; undefined while it may be either. */
-function beginsAsReply(codec: Codec, start: Buffer, isEnough: boolean): boolean | undefined {
-  const text = start.toString('latin1', 0, clearLength);
-  const head = withoutBlanks(text.slice(0, 64));
-  if (head.startsWith('[')) return false;
-  let marks = errorMarks.get(codec);
-  if (marks === undefined) errorMarks.set(codec, (marks = codec.marks.error.map(withoutBlanks)));
-  if (marks.some((mark) => head.startsWith(mark))) return false;
-  const { reply } = codec.marks;
-  if (codec.operation !== 'chat' && reply === undefined) return true;
-  if (failureMarks.test(text)) return false;
-  if (reply === undefined ? replyMarks.test(text) : reply.some((mark) => text.includes(mark))) return true;
-  if (!isEnough) return undefined;
-  return reply === undefined && !doubtfulMarks.test(text);
-}
-
-const errorMarks = new WeakMap<Codec, readonly string[]>();
-
-function withoutBlanks(text: string): string {
-  return text.replaceAll(/\s/g, '');
 }
 
 /** A reply that is no JSON, as it comes. */
@@ -273,39 +258,28 @@ class PassedBytes {
   end(): void {}
 }
 
-/** Most bytes that are held back before a reply begins. */
-const mostBefore = 64 * 1024;
-
-/** How a frame looks that says something, in one format or another, and how one does that only opens a reply. JSON escapes quotes: these are no words of an answer. */
-const words =
-  /"(?:content|reasoning_content|reasoning|refusal|arguments|text|thinking|partial_json)"\s*:\s*"(?!")|"(?:tool_calls|functionCall|inlineData)"\s*:\s*[[{]|"(?:finish_reason|finishReason|stop_reason)"\s*:\s*"|"type"\s*:\s*"(?:response\.[\w.]+\.delta|tool_use)"/;
-const openings =
-  /"message_start"|"response\.(?:created|queued|in_progress)"|"choices"\s*:\s*\[\s*\{|"content_block_start"|"type"\s*:\s*"ping"/;
-
-/** Frames of a stream as they came; only those that may carry usage are parsed. */
+/** Frames of a stream as they came. Those that open it are parsed, and of the others those with a mark. */
 class PassedStream {
   readonly #cutter = new SseCutter();
   readonly #codec: Codec;
+  readonly #marks: MarkSearch;
   readonly #rename: string | undefined;
   readonly #swallow: boolean;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #tap: ReturnType<Codec['usageTap']>;
-  /** What came before the first word: comments, pings, frames that only open a reply. The provider may still fail, and another channel answer instead. */
-  #before: Buffer[] | undefined = [];
-  #beforeLength = 0;
-  /** Says of the first frames what is in them. */
-  #judge: StreamDecoder | undefined;
-  #opened = false;
-  readonly #traits: Target['traits'];
+  /** What came before the first word. The provider may still fail, and another channel answer instead. */
+  #before: HeldBytes | undefined = new HeldBytes();
+  #opening: StreamOpening | undefined;
   #complete = false;
 
   constructor({ call, target, swallowUsage }: PassOptions, emit: (event: GatewayEvent) => void) {
     this.#codec = call.codec;
+    this.#marks = marksOf(call.codec.marks);
     this.#tap = call.codec.usageTap();
     this.#rename = target.model === call.askedModel ? undefined : call.askedModel;
     this.#swallow = swallowUsage;
-    this.#traits = target.traits;
     this.#emit = emit;
+    this.#opening = new StreamOpening(call.codec, target.traits);
   }
 
   push(chunk: Buffer): void {
@@ -322,155 +296,81 @@ class PassedStream {
       this.#run(Buffer.concat([rest, Buffer.from('\n\n')]));
     }
     if (!this.#complete) throw cutShort();
-    if (this.#before === undefined) return;
-    if (!this.#opened) throw garbage('an empty stream');
+    if (this.#opening === undefined) return;
+    if (!this.#opening.opened) throw garbage('an empty stream');
     // Complete, and without a word.
-    this.#emit({
-      type: 'frames',
-      format: this.#codec.format,
-      bytes: this.#renamed(Buffer.concat(this.#before)),
-    });
+    this.#opening = undefined;
+    this.#pass(Buffer.alloc(0));
   }
 
   #run(run: Buffer): void {
-    const { marks } = this.#codec;
-    if (lacksMarks(run, marks)) {
+    if (this.#opening === undefined && !this.#marks.standIn(run)) {
       this.#pass(run);
       return;
     }
-    const error = firstMark(run, marks.error);
-    const sound = error < 0 ? run : (new SseCutter().push(run.subarray(0, error)) ?? run.subarray(0, 0));
-    if (!this.#complete) this.#complete = firstMark(sound, marks.terminal) >= 0;
-    const counted = sound.length > 0 && firstMark(sound, marks.usage) >= 0;
-    const seen = counted && this.#swallow ? this.#withoutUsage(sound) : sound;
-    if (seen.length > 0) this.#pass(seen);
-    if (counted) this.#readUsage(sound);
-    if (error >= 0) throw upstreamError(200, parseSse(run.subarray(sound.length))[0]?.data ?? '');
+    const usages: Usage[] = [];
+    let from = 0;
+    let at = 0;
+    try {
+      for (const bytes of splitSse(run)) {
+        if (this.#look(bytes, usages) === 'swallowed') {
+          this.#pass(run.subarray(from, at));
+          from = at + bytes.length;
+        }
+        at += bytes.length;
+      }
+    } finally {
+      // All of it, or what came before the frame that told of an error.
+      this.#pass(run.subarray(from, at));
+      for (const usage of usages) this.#emit({ type: 'usage', usage });
+    }
+  }
+
+  /** Reads a frame, where it has to be read. Throws the error that it tells. */
+  #look(bytes: Buffer, usages: Usage[]): 'swallowed' | undefined {
+    const opening = this.#opening;
+    const marked = this.#marks.standIn(bytes);
+    if (opening === undefined && !marked) return undefined;
+    let swallowed = false;
+    for (const frame of parseSse(bytes)) {
+      if (marked) {
+        if (isErrorFrame(frame)) throw upstreamError(200, frame.data);
+        this.#complete ||= this.#completes(frame);
+        const usage = this.#usageIn(frame);
+        if (usage !== undefined) {
+          usages.push(usage);
+          swallowed ||= this.#swallow && this.#codec.isUsageOnly?.(frame.data) === true;
+        }
+      }
+      opening?.frame(frame);
+    }
+    if (opening?.isOver(bytes.length) === true) this.#opening = undefined;
+    return swallowed ? 'swallowed' : undefined;
+  }
+
+  #completes(frame: Frame): boolean {
+    const { data, event } = frame;
+    const { terminal } = this.#codec.marks;
+    if (!terminal.some((mark) => data.includes(mark) || event?.includes(mark) === true)) return false;
+    return this.#codec.endsStream?.(frame) ?? true;
+  }
+
+  #usageIn({ data }: Frame): Usage | undefined {
+    return this.#codec.marks.usage.some((mark) => data.includes(mark)) ? this.#tap.read(data) : undefined;
   }
 
   #pass(run: Buffer): void {
     let bytes = run;
     if (this.#before !== undefined) {
       this.#before.push(run);
-      this.#beforeLength += run.length;
-      if (!this.#begins(run)) return;
-      if (this.#before.length > 1) bytes = Buffer.concat(this.#before);
+      if (this.#opening !== undefined) return;
+      bytes = this.#before.take();
       this.#before = undefined;
-      this.#judge = undefined;
     }
-    this.#emit({ type: 'frames', format: this.#codec.format, bytes: this.#renamed(bytes) });
+    if (bytes.length === 0) return;
+    if (this.#rename !== undefined) bytes = renamed(bytes, this.#codec.marks.model ?? 'model', this.#rename);
+    this.#emit({ type: 'frames', format: this.#codec.format, bytes });
   }
-
-  #renamed(bytes: Buffer): Buffer {
-    return this.#rename === undefined
-      ? bytes
-      : renamed(bytes, this.#codec.marks.model ?? 'model', this.#rename);
-  }
-
-  /** True when the reply has said something. Throws what is told instead of one. */
-  #begins(run: Buffer): boolean {
-    const frames = parseSse(run);
-    if (frames.length === 0) return false;
-    if (this.#codec.operation !== 'chat' || this.#beforeLength > mostBefore) return true;
-    const text = run.toString('latin1');
-    if (!failureMarks.test(text)) {
-      if (words.test(text)) return true;
-      if (openings.test(text)) {
-        this.#opened ||= !frames.every(({ data }) => data.includes('"ping"'));
-        return false;
-      }
-    }
-    const judge = (this.#judge ??= this.#codec.decodeStream?.(this.#traits));
-    for (const frame of frames) {
-      checkFirstFrame(frame.data);
-      const events = judge?.frame(frame);
-      if (events === undefined || events.some(saysSomething)) return true;
-      if (events.length > 0) this.#opened = true;
-    }
-    return false;
-  }
-
-  #readUsage(run: Buffer): void {
-    for (const { data } of parseSse(run)) {
-      if (!this.#codec.marks.usage.some((mark) => data.includes(mark))) continue;
-      const usage = this.#tap.read(data);
-      if (usage !== undefined) this.#emit({ type: 'usage', usage });
-    }
-  }
-
-  /** The run without the frame that came only because the gateway asked for it. */
-  #withoutUsage(run: Buffer): Buffer {
-    const frames = run.toString('utf8').split(/(?<=\n\r?\n|\r\r)/);
-    const kept = frames.filter(
-      (frame) => !parseSse(frame).some(({ data }) => this.#codec.isUsageOnly?.(data) === true),
-    );
-    return Buffer.from(kept.join(''));
-  }
-}
-
-/** The longest run, in bytes, in which all marks are looked for at once. */
-const shortRun = 2048;
-
-const anyMark = new WeakMap<Codec['marks'], RegExp>();
-
-/** True for a short run without any mark, as nearly all of a stream are: one look instead of one for each kind of marks. */
-function lacksMarks(run: Buffer, marks: Codec['marks']): boolean {
-  if (run.length > shortRun) return false;
-  let pattern = anyMark.get(marks);
-  if (pattern === undefined) {
-    const all = [...marks.error, ...marks.terminal, ...marks.usage];
-    anyMark.set(marks, (pattern = new RegExp(all.map((mark) => RegExp.escape(mark)).join('|'))));
-  }
-  return !pattern.test(run.toString('latin1'));
-}
-
-/** Marks as bytes, and what all of them contain: most runs lack even that, and need no further look. */
-interface Search {
-  readonly common: Buffer;
-  readonly marks: readonly { readonly bytes: Buffer; readonly quoted: boolean }[];
-}
-
-const searches = new WeakMap<readonly string[], Search>();
-
-function searchOf(marks: readonly string[]): Search {
-  let search = searches.get(marks);
-  if (search === undefined) {
-    search = {
-      common: Buffer.from(commonPart(marks), 'latin1'),
-      marks: marks.map((mark) => ({ bytes: Buffer.from(mark, 'latin1'), quoted: mark.startsWith('"') })),
-    };
-    searches.set(marks, search);
-  }
-  return search;
-}
-
-/** The longest text that every mark contains. */
-function commonPart([first = '', ...others]: readonly string[]): string {
-  for (let length = first.length; length > 0; length -= 1) {
-    for (let start = 0; start + length <= first.length; start += 1) {
-      const part = first.slice(start, start + length);
-      if (others.every((mark) => mark.includes(part))) return part;
-    }
-  }
-  return '';
-}
-
-/** Where the first of the marks stands as what it is, not as a word in somebody's text; -1 when there is none. */
-function firstMark(run: Buffer, marks: readonly string[]): number {
-  const search = searchOf(marks);
-  if (marks.length === 0 || run.indexOf(search.common) < 0) return -1;
-  let first = -1;
-  for (const { bytes, quoted } of search.marks) {
-    for (let at = run.indexOf(bytes); at >= 0 && (first < 0 || at < first); at = run.indexOf(bytes, at + 1)) {
-      if (quoted || beginsLine(run, at)) first = at;
-    }
-  }
-  return first;
-}
-
-/** In JSON text every quote is escaped, so that a mark that begins with one is what it seems. The others count only at the head of a line or of its data. */
-function beginsLine(run: Buffer, at: number): boolean {
-  return at === 0 || /(^|[\r\n])(data: ?)?$/.test(run.toString('latin1', Math.max(0, at - 7), at));
 }
 
 /** How much of a whole reply's beginning and of its end is remembered to find its usage: providers put it in either place. */
@@ -483,10 +383,12 @@ class PassedWhole {
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #renamer: Renamer | undefined;
-  #head: Buffer[] | undefined;
-  #headLength = 0;
-  #tail: Buffer[] | undefined;
-  #tailLength = 0;
+  readonly #head = new HeldBytes();
+  /** What came last: at least so much as is remembered, where there was so much. */
+  #tail = new HeldBytes();
+  #beforeTail: HeldBytes | undefined;
+  /** The last byte that is not white space closes an object. */
+  #isClosed = false;
 
   /** `endsByClose`: nothing but the end of the connection says that it is whole. */
   constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void, endsByClose: boolean) {
@@ -508,17 +410,13 @@ class PassedWhole {
 
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
-    if (this.#last === undefined || !endsWithBrace(this.#last) || this.#end?.reached === false)
-      throw cutShort();
-    const told =
-      usageIn(joined(this.#tail ?? []), this.#codec) ?? usageIn(joined(this.#head ?? []), this.#codec);
+    // A connection that only closes does not tell a cut reply from a complete one.
+    if (!this.#isClosed || this.#end?.reached === false) throw cutShort();
+    const tail = this.#tail.take();
+    const last = this.#beforeTail === undefined ? tail : Buffer.concat([this.#beforeTail.take(), tail]);
+    const told = usageIn(last, this.#codec) ?? usageIn(this.#head.take(), this.#codec);
     const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
-  }
-
-  /** The last bytes that are not blank. A connection that only closes at its end does not tell a cut reply from a complete one. */
-  get #last(): Buffer | undefined {
-    return this.#tail?.findLast((chunk) => shapeOf(chunk) !== undefined);
   }
 
   #pass(bytes: Buffer): void {
@@ -526,16 +424,24 @@ class PassedWhole {
   }
 
   #remember(chunk: Buffer): void {
-    if (this.#headLength < rememberedLength) {
-      this.#head = appended(this.#head, chunk);
-      this.#headLength += chunk.length;
-    }
-    this.#tailLength += chunk.length;
-    const tail = (this.#tail = appended(this.#tail, chunk));
-    while (tail.length > 1 && this.#tailLength - (tail[0]?.length ?? 0) >= rememberedLength) {
-      this.#tailLength -= tail.shift()?.length ?? 0;
+    const last = lastByte(chunk);
+    if (last !== undefined) this.#isClosed = last === 0x7d;
+    if (this.#head.length < rememberedLength) this.#head.push(chunk);
+    this.#tail.push(chunk);
+    if (this.#tail.length >= rememberedLength) {
+      this.#beforeTail = this.#tail;
+      this.#tail = new HeldBytes();
     }
   }
+}
+
+/** The last byte that is not white space; undefined when there is none. */
+function lastByte(bytes: Buffer): number | undefined {
+  for (let index = bytes.length - 1; index >= 0; index -= 1) {
+    const byte = bytes[index];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
+  }
+  return undefined;
 }
 
 /** True for an answer whose end does not have to be told from a broken connection. */
@@ -570,18 +476,4 @@ class JsonEnd {
       } else if (byte === 0x7d || byte === 0x5d) this.#depth -= 1;
     }
   }
-}
-
-function joined(chunks: readonly Buffer[]): Buffer {
-  const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-}
-
-/** True when the last byte that is not white space closes an object. */
-function endsWithBrace(bytes: Buffer): boolean {
-  for (let index = bytes.length - 1; index >= 0; index -= 1) {
-    const byte = bytes[index];
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte === 0x7d;
-  }
-  return false;
 }

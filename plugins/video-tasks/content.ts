@@ -107,7 +107,13 @@ function targetOf(task: Task, { catalog }: ContentTools['tools']): Target {
   const channel = catalog.channels.find(({ id }) => id === task.channel);
   const key = channel?.keys.find(({ id }) => id === task.key) ?? channel?.keys[0];
   if (channel === undefined || key === undefined)
-    throw new GatewayError('no_available_channel', 'The channel that made this video is not there any more.');
+    throw new GatewayError(
+      'no_available_channel',
+      'The channel that made this video is not there any more.',
+      {
+        retryable: false,
+      },
+    );
   return { channel, key, model: task.upstreamModel, traits: channel.traits(task.upstreamModel) };
 }
 

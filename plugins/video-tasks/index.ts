@@ -48,9 +48,9 @@ const options = z.strictObject({
  */
 export default definePlugin({
   name: 'video-tasks',
-  stage: 'shape',
+  stage: 'admit',
   // A video that is made anew has the model of the first; what is charged is kept with the task.
-  before: ['model-alias', 'model-access', 'model-limits', 'session-affinity', 'quota'],
+  before: ['model-alias', 'model-access', 'quota'],
   options,
   setup(chosen, tools) {
     const { log, onClose, format } = tools;

@@ -38,6 +38,7 @@ async function sent(
           seen = one;
           return Promise.reject(new GatewayError('upstream_error', 'not today'));
         },
+        read: () => Promise.reject(new GatewayError('upstream_error', 'not today')),
         close: () => Promise.resolve(),
       },
       sockets: undefined as never,

@@ -49,6 +49,9 @@ function make(options: ChannelOptions): Made {
     warnings,
     log: createLog('silent', { write: () => {} }),
     format: () => undefined,
+    discovery: () => {
+      throw new Error('Nobody is asked here.');
+    },
     onClose: (job) => void closers.push(job),
   });
   return { channel, problems, warnings, opened };

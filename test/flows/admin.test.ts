@@ -489,6 +489,18 @@ describe('channels', () => {
     expect(demoModel?.price).toBeDefined();
     expect(models.find(({ id }) => id === 'gpt-*')).toMatchObject({ channels: [{ id: 'broken' }] });
     expect(models.find(({ id }) => id === 'broken')?.price).toBeUndefined();
+    expect(models.find(({ id }) => id === 'gpt-4o-mini')).toMatchObject({
+      channels: [{ id: 'broken', price: { input: 0.15 } }],
+      price: {
+        model: 'gpt-4o-mini',
+        source: expect.stringMatching(/^list of 20\d\d-/) as string,
+        output: 0.6,
+      },
+    });
+    expect(demoModel?.price?.['source']).toBeUndefined();
+    expect(models.find(({ id }) => id === 'demo-thinking')?.price).toMatchObject({
+      source: 'channel kind demo',
+    });
   });
 });
 

@@ -71,7 +71,7 @@ interface Ready {
 }
 
 async function ready(gateway: TestGateway): Promise<Ready & { readonly code: number }> {
-  const response = await fetch(`${gateway.url}/readyz`);
+  const response = await fetch(`${gateway.url}/readyz`, { headers: { 'x-api-key': gateway.key } });
   return { ...((await response.json()) as Ready), code: response.status };
 }
 

@@ -135,7 +135,7 @@ describe('a silent provider', () => {
     await first.requests[0]?.closed;
   });
 
-  test('is not doubled by a client that leaves while both are asked: both are let go', async () => {
+  test('is let go together with the other that was asked when the client leaves, who pays for what both had to read', async () => {
     const { url, key } = await start(50);
     onSecond = silent;
     const request = send(new URL('/v1/chat/completions', url), {
@@ -148,7 +148,7 @@ describe('a silent provider', () => {
     await expect.poll(() => second.requests.length).toBe(1);
     request.destroy();
     await Promise.all([first.requests[0]?.closed, second.requests[0]?.closed]);
-    await expect.poll(records).toMatchObject([{ ended: 'left', input: 0, microDollars: 0 }]);
+    await expect.poll(records).toMatchObject([{ ended: 'left', input: 10, output: 0, estimated: true }]);
   });
 });
 

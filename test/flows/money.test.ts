@@ -1,6 +1,10 @@
+import { randomInt } from 'node:crypto';
 import { request as send } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import type { Budget } from '../../core/state/api-keys.ts';
 import { openLedger, type BudgetState, type Ledger } from '../../core/state/ledger.ts';
@@ -18,6 +22,9 @@ const ample = dollars(100_000_000_000);
 const tokens = (amount: number): Budget => ({ unit: 'token', period: 'total', amount });
 
 let upstream: ScriptedUpstream;
+/** Takes connections and never says a word: no request gets as far as to be written. */
+let unreachable: Server;
+const held = new Set<Socket>();
 let gateway: TestGateway;
 let ledger: Ledger;
 let usageLog: UsageLog;
@@ -27,8 +34,16 @@ const fates = ['fine', 'fails', 'breaks', 'hangs', 'silent', 'free'] as const;
 type Fate = (typeof fates)[number];
 
 beforeAll(async () => {
+  unreachable = createServer((socket) => void held.add(socket.on('error', () => {})));
+  await new Promise<void>((resolve) => unreachable.listen(0, '127.0.0.1', resolve));
   upstream = await startUpstream(async (request, response) => {
     const text = request.url + request.body.toString();
+    if (text.includes('"counting"')) {
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(counted(JSON.parse(request.body.toString()) as JsonObject)));
+      return;
+    }
     const name = formatNames.find((format) => text.includes(`${format}-`)) ?? 'messages';
     const fate = fates.find((one) => text.includes(`${name}-${one}`)) ?? 'fine';
     const voice = voices[name];
@@ -55,13 +70,24 @@ beforeAll(async () => {
     await setTimeout(50);
     if (fate === 'breaks') response.destroy();
   });
+  const { port } = unreachable.address() as AddressInfo;
   gateway = await startGateway({
-    channels: formatNames.map((name) =>
-      voices[name].channel(upstream.url, { id: name, models: fates.map((fate) => `${name}-${fate}`) }),
-    ),
-    prices: Object.fromEntries(
-      formatNames.flatMap((name) => fates.slice(0, -1).map((fate) => [`${name}-${fate}`, price])),
-    ),
+    channels: [
+      ...formatNames.map((name) =>
+        voices[name].channel(upstream.url, { id: name, models: fates.map((fate) => `${name}-${fate}`) }),
+      ),
+      voices['chat-completions'].channel(upstream.url, { id: 'counting', models: ['counting'] }),
+      voices['chat-completions'].channel(`https://127.0.0.1:${port}`, {
+        id: 'nowhere',
+        models: ['chat-completions-nowhere'],
+      }),
+    ],
+    prices: {
+      'chat-completions-nowhere': price,
+      ...Object.fromEntries(
+        formatNames.flatMap((name) => fates.slice(0, -1).map((fate) => [`${name}-${fate}`, price])),
+      ),
+    },
   });
   ledger = openLedger(gateway.stores);
   usageLog = openUsageLog(gateway.stores);
@@ -69,7 +95,22 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close();
   await upstream.close();
+  for (const socket of held) socket.destroy();
+  unreachable.close();
 });
+
+/** The answer of a provider that counts as the largest does, and gives all that it may. */
+function counted({ messages = [], max_tokens: limit = 20 }: JsonObject): object {
+  const [{ content = '' } = {}] = messages as readonly { readonly content?: string }[];
+  const input = countTokens(content, { disallowedSpecial: new Set() }) + 7;
+  return {
+    ...voices['chat-completions'].whole(' tok'.repeat(Number(limit))),
+    usage: { prompt_tokens: input, completion_tokens: limit, total_tokens: input + Number(limit) },
+  };
+}
+
+const randomText = (letters: string): string =>
+  Array.from({ length: 1_500 }, () => letters[randomInt(letters.length)]).join('');
 
 /** A key of its own for a test, and what came of it. */
 interface Payer extends Door {
@@ -108,7 +149,7 @@ function leave(
   path: string,
   headers: object,
   body: object,
-  after: 'bytes' | number,
+  after: 'bytes' | number | (() => Promise<void>),
 ): Promise<void> {
   return new Promise((resolve) => {
     const request = send(new URL(path, door.url), {
@@ -127,7 +168,8 @@ function leave(
       response.once('data', () => void setTimeout(20).then(go));
     });
     request.end(JSON.stringify(body));
-    if (after !== 'bytes') void setTimeout(after).then(go);
+    if (typeof after === 'number') void setTimeout(after).then(go);
+    else if (after !== 'bytes') void after().then(go, go);
   });
 }
 
@@ -207,13 +249,36 @@ describe('a client that leaves', () => {
     },
   );
 
-  test('before the provider answers pays nothing', async () => {
+  test.each(formatNames.flatMap((client) => [true, false].map((stream) => ({ client, stream }))))(
+    'before the provider answers pays for what the provider had to read: $client, stream $stream',
+    async ({ client, stream }) => {
+      const door = await payer([ample]);
+      const name = model('messages', 'silent');
+      const voice = voices[client];
+      const asked = upstream.requests.length;
+      const long = (text: string) => text.replace('"hi"', JSON.stringify('x'.repeat(20_000)));
+      const body = JSON.parse(long(JSON.stringify(voice.body(name, stream)))) as object;
+      await leave(door, voice.path(name, stream), voice.headers, body, async () => {
+        await expect.poll(() => upstream.requests.length).toBeGreaterThan(asked);
+      });
+      const { state, records } = await door.settled(1);
+      expect(records).toMatchObject([{ status: 499, ended: 'left', output: 0, estimated: true }]);
+      expect(records[0]?.input).toBeGreaterThanOrEqual(5_000);
+      expect(records[0]?.input).toBeLessThan(5_100);
+      expect(state).toMatchObject({ spent: sumOf(records), reserved: 0 });
+      expect(sumOf(records)).toBe((records[0]?.input ?? 0) * price.input);
+    },
+  );
+
+  test('before any provider could be reached pays nothing', async () => {
     const door = await payer([ample]);
-    const name = model('messages', 'silent');
-    await leave(door, '/v1/messages', voices.messages.headers, voices.messages.body(name, true), 100);
+    const body = voices['chat-completions'].body('chat-completions-nowhere', true);
+    await leave(door, '/v1/chat/completions', {}, body, async () => {
+      await expect.poll(() => held.size).toBeGreaterThan(0);
+    });
     const { state, records } = await door.settled(1);
     expect(state).toMatchObject({ spent: 0, reserved: 0 });
-    expect(records).toMatchObject([{ status: 499, microDollars: 0 }]);
+    expect(records).toMatchObject([{ status: 499, microDollars: 0, input: 0 }]);
   });
 });
 
@@ -255,11 +320,64 @@ describe('a budget that is spent', () => {
     expect(records).toMatchObject([{ status: 429, code: 'insufficient_quota', microDollars: 0 }]);
   });
 
+  test.each([true, false])(
+    'is no reason to refuse a call because of those whose answers were read to the end (stream %s)',
+    async (stream) => {
+      const budget = tokens(60);
+      const door = await payer([budget]);
+      // Each may come to 10 in and 15 out, and uses 12.
+      const body = { ...voices.messages.body(model('messages', 'fine'), stream), max_tokens: 15 };
+      const ask = () => fetchRaw(door, '/v1/messages', { body, headers: voices.messages.headers });
+      for (let calls = 0; calls < 3; calls += 1) expect((await ask()).status).toBe(200);
+      const refused = await ask();
+      expect(refused.status).toBe(429);
+      expect(refused.text).toContain('36 tokens spent, and the call may come to 25 tokens');
+      expect((await door.settled(4)).state).toMatchObject({ spent: 36, reserved: 0 });
+    },
+  );
+
+  test.each([
+    ['of random letters', () => randomText('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ')],
+    ['of numbers', () => randomText('0123456789')],
+    [
+      'in Chinese',
+      () => randomText('的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子'),
+    ],
+  ])('is not exceeded by sixty calls at once %s, whatever the provider counts', async (_what, write) => {
+    const budget = tokens(15_000);
+    const door = await payer([budget]);
+    const ask = () => {
+      const body = { model: 'counting', max_tokens: 20, messages: [{ role: 'user', content: write() }] };
+      return fetchRaw(door, '/v1/chat/completions', { body });
+    };
+    const answers = await Promise.all(Array.from({ length: 60 }, ask));
+    const granted = answers.filter(({ status }) => status === 200).length;
+    expect(granted).toBeGreaterThan(0);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(60 - granted);
+    const { state, records } = await door.settled(60);
+    expect(state.spent).toBe(records.reduce((sum, { input, output }) => sum + input + output, 0));
+    expect(state.spent).toBeLessThanOrEqual(budget.amount);
+  });
+
+  test('near its end a call that asks for more than its model gives is sent with the model’s limit, far from it as it is', async () => {
+    const limits = async (amount: number): Promise<readonly (JsonValue | undefined)[]> => {
+      const door = await payer([tokens(amount)]);
+      const asked = upstream.requests.length;
+      const messages = [{ role: 'user', content: 'hi' }];
+      const body = { model: 'counting', messages, max_tokens: 700_000, max_completion_tokens: 900_000 };
+      expect((await fetchRaw(door, '/v1/chat/completions', { body })).status).toBe(200);
+      const sent = JSON.parse(upstream.requests[asked]?.body.toString() ?? '') as JsonObject;
+      return [sent.max_tokens, sent.max_completion_tokens];
+    };
+    expect(await limits(1_000_000)).toEqual([700_000, 900_000]);
+    expect(await limits(100_000)).toEqual([16_384, 16_384]);
+  });
+
   test('is never exceeded by calls at the same time, and what they did not use is free again', async () => {
     const budget = dollars(1_000_000);
     const door = await payer([budget]);
     const name = model('messages', 'fine');
-    // Each may cost up to 0.2 dollars for its output, and costs 0.019.
+    // Each may cost up to 0.2 dollars, and costs 0.019.
     const body = { ...voices.messages.body(name, false), max_tokens: 95 };
     const ask = () => fetchRaw(door, '/v1/messages', { body, headers: voices.messages.headers });
     const first = await Promise.all(Array.from({ length: 12 }, ask));

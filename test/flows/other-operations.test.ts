@@ -102,7 +102,7 @@ describe('an operation besides chat', () => {
 
   test('is charged once, as it was recorded, and refused when the budget is spent', async () => {
     // 10 tokens at 100 dollars a million are 1000 micro-dollars.
-    const budget = { unit: 'micro-dollar', period: 'day', amount: 2_300 } as const;
+    const budget = { unit: 'micro-dollar', period: 'day', amount: 4_500 } as const;
     const { value, record } = await gateway.apiKeys.create({ name: 'payer', budgets: [budget] });
     expect([(await embed(value)).status, (await embed(value)).status]).toEqual([200, 200]);
     await eventually(async () => {

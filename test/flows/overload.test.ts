@@ -1,11 +1,14 @@
-import { request as send, type IncomingMessage } from 'node:http';
+import { request as send, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { GatewayConfig } from '../../core/config.ts';
 import demo from '../../channels/demo/index.ts';
+import { definePlugin } from '../../core/define.ts';
+import type { Load } from '../../core/processes/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
 import { formatNames, voices } from './_wire.ts';
 
@@ -129,7 +132,7 @@ describe('when as many calls run as may', () => {
 
 const passed = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
 
-test('bodies that would not fit beside those that are being read are refused, and fit afterwards', async () => {
+test('bodies that would not fit beside those that are held are refused, and fit afterwards', async () => {
   const door = await start({ limits: { body: 100_000 }, overload: { bodies: 100_000 } });
   const large = { model: 'demo', messages: [{ role: 'user', content: 'x'.repeat(60_000) }] };
   const words = JSON.stringify(large);
@@ -165,4 +168,72 @@ test('bodies that would not fit beside those that are being read are refused, an
   half.end(words.slice(-1));
   expect((await finished).statusCode).toBe(200);
   expect((await call(door, '/v1/chat/completions', large).answer).statusCode).toBe(200);
+});
+
+describe('a large body that its provider has not answered', () => {
+  const large = { messages: [{ role: 'user', content: 'x'.repeat(60_000) }] };
+  const limits = { limits: { body: 100_000 }, overload: { bodies: 100_000 } };
+  const silent = async () => {
+    const waiting: ServerResponse[] = [];
+    const upstream = await startUpstream((_request, response) => void waiting.push(response));
+    onTestFinished(() => upstream.close());
+    const seen: { load?: Load } = {};
+    const looking = definePlugin({
+      name: 'looking',
+      stage: 'observe',
+      setup(_options, tools) {
+        seen.load = tools.overload;
+        return (asked, next) => next(asked);
+      },
+    });
+    const channels = [voices['chat-completions'].channel(upstream.url)];
+    const door = await start({ ...limits, channels, plugins: [looking()] });
+    return {
+      door,
+      asked: () => waiting.length,
+      bodies: () => seen.load?.bodies ?? -1,
+      running: () => seen.load?.running ?? -1,
+      answer(said: string) {
+        const whole = JSON.stringify(voices['chat-completions'].whole(said));
+        for (const response of waiting.splice(0)) response.end(whole);
+      },
+    };
+  };
+  const asking = (door: TestGateway, more: object = {}) =>
+    call(door, '/v1/chat/completions', { model: 'via-chat', ...large, ...more });
+
+  test('is held: another is refused until there is an answer', async () => {
+    const { door, answer, asked, bodies } = await silent();
+    const first = asking(door);
+    await expect.poll(bodies).toBeGreaterThan(60_000);
+    const refused = await asking(door).answer;
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
+    expect(await text(refused)).toContain('as many large requests as it may');
+    await expect.poll(asked).toBe(1);
+    answer('hello');
+    expect((await first.answer).statusCode).toBe(200);
+    await expect.poll(bodies).toBe(0);
+  });
+
+  test('is let go of when its client leaves', async () => {
+    const { door, bodies } = await silent();
+    const first = asking(door);
+    await expect.poll(bodies).toBeGreaterThan(60_000);
+    first.leave();
+    await expect.poll(bodies).toBe(0);
+  });
+
+  test('is held by the call that goes on in the background when its client has its answer', async () => {
+    const { door, answer, bodies, running, asked } = await silent();
+    const body = { model: 'via-chat', input: 'x'.repeat(60_000), background: true };
+    const begun = await call(door, '/v1/responses', body).answer;
+    expect(begun.statusCode).toBe(200);
+    await text(begun);
+    await expect.poll(running).toBe(0);
+    expect(bodies()).toBeGreaterThan(60_000);
+    expect((await asking(door).answer).statusCode).toBe(503);
+    await expect.poll(asked).toBe(1);
+    answer('hello');
+    await expect.poll(bodies).toBe(0);
+  });
 });

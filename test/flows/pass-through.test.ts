@@ -185,7 +185,7 @@ describe.each(formatNames)('%s through a channel of its own format', (format) =>
     expect(answer.text).toBe(stream);
   });
 
-  test('no frame is parsed but those that carry usage', async () => {
+  test('no frame is parsed but the first and those that carry usage', async () => {
     const many = Array.from({ length: 500 }, (_, index) => `word ${index}`);
     behaviour = (response) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(voice.frames(many).join(''));
@@ -195,7 +195,7 @@ describe.each(formatNames)('%s through a channel of its own format', (format) =>
       const parsed = parse.mock.calls
         .map(([text]) => text)
         .filter((text) => text.includes('word ') && !text.includes('usage'));
-      expect(parsed).toEqual([]);
+      expect(parsed.filter((text) => !text.includes('"word 0"'))).toEqual([]);
       // generateContent says its usage in every chunk.
       if (format !== 'generate-content') expect(parse.mock.calls.length).toBeLessThan(20);
     } finally {
@@ -349,4 +349,69 @@ test('a model’s name cannot lead to another address of the provider', async ()
       expect(upstream.requests[0]?.url).toBe(`/v1beta/models/${encodeURIComponent(name)}:generateContent`);
     }
   }
+});
+
+describe('a provider that sends blank lines without end', () => {
+  let floods = true;
+  const flooding = new Set<ServerResponse>();
+  const flood = (head: string) => (response: ServerResponse, voice: Voice, asStream: boolean) => {
+    if (!floods) {
+      answering(response, voice, asStream);
+      return;
+    }
+    flooding.add(response);
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(head);
+    const lines = '\n'.repeat(16 * 1024);
+    const more = (): void => {
+      while (!response.destroyed && response.write(lines));
+    };
+    response.on('drain', more).on('close', () => flooding.delete(response));
+    more();
+  };
+
+  test.each([
+    ['passes', () => gateway],
+    ['is translated', () => reading],
+  ])('is given up where its answer %s', async (_how, door) => {
+    behaviour = flood('\n');
+    for (const stream of [true, false]) {
+      for (const format of formatNames) {
+        floods = true;
+        const given = await call(door(), format, voices[format].model, stream);
+        expect(given).toMatchObject({ status: 502, text: expect.stringContaining('blank lines') as string });
+        floods = false;
+        expect(await call(door(), format, voices[format].model, stream)).toMatchObject({ status: 200 });
+      }
+    }
+    await expect.poll(() => flooding.size).toBe(0);
+  });
+
+  test.each(formatNames)('keeps no other call waiting while its stream of %s passes', async (format) => {
+    behaviour = flood(': hello\n\n');
+    floods = true;
+    const voice = voices[format];
+    const leave = new AbortController();
+    const flooded = await fetch(new URL(voice.path(voice.model, true), gateway.url), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        authorization: `Bearer ${gateway.key}`,
+        ...voice.headers,
+      },
+      body: JSON.stringify(voice.body(voice.model, true)),
+      signal: leave.signal,
+    });
+    const client = (flooded.body as ReadableStream<Uint8Array>).getReader();
+    let taken = 0;
+    const most = 8 * 1024 * 1024;
+    const taking = (async () => {
+      while (taken < most) taken += (await client.read()).value?.length ?? most;
+    })();
+    floods = false;
+    for (let turn = 0; turn < 10; turn += 1)
+      expect(await call(gateway, format, voice.model, true)).toMatchObject({ status: 200 });
+    await taking;
+    leave.abort();
+    await expect.poll(() => flooding.size).toBe(0);
+  });
 });

@@ -263,14 +263,11 @@ describe('behind a trusted proxy', () => {
     expect(await from()).toBe(403);
   });
 
-  test('wrong keys are counted by the client’s address', async () => {
+  test('wrong keys are 401 however many come from one address', async () => {
     const wrong = { url: gateway.url, key: 'sk-unknown-unknown-unknown' };
     const from = async (ip: string) =>
       call(wrong, 'chat-completions', 'via-chat', false, { headers: { 'x-forwarded-for': ip } });
-    for (let number = 0; number < 20; number += 1) expect((await from('198.51.100.1')).status).toBe(401);
-    const refused = await from('198.51.100.1');
-    expect(refused.status).toBe(429);
-    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(50);
+    for (let number = 0; number < 23; number += 1) expect((await from('198.51.100.1')).status).toBe(401);
     expect((await from('198.51.100.2')).status).toBe(401);
   });
 });

@@ -81,7 +81,7 @@ async function headOf(text: string): Promise<readonly string[]> {
   const bare = await Bare.to(gateway.url);
   try {
     bare.write(text);
-    const answer = await bare.until(/\r\n\r\n/, 15_000);
+    const answer = await bare.until(/\r\n\r\n/);
     return answer.slice(0, answer.indexOf('\r\n\r\n')).split('\r\n');
   } finally {
     bare.socket.destroy();

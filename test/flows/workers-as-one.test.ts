@@ -235,7 +235,7 @@ test('what one worker finds out about a channel spares the others', async () => 
   const standing = async (): Promise<unknown[]> =>
     Promise.all(
       Array.from({ length: 8 }, async () => {
-        const answer = (await (await fresh(door, '/readyz')).json()) as {
+        const answer = (await (await fresh(door, '/readyz', { headers: { 'x-api-key': key } })).json()) as {
           channels: Record<string, unknown>;
         };
         return JSON.stringify(answer.channels);

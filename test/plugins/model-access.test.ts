@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import type { ListedModel } from '../../core/model/event.ts';
+import type { Catalog } from '../../core/routing/catalog.ts';
 import type { ApiKey } from '../../core/state/api-keys.ts';
 import modelAccess from '../../plugins/model-access.ts';
 import { all, answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 
-const tools = testTools().tools;
+const tools = testTools({ catalog: { channels: [] } as unknown as Catalog }).tools;
 
 function keyFor(models: readonly string[] | undefined): ApiKey {
   return { id: 'key_1', name: 'test', models } as unknown as ApiKey;

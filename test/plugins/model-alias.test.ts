@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import type { Channel } from '../../core/channel.ts';
+import { firstView } from '../../core/call.ts';
 import type { ChatSettings } from '../../core/model/chat.ts';
+import type { EmbedRequest } from '../../core/model/embed.ts';
 import type { ListedModel } from '../../core/model/event.ts';
 import { createCatalog } from '../../core/routing/catalog.ts';
 import { matchesModel, type ApiKey } from '../../core/state/api-keys.ts';
@@ -51,6 +53,21 @@ describe('a suffix', () => {
     expect(await ask('kimi-k2-thinking', ['kimi-k2-thinking', 'kimi-k2'])).toMatchObject({
       model: 'kimi-k2-thinking',
     });
+  });
+
+  test('belongs to the name where nothing reasons: what it wishes for would get lost', async () => {
+    const { tools } = testTools({ catalog: catalogOf('x', 'y') });
+    const handler = await handlerOf(modelAlias, tools, { aliases: { smart: 'y-high' } });
+    const modelOf = async (model: string) => {
+      const next = answering();
+      const { exchange } = testCall({ operation: 'embed', model });
+      exchange.decoded = { operation: 'embed', format: 'plain', model, input: [] } as unknown as EmbedRequest;
+      await handler(firstView(exchange), next);
+      return next.calls[0]?.model;
+    };
+    expect(await modelOf('x-high')).toBe('x-high');
+    expect(await modelOf('x')).toBe('x');
+    expect(await modelOf('smart')).toBe('y');
   });
 
   test('belongs to the name where nobody serves what is before it', async () => {

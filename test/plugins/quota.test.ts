@@ -2,8 +2,8 @@ import { concat, EMPTY, NEVER, of, throwError, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/caller.ts';
 import type { Call } from '../../core/call.ts';
-import { charge } from '../../core/charge.ts';
-import type { PluginTools } from '../../core/define.ts';
+import { charge, reachedProviders, sending } from '../../core/charge.ts';
+import type { Handler, PluginTools } from '../../core/define.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Block } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -30,17 +30,23 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
   const asked: Amounts[] = [];
   const released: string[] = [];
   const watched: string[] = [];
-  const state = { reserve: (id: string): Promise<Reservation> => Promise.resolve(claim(id)) };
+  const lesser: (Amounts | undefined)[] = [];
+  const state = {
+    reserve: (id: string, most: Amounts): Promise<Reservation> => Promise.resolve(claim(id, most)),
+    /** There is room for the lesser claim alone. */
+    near: false,
+  };
   const { tools } = testTools({
     settings: { routing: { hedge: false } } as unknown as PluginTools['settings'],
     prices: createPrices({ x: { input: 10, output: 20 } }),
     catalog: {
-      targets: () => (given.traits ?? [{}]).map((traits) => ({ traits })),
+      targets: () => (given.traits ?? [{}]).map((traits) => ({ traits, channel: { speaks: {} } })),
     } as unknown as PluginTools['catalog'],
     bookkeeper: {
-      reserve: (_key: string, _budgets: readonly Budget[], most: Amounts) => {
+      reserve: (_key, _budgets, most, _lease, less) => {
         asked.push(most);
-        return state.reserve(`rsv_${asked.length}`);
+        lesser.push(less);
+        return state.reserve(`rsv_${asked.length}`, state.near && less !== undefined ? less : most);
       },
       full: given.full === true,
       waiting: 0,
@@ -53,12 +59,15 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
       close: () => Promise.resolve(),
     },
   });
-  const handler = await handlerOf(quota, tools, { assumedOutput: 1_000 });
-  return { handler, asked, released, watched, state };
+  const admit = await handlerOf(quota, tools, { assumedOutput: 1_000 });
+  // As the gateway does it: what is sent to a channel goes through the step that the plugin has left.
+  const handler: Handler = (call, next) =>
+    admit(call, async (sent) => sent.get(sending)?.(sent, next) ?? next(sent));
+  return { handler, asked, lesser, released, watched, state };
 }
 
-function claim(id: string): Reservation {
-  return { id, keyId: 'key_1', most: { microDollars: 1, tokens: 1 }, lease: 60_000 };
+function claim(id: string, most: Amounts): Reservation {
+  return { id, keyId: 'key_1', most, lease: 60_000 };
 }
 
 function callOf(budgets: readonly Budget[] | undefined, options: CallOptions = {}) {
@@ -149,14 +158,50 @@ describe('what a call is charged', () => {
     expect(seen).toMatchObject({ usage: { output: 100, estimated: true }, reservation: 'rsv_1' });
   });
 
-  test('is nothing when the client left before there was an answer, and the claim is settled', async () => {
-    const { handler, watched } = await started();
+  test.each([
+    [0, undefined],
+    [1, 25],
+    [2, 50],
+  ])(
+    'when the client left before there was an answer is the input, once for each of %i providers that had it',
+    async (providers, input) => {
+      const { handler, watched } = await started();
+      const { call, exchange } = callOf([dollars]);
+      const asked = call.with({
+        messages: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(84) }] }],
+      });
+      void handler(asked, () => new Promise(() => {}));
+      await expect.poll(() => watched).toEqual(['rsv_1']);
+      call.set(reachedProviders, providers);
+      exchange.end();
+      expect(call.get(charge)).toMatchObject({
+        amounts: { microDollars: 10 * (input ?? 0), tokens: input ?? 0 },
+        reservation: 'rsv_1',
+      });
+      expect(call.get(charge)?.usage).toEqual(
+        input === undefined ? undefined : expect.objectContaining({ input, output: 0, estimated: true }),
+      );
+      expect(watched).toEqual([]);
+    },
+  );
+
+  test('is the input when the client left an answer that had not said anything', async () => {
+    const { handler } = await started();
     const { call, exchange } = callOf([dollars]);
-    void handler(call, () => new Promise(() => {}));
-    await expect.poll(() => watched).toEqual(['rsv_1']);
+    const asked = call.with({
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(84) }] }],
+    });
+    const reply = await handler(asked, async () => concat(of(attempt), NEVER));
+    reply.subscribe().unsubscribe();
     exchange.end();
-    expect(call.get(charge)).toEqual({ amounts: { microDollars: 0, tokens: 0 }, reservation: 'rsv_1' });
-    expect(watched).toEqual([]);
+    expect(call.get(charge)).toMatchObject({ usage: { input: 25, output: 0 }, amounts: { tokens: 25 } });
+  });
+
+  test('is never estimated higher than what the call was allowed', async () => {
+    const { handler } = await started();
+    const { call } = callOf(undefined, { settings: { maxOutput: 30, choices: 2 } });
+    await all(await handler(call, answering(attempt, words('x'.repeat(4_000)))));
+    expect(call.get(charge)?.amounts.tokens).toBe(60);
   });
 
   test('is added up when a plugin sends a call several times', async () => {
@@ -192,25 +237,98 @@ describe('what is claimed before a call', () => {
   test.each<[string, CallOptions['settings'], readonly ModelTraits[], number]>([
     ['the call’s own limit', { maxOutput: 70 }, [{}], 70],
     ['the model’s limit, where the call has none', {}, [{ outputLimit: 500 }], 500],
-    ['no more than the model gives', { maxOutput: 9_000 }, [{ outputLimit: 500 }], 500],
+    [
+      'what it asks for, whatever the model is said to give',
+      { maxOutput: 9_000 },
+      [{ outputLimit: 500 }],
+      9_000,
+    ],
     ['the longest of several targets', {}, [{ outputLimit: 500 }, { outputLimit: 900 }], 900],
-    ['what is assumed, where nobody says', {}, [{ outputLimit: 500 }, {}], 1_000],
+    ['the longest answer of any model, where nobody says', {}, [{ outputLimit: 500 }, {}], 131_072],
     ['every one of several answers', { maxOutput: 70, choices: 3 }, [{}], 210],
     ['a sum that can be counted, whatever the client asks for', { maxOutput: 1e300 }, [{}], 1e9],
   ])('covers %s', async (_name, settings, traits, expected) => {
     expect(await mostOf(settings, traits)).toBe(expected);
   });
 
-  test('covers what the call puts in: words by their bytes, pictures by the piece, documents by their size', async () => {
-    const { handler, asked } = await started();
-    const content: Block[] = [
-      { type: 'text', text: 'ü'.repeat(200) },
-      { type: 'image', source: { kind: 'data', data: 'A'.repeat(1_000_000), mimeType: 'image/png' } },
-      { type: 'file', source: { kind: 'data', data: 'A'.repeat(64_000), mimeType: 'application/pdf' } },
-    ];
+  const inputOf = async (content: readonly Block[], traits: readonly ModelTraits[] = [{}]) => {
+    const { handler, asked } = await started({ traits });
     const { call } = callOf([tokens], { settings: { maxOutput: 1 } });
     await all(await handler(call.with({ messages: [{ role: 'user', content }] }), answering()));
-    expect(asked[0]?.tokens).toBe(1 + 4 + 100 + 1_600 + 1_000);
+    return (asked[0]?.tokens ?? 0) - 1;
+  };
+  const data = (mimeType: string, length: number) =>
+    ({ kind: 'data', data: 'A'.repeat(length), mimeType }) as const;
+
+  test.each<[string, Block, number]>([
+    ['a token for each byte of a text', { type: 'text', text: 'ü'.repeat(200) }, 400],
+    ['pictures by the piece', { type: 'image', source: data('image/png', 1_000_000) }, 16_384],
+    ['sound by its size', { type: 'audio', source: data('audio/mp3', 4_000) }, 4_000],
+    ['texts that are attached', { type: 'file', source: data('text/plain', 4_000) }, 4_000],
+    [
+      'for a document all that the model can read',
+      { type: 'file', source: data('application/pdf', 64_000) },
+      30_000,
+    ],
+    [
+      'the same for what stands elsewhere',
+      { type: 'video', source: { kind: 'url', url: 'https://example.com/a.mp4' } },
+      30_000,
+    ],
+  ])('covers %s', async (_what, block, expected) => {
+    expect(await inputOf([block], [{ inputLimit: 30_000 }])).toBe(8 + expected);
+  });
+
+  test('covers what a picture comes to at the model that takes it for the most', async () => {
+    const picture: Block = { type: 'image', source: data('image/png', 4) };
+    expect(await inputOf([picture], [{}, { imageTokens: 48_169 }])).toBe(8 + 48_169);
+    expect(await inputOf([picture], [{ imageTokens: 1_600 }])).toBe(8 + 1_600);
+  });
+
+  test('covers a context of a million tokens where nobody says how long it may be', async () => {
+    expect(await inputOf([{ type: 'file', source: data('application/pdf', 64_000) }])).toBe(8 + 1_048_576);
+  });
+
+  describe('near the end of a budget', () => {
+    const heldTo = async (
+      settings: CallOptions['settings'],
+      traits: readonly ModelTraits[],
+      options: CallOptions = {},
+    ) => {
+      const { handler, lesser, state } = await started({ traits });
+      state.near = true;
+      const { call } = callOf([dollars], { ...options, ...(settings === undefined ? {} : { settings }) });
+      const next = answering(attempt, words('x'.repeat(80_000)));
+      await all(await handler(call, next));
+      const limit = next.calls[0]?.edits.settings?.maxOutput;
+      const charged = call.get(charge)?.amounts.tokens;
+      return { less: lesser[0]?.tokens, limit, charged };
+    };
+
+    test.each<[string, CallOptions['settings'], readonly ModelTraits[], number, number]>([
+      ['a call that nobody limits is sent with the limit that is assumed', {}, [{}], 1_000, 1_000],
+      ['each of its answers has that', { choices: 3 }, [{}], 1_000, 3_000],
+      [
+        'a call is asked for no more than the model gives',
+        { maxOutput: 9_000 },
+        [{ outputLimit: 500 }],
+        500,
+        500,
+      ],
+    ])('%s, and charged for no more', async (_what, settings, traits, limit, less) => {
+      expect(await heldTo(settings, traits)).toEqual({ limit, less, charged: less });
+    });
+
+    test('a completion that nobody limits is sent with the limit of its format', async () => {
+      expect(await heldTo({}, [{}], { format: 'text-completions' })).toMatchObject({ limit: 16, less: 16 });
+    });
+
+    test.each<[string, CallOptions['settings'], readonly ModelTraits[]]>([
+      ['its own limit', { maxOutput: 70 }, [{}]],
+      ['its model’s', {}, [{ outputLimit: 500 }]],
+    ])('a call with %s stays as it is', async (_what, settings, traits) => {
+      expect(await heldTo(settings, traits)).toMatchObject({ less: undefined, limit: undefined });
+    });
   });
 
   test('is given back when the provider fails, and claimed anew by the next try', async () => {
@@ -232,7 +350,7 @@ describe('what is claimed before a call', () => {
     const next = answering();
     const running = handler(call, next);
     exchange.end();
-    resolve(claim('rsv_late'));
+    resolve(claim('rsv_late', { microDollars: 1, tokens: 1 }));
     await expect(running).rejects.toMatchObject({ code: 'client_closed_request' });
     expect([released, next.calls]).toEqual([['rsv_late'], []]);
   });

@@ -44,7 +44,14 @@ import quota from '${root}plugins/quota/index.ts';
 export default {
   ...${JSON.stringify(settings)},
   plugins: [quota({ lease: ${shared.lease} })],
-  channels: [openai({ key: 'sk-upstream', baseUrl: '${shared.upstream}/v1', models: ['race-*'] })],
+  channels: [
+    openai({
+      key: 'sk-upstream',
+      baseUrl: '${shared.upstream}/v1',
+      models: ['race-*'],
+      traits: { 'race-text': { formats: ['text-completions'] } },
+    }),
+  ],
 };
 `,
   );
@@ -55,7 +62,13 @@ async function start(config: string, cwd: string): Promise<RacingGateway> {
   const child: ChildProcess = spawn(
     process.execPath,
     [join(root, 'core/cli/main.ts'), 'start', '--config', config],
-    { cwd, env: { PATH: process.env.PATH, NODE_ENV: 'production' }, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd,
+      env: { PATH: process.env.PATH, NODE_ENV: 'production' },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own: a power cut leaves none of its processes.
+      detached: true,
+    },
   );
   const output: string[] = [];
   const exited = once(child, 'exit');
@@ -69,9 +82,11 @@ async function start(config: string, cwd: string): Promise<RacingGateway> {
     child.stderr?.on('data', onData);
     void exited.then(() => reject(new Error(`A gateway did not start: ${output.join('')}`)));
   });
+  const { pid } = child;
   const end = async (signal: NodeJS.Signals): Promise<void> => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill(signal);
+    if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (signal === 'SIGKILL') process.kill(-pid, signal);
+    else child.kill(signal);
     await exited;
   };
   return { url, output, kill: () => end('SIGKILL'), stop: () => end('SIGTERM') };

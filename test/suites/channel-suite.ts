@@ -229,6 +229,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
           urls.push(request.url);
           return Promise.reject(new GatewayError('upstream_error', 'not today'));
         },
+        read: () => Promise.reject(new GatewayError('upstream_error', 'not today')),
         close: () => Promise.resolve(),
       };
       const channel = kind.spec.setup(

@@ -20,10 +20,10 @@ export async function allFormats(): Promise<readonly Format[]> {
   return found.map(({ value }) => value as Format).filter(({ codecs }) => codecs.chat !== undefined);
 }
 
-/** The fixture files of a format with an ending, sorted by name. */
+/** The fixture files of a format with an ending, sorted by name. What is `tolerated` is read, and written again in the official way. */
 export function fixturesOf(
   format: string,
-  kind: 'requests' | 'replies' | 'streams',
+  kind: 'requests' | 'replies' | 'streams' | 'tolerated',
   ending: string,
 ): readonly Fixture[] {
   const folder = join(fixtures, format, kind);

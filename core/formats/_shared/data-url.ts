@@ -14,9 +14,14 @@ export function parseDataUrl(url: string): { readonly mimeType: string; readonly
   }
 }
 
-/** The inverse of {@link parseDataUrl}. */
+/** The inverse of {@link parseDataUrl}, under the official name of the type. */
 export function toDataUrl(mimeType: string, data: string): string {
-  return `data:${mimeType};base64,${data}`;
+  return `data:${officialType(mimeType)};base64,${data}`;
+}
+
+/** The name by which providers know a type: many clients write `image/jpg`, which is none. */
+export function officialType(mimeType: string): string {
+  return mimeType.toLowerCase() === 'image/jpg' ? 'image/jpeg' : mimeType;
 }
 
 const signatures: readonly (readonly [string, string])[] = [

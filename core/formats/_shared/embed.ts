@@ -1,17 +1,24 @@
-import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
+import type { EmbedRequest } from '../../model/embed.ts';
 import type { Expected } from '../format.ts';
 
-/** What embedding these inputs may use: four bytes a token, no output. */
-export function expectedOfInputs({ inputs }: EmbedRequest): Expected {
-  let input = 0;
-  for (const one of inputs) input += tokensOf(one);
-  return { input, output: 0 };
-}
+/** What providers write around each input: what it is for, where it begins and ends. */
+const frame = 16;
 
-function tokensOf(input: EmbedInput): number {
-  if (input.type === 'tokens') return input.tokens.length;
-  const text = input.type === 'text' ? input.text : JSON.stringify(input.value);
-  return Math.ceil(Buffer.byteLength(text) / 4);
+/** What embedding these inputs may use: four bytes a token, one at the most; no output. */
+export function expectedOfInputs({ inputs, title = '' }: EmbedRequest): Expected {
+  let input = 0;
+  let most = Buffer.byteLength(title) * inputs.length;
+  for (const one of inputs) {
+    if (one.type === 'tokens') {
+      input += one.tokens.length;
+      most += one.tokens.length + frame;
+    } else {
+      const bytes = Buffer.byteLength(one.type === 'text' ? one.text : JSON.stringify(one.value));
+      input += Math.ceil(bytes / 4);
+      most += bytes + frame;
+    }
+  }
+  return { input, output: 0, most: { input: most } };
 }
 
 /** A request in pieces of at most so many inputs. */

@@ -15,9 +15,17 @@ export function joinedTurns({ format, messages }: ChatRequest): readonly Message
   return piecewise.has(format) ? joined(messages) : messages;
 }
 
+/** A turn that is being joined. */
+interface Turn {
+  readonly message: Message;
+  /** The content of all that was joined; undefined while the message stands alone. */
+  content?: Block[];
+  readonly results: Message[];
+}
+
 function ofItems(messages: readonly Message[]): readonly Message[] {
-  const turns: { message: Message; readonly results: Message[] }[] = [];
-  const callers = new Map<string, (typeof turns)[number]>();
+  const turns: Turn[] = [];
+  const callers = new Map<string, Turn>();
   let open = false;
   for (const message of messages) {
     const last = turns.at(-1);
@@ -28,12 +36,23 @@ function ofItems(messages: readonly Message[]): readonly Message[] {
       continue;
     }
     let turn = last;
-    if (turn !== undefined && open && isItem(message)) turn.message = together(turn.message, message);
+    if (turn !== undefined && open && isItem(message)) add(turn, message);
     else turns.push((turn = { message, results: [] }));
     open = message.role === 'assistant';
     for (const block of message.content) if (block.type === 'tool-call') callers.set(block.id, turn);
   }
-  return turns.flatMap(({ message, results }) => [message, ...results]);
+  return turns.flatMap((turn) => [messageOf(turn), ...turn.results]);
+}
+
+function add(turn: Turn, { content }: Message): void {
+  turn.content ??= [...turn.message.content];
+  for (const block of content) turn.content.push(block);
+}
+
+function messageOf({ message, content }: Turn): Message {
+  if (content === undefined) return message;
+  const { plain: _, ...rest } = message;
+  return { ...rest, content };
 }
 
 function resultId({ content: [block] }: Message): string {
@@ -48,28 +67,19 @@ function isItem({ role, extra, cache }: Message): boolean {
   );
 }
 
-function together(turn: Message, { content }: Message): Message {
-  const { plain: _, ...rest } = turn;
-  return { ...rest, content: [...turn.content, ...content] };
-}
-
 function joined(messages: readonly Message[]): readonly Message[] {
-  const turns: Message[] = [];
+  const turns: Turn[] = [];
   for (const message of messages) {
     const last = turns.at(-1);
-    if (last === undefined || !isPiece(last) || !isPiece(message)) {
-      turns.push(
-        message.role === 'assistant'
-          ? { ...message, content: joinedBlocks(message.content, inside) }
-          : message,
-      );
-      continue;
-    }
-    const { plain: _, ...turn } = last;
-    const more = joinedBlocks(message.content, inside);
-    turns[turns.length - 1] = { ...turn, content: joinedBlocks([...last.content, ...more], across) };
+    const spoken =
+      message.role === 'assistant' ? { ...message, content: joinedBlocks(message.content, inside) } : message;
+    if (last !== undefined && isPiece(last.message) && isPiece(message)) add(last, spoken);
+    else turns.push({ message: spoken, results: [] });
   }
-  return turns;
+  return turns.map((turn) => {
+    if (turn.content !== undefined) turn.content = [...joinedBlocks(turn.content, across)];
+    return messageOf(turn);
+  });
 }
 
 /** An assistant message with nothing of its own that a joined one would lose. */
@@ -79,8 +89,8 @@ function isPiece({ role, extra, cache }: Message): boolean {
 
 type Joins = (before: TextBlock, after: TextBlock) => boolean;
 
-/** Within one message two texts may well be meant as two; white space alone never is. */
-const inside: Joins = (before, after) => before.text.trim() === '' || after.text.trim() === '';
+/** Within one message two texts may well be meant as two; white space alone never is. What was joined before, and may be long, is asked last. */
+const inside: Joins = (before, after) => after.text.trim() === '' || before.text.trim() === '';
 const across: Joins = () => true;
 
 function joinedBlocks(blocks: readonly Block[], joins: Joins): readonly Block[] {

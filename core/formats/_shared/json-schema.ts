@@ -4,6 +4,12 @@ import type { MutableObject } from './settings.ts';
 /** Deepest schema that is followed, and most schemas one inlining may make: `$ref` can multiply a small schema without end. */
 const limits = { depth: 64, schemas: 5000 };
 
+/** Most characters that the references of one request may add to its schemas. */
+const mostInlined = 1024 * 1024;
+
+/** The longest name that is told as it is in the path of a loss. */
+const longestStep = 64;
+
 /** The keywords that generateContent's Schema object knows. */
 const subsetKeywords: ReadonlySet<string> = new Set([
   'type',
@@ -54,17 +60,30 @@ export interface SubsetOptions {
   readonly drop: (path: string) => void;
   /** How type names are written. Default upper case. */
   readonly types?: 'upper' | 'lower';
+  /** What references have added so far: one for all schemas of a request. Those that would add too much are dropped. */
+  readonly inlined?: Inlined;
+}
+
+/** Characters that references have added to schemas. */
+export interface Inlined {
+  characters: number;
 }
 
 /** True for an object schema that names no property: generateContent refuses it, so that no schema at all is sent. */
 export function isEmptyObject(schema: JsonObject): boolean {
   const type = typeof schema.type === 'string' ? schema.type.toLowerCase() : undefined;
   if (type !== 'object' && !(type === undefined && Object.keys(schema).length === 0)) return false;
-  if (isObject(schema.properties) && Object.keys(schema.properties).length > 0) return false;
+  // Some languages write an empty object as an empty list; anything else in this place is the provider's to judge.
+  if (Object.keys(schema.properties ?? {}).length > 0 || isPlain(schema.properties)) return false;
   return (
     !['anyOf', 'oneOf', 'allOf', '$ref', 'patternProperties'].some((key) => schema[key] !== undefined) &&
     !isObject(schema.additionalProperties)
   );
+}
+
+/** True for a number, a word or a boolean. */
+function isPlain(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && typeof value !== 'object';
 }
 
 /**
@@ -80,12 +99,15 @@ class SubsetWriter {
   readonly #root: JsonObject;
   readonly #drop: (path: string) => void;
   readonly #upper: boolean;
+  readonly #inlined: Inlined;
+  readonly #sizes = new Map<JsonObject, number>();
   #schemas = 0;
 
   constructor(root: JsonObject, options: SubsetOptions) {
     this.#root = root;
     this.#drop = options.drop;
     this.#upper = options.types !== 'lower';
+    this.#inlined = options.inlined ?? { characters: 0 };
   }
 
   /** `inside` holds the references being followed, innermost last: one that comes again is a cycle. */
@@ -104,7 +126,7 @@ class SubsetWriter {
   }
 
   #follow(schema: JsonObject, reference: string, path: string, inside: readonly string[]): JsonObject {
-    const found = inside.includes(reference) ? undefined : resolvePointer(this.#root, reference);
+    const found = this.#found(reference, inside);
     const { $ref: _, ...beside } = schema;
     if (found === undefined) {
       this.#drop(join(path, '$ref'));
@@ -113,31 +135,57 @@ class SubsetWriter {
     return this.write({ ...found, ...beside }, path, [...inside, reference]);
   }
 
+  /** What a reference means; undefined where it leads nowhere or back to itself, or would add too much. */
+  #found(reference: string, inside: readonly string[]): JsonObject | undefined {
+    const found = inside.includes(reference) ? undefined : resolvePointer(this.#root, reference);
+    if (found === undefined) return undefined;
+    let size = this.#sizes.get(found);
+    if (size === undefined) this.#sizes.set(found, (size = JSON.stringify(found).length));
+    if (this.#inlined.characters + size > mostInlined) return undefined;
+    this.#inlined.characters += size;
+    return found;
+  }
+
   /** `allOf` as one schema: properties and required names are united, the first word on anything else holds. */
   #merge(schema: JsonObject, path: string, inside: readonly string[]): JsonObject {
     const { allOf, ...own } = schema;
     const merged: MutableObject = { ...own };
+    const properties: MutableObject = isObject(own.properties) ? { ...own.properties } : {};
+    const required = new Set<JsonValue>();
+    /** Members that stand for all, as text. */
+    const texts = new Map<string, string>();
     for (const [index, raw] of (allOf as readonly JsonValue[]).entries()) {
       if (!isObject(raw)) continue;
       const part = this.#resolved(raw, inside);
       for (const [key, value] of Object.entries(part)) {
         const before = merged[key];
-        if (before === undefined) merged[key] = value;
-        else if (key === 'properties' && isObject(before) && isObject(value))
-          merged[key] = { ...value, ...before };
-        else if (key === 'required' && Array.isArray(before) && Array.isArray(value))
-          merged[key] = [...new Set([...before, ...value])];
-        else if (JSON.stringify(before) !== JSON.stringify(value))
-          this.#drop(join(path, `allOf[${index}].${key}`));
+        if (key === 'properties' && isObject(value) && (before === undefined || isObject(before))) {
+          for (const name in value)
+            if (name !== '__proto__' && !Object.hasOwn(properties, name)) properties[name] = value[name];
+          merged[key] = properties;
+        } else if (
+          key === 'required' &&
+          Array.isArray(value) &&
+          (before === undefined || Array.isArray(before))
+        ) {
+          if (required.size === 0 && Array.isArray(before)) addAll(required, before);
+          addAll(required, value);
+          merged[key] ??= [];
+        } else if (before === undefined) merged[key] = value;
+        else if (before !== value) {
+          let text = texts.get(key);
+          if (text === undefined) texts.set(key, (text = JSON.stringify(before)));
+          if (text !== JSON.stringify(value)) this.#drop(join(path, `allOf[${index}].${key}`));
+        }
       }
     }
+    if (required.size > 0) merged.required = [...required];
     return merged;
   }
 
   /** The schema that a reference inside `allOf` means; nested `allOf` is merged when the whole is written. */
   #resolved(schema: JsonObject, inside: readonly string[]): JsonObject {
-    if (typeof schema.$ref !== 'string' || inside.includes(schema.$ref)) return schema;
-    return resolvePointer(this.#root, schema.$ref) ?? schema;
+    return typeof schema.$ref === 'string' ? (this.#found(schema.$ref, inside) ?? schema) : schema;
   }
 
   #keyword(
@@ -213,8 +261,8 @@ class SubsetWriter {
     if (!isObject(value)) return this.#drop(path);
     const properties: MutableObject = {};
     for (const [name, property] of Object.entries(value)) {
-      if (isObject(property)) properties[name] = this.write(property, `${path}.${name}`, inside);
-      else this.#drop(`${path}.${name}`);
+      if (isObject(property)) properties[name] = this.write(property, join(path, name), inside);
+      else this.#drop(join(path, name));
     }
     if (Object.keys(properties).length > 0) written.properties = properties;
   }
@@ -268,7 +316,12 @@ function isArrayType(type: JsonValue | undefined): boolean {
 }
 
 function join(path: string, key: string): string {
-  return path === '' ? key : `${path}.${key}`;
+  const step = key.length > longestStep ? `${key.slice(0, longestStep)}…` : key;
+  return path === '' ? step : `${path}.${step}`;
+}
+
+function addAll(set: Set<JsonValue>, values: readonly JsonValue[]): void {
+  for (const value of values) set.add(value);
 }
 
 function depthOf(path: string): number {

@@ -1,7 +1,8 @@
 import type { GatewayRequest } from '../../model/request.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { tellsError } from './told-error.ts';
 import { upstreamError } from './upstream-error.ts';
-import { requiredString } from './check.ts';
+import { requiredModel } from './check.ts';
 import type { Codec } from '../format.ts';
 
 /** What a codec must say for itself when its operation has one request and one reply, and its requests name their model as `model`. */
@@ -18,9 +19,9 @@ export type OneShot<R extends GatewayRequest> = Pick<
 export function oneShot<R extends GatewayRequest>({ path, ...own }: OneShot<R>): Codec<R> {
   return {
     upstreamFraming: 'none',
-    marks: { usage: ['"usage":{', '"usage": {'], terminal: [], error: ['{"error"'] },
+    marks: { usage: ['"usage":{', '"usage": {'], terminal: [] },
     toleratesComments: true,
-    peek: ({ model }) => ({ model: requiredString(model, 'model'), stream: false }),
+    peek: ({ model }) => ({ model: requiredModel(model), stream: false }),
     validate: (body, params) => own.decodeRequest(body, params),
     clientFraming: () => 'none',
     patch: (body, { model }) => (model === undefined ? body : { ...body, model }),
@@ -33,5 +34,5 @@ export function oneShot<R extends GatewayRequest>({ path, ...own }: OneShot<R>):
 
 /** Throws when a provider's body tells an error, whatever its status was. */
 export function throwIfError(body: JsonObject): void {
-  if (body.error !== undefined && body.error !== null) throw upstreamError(200, JSON.stringify(body));
+  if (tellsError(body)) throw upstreamError(200, JSON.stringify(body));
 }

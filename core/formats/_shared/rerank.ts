@@ -17,12 +17,19 @@ export function textOfDocument(document: string | JsonObject, fields: readonly s
     .join('\n');
 }
 
-/** What ranking may use: the query once with each document, four bytes a token. */
+/** What providers write around each document and its query. */
+const frame = 16;
+
+/** What ranking may use: the query once with each document, four bytes a token, one at the most. */
 export function expectedOfDocuments({ query, documents, rankFields }: RerankRequest): Expected {
   const asked = Buffer.byteLength(query);
   let bytes = 0;
   for (const document of documents) bytes += asked + Buffer.byteLength(textOfDocument(document, rankFields));
-  return { input: Math.ceil(bytes / 4), output: 0 };
+  return {
+    input: Math.ceil(bytes / 4),
+    output: 0,
+    most: { input: bytes + frame * documents.length },
+  };
 }
 
 /** A provider's scores as events. `results` are called so by all but those that say `data`; usage stands in `usage`, or in `meta`. */

@@ -50,3 +50,19 @@ export class ToolNames {
     return this.#back.get(spelled) ?? spelled;
   }
 }
+
+/**
+ * The id, or the id with a number where it was given out before: `call_1`, `call_1_2`, `call_1_3`. `given` holds the ids that were given
+ * out and how often each was wanted.
+ */
+export function numbered(id: string, given: Map<string, number>): string {
+  let turn = given.get(id) ?? 0;
+  let fresh = id;
+  while (given.has(fresh)) {
+    turn += 1;
+    fresh = `${id}_${turn}`;
+  }
+  given.set(id, Math.max(1, turn));
+  given.set(fresh, given.get(fresh) ?? 1);
+  return fresh;
+}

@@ -312,21 +312,22 @@ function faultOfStatus(status: number): UpstreamFault {
 }
 
 /**
- * Whole seconds, at least 1, from `retry-after-ms`, `retry-after` (seconds or an HTTP date), the body's `RetryInfo`, or the headers that
+ * Seconds, also parts of one, from `retry-after-ms`, `retry-after` (seconds or an HTTP date), the body's `RetryInfo`, or the headers that
  * tell when a limit that is used up is free again.
  */
 function retryAfterOf(headers: Headers, shape: ErrorShape): number | undefined {
   const milliseconds = Number(header(headers, 'retry-after-ms') ?? Number.NaN);
-  if (Number.isFinite(milliseconds) && milliseconds >= 0) return wholeSeconds(milliseconds / 1000);
+  if (Number.isFinite(milliseconds) && milliseconds >= 0) return bounded(milliseconds / 1000);
   const after = header(headers, 'retry-after');
   if (after !== undefined) {
     const count = Number(after);
-    if (Number.isFinite(count) && count >= 0) return wholeSeconds(count);
+    if (Number.isFinite(count) && count >= 0) return bounded(count);
     const date = Date.parse(after);
-    if (!Number.isNaN(date)) return wholeSeconds((date - Date.now()) / 1000);
+    // A date is no finer than a second, and the clocks need not agree.
+    if (!Number.isNaN(date)) return bounded(Math.max(1, (date - Date.now()) / 1000));
   }
   const delay = shape.retryDelay ?? resetOf(headers);
-  return delay === undefined ? undefined : wholeSeconds(delay);
+  return delay === undefined ? undefined : bounded(delay);
 }
 
 /** Seconds until all limits are free that have nothing remaining: `…ratelimit…remaining…` with its `…reset…`. */
@@ -355,8 +356,9 @@ function secondsUntil(told: string): number | undefined {
   return Number.isNaN(date) ? undefined : (date - Date.now()) / 1000;
 }
 
-function wholeSeconds(count: number): number {
-  return Math.min(Math.max(1, Math.ceil(count)), 86_400);
+/** Between a moment that no provider notices, and a day. */
+function bounded(seconds: number): number {
+  return Math.min(Math.max(0.02, seconds), 86_400);
 }
 
 function header(headers: Headers, name: string): string | undefined {

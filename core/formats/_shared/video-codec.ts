@@ -40,7 +40,7 @@ export function videoCodecs(words: VideoWords): Codecs {
   const common = {
     format,
     upstreamFraming: 'none',
-    marks: { usage: [], terminal: [], error: [] },
+    marks: { usage: [], terminal: [] },
     toleratesComments: true,
     tellsErrors: true,
     clientFraming: () => 'none' as const,

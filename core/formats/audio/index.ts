@@ -1,8 +1,9 @@
 import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { requiredString } from '../_shared/check.ts';
+import { requiredModel } from '../_shared/check.ts';
 import { oneShot } from '../_shared/one-shot.ts';
+import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec, Format } from '../format.ts';
 import { decodeSpeech, encodeSpeech, expectedOfSpeech, passesSpeech } from './speech-request.ts';
 import * as speech from './speech-reply.ts';
@@ -18,8 +19,6 @@ import {
 import { TranscriptStreamDecoder, TranscriptStreamEncoder } from './transcript-stream.ts';
 import { formatName, paths } from './wire.ts';
 
-const errorMarks = ['data: {"error"', 'data:{"error"', '{"error"'];
-
 function transcribing(operation: TranscribeRequest['operation']): Codec<TranscribeRequest> {
   return oneShot<TranscribeRequest>({
     format: formatName,
@@ -28,10 +27,10 @@ function transcribing(operation: TranscribeRequest['operation']): Codec<Transcri
     upstreamFraming: 'sse',
     marks: {
       usage: ['"usage"', '"duration"'],
-      terminal: ['"transcript.text.done"'],
-      error: errorMarks,
-      reply: ['"text"'],
+      terminal: ['transcript.text.done'],
+      reply: ['text'],
     },
+    endsStream: (frame) => typeOf(frame) === 'transcript.text.done',
     peek: peekTranscript,
     clientFraming: () => 'sse',
     passes: passesTranscript,
@@ -52,9 +51,10 @@ const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
   operation: 'speak',
   path: paths.speak,
   upstreamFraming: 'sse',
-  marks: { usage: ['"usage"'], terminal: ['"speech.audio.done"'], error: errorMarks },
+  marks: { usage: ['"usage"'], terminal: ['speech.audio.done'] },
+  endsStream: (frame) => typeOf(frame) === 'speech.audio.done',
   peek: ({ model, stream_format: framing }) => ({
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     stream: framing === 'sse',
   }),
   clientFraming: () => 'sse',

@@ -36,9 +36,19 @@ function isText(head: Buffer): boolean {
 /** Bytes a second of a recording whose header does not tell: what compressed speech has at most, so that it is rather too long. */
 const usualRate = 8_000;
 
-/** About how many seconds a recording lasts: exact for WAV, else by its size. */
-export function secondsOf({ head, size }: Upload): number {
+/** The same of the closest coding that is usual for speech. */
+const leastRate = 500;
+
+/** How many seconds a recording lasts: exact for uncompressed WAV, else by its size, and at the most. */
+export function secondsOf({ head, size }: Upload): { readonly about: number; readonly most: number } {
   const isWave = head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 16) === 'WAVEfmt ';
-  const rate = isWave && head.length >= 32 ? head.readUInt32LE(28) : usualRate;
-  return Math.max(1, Math.ceil(size / (rate === 0 ? usualRate : rate)));
+  const told = isWave && head.length >= 36 ? head.readUInt32LE(28) : 0;
+  // What a player goes by: the header may say something else.
+  const isPlain = told > 0 && [1, 3].includes(head.readUInt16LE(20));
+  const played = isPlain ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
+  const last = (rate: number): number => Math.max(1, Math.ceil(size / rate));
+  return {
+    about: last(played || told || usualRate),
+    most: last(played || Math.min(told || leastRate, leastRate)),
+  };
 }

@@ -5,7 +5,7 @@ import type { Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_shared/chat-error.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
 import { asWave } from '../_shared/speech.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
+import { cutShort, frameBody } from '../_shared/stream-frames.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
 import type {
   Frame,
@@ -63,11 +63,9 @@ export class SpeechStreamDecoder implements StreamDecoder {
   #begun = false;
   #done = false;
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
-    if (data === '[DONE]') return [];
-    const body = parseObject(data);
-    if (body === undefined) throw noSpeech();
-    throwIfError(body);
+  frame(frame: Frame): readonly GatewayEvent[] {
+    if (frame.data === '[DONE]') return [];
+    const body = frameBody(frame);
     if (body.type === 'speech.audio.done') {
       this.#done = true;
       const usage = isObject(body.usage) ? readPlainUsage(body.usage, formatName) : undefined;

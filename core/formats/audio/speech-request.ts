@@ -2,7 +2,7 @@ import { wrongType, wrongValue } from '../../errors.ts';
 import type { SpeakRequest } from '../../model/audio.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { given, optionalNumber, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, Expected } from '../format.ts';
@@ -36,7 +36,7 @@ export function decodeSpeech(body: JsonObject): SpeakRequest {
   return {
     operation: 'speak',
     format: formatName,
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     text,
     voice: voiceOf(voice),
     fileFormat: fileFormat ?? 'mp3',
@@ -81,12 +81,16 @@ export function passesSpeech({ stream_format: framing }: JsonObject, traits: Mod
 }
 
 /** What speaking may use: its characters, and as many tokens as its words have. */
-export function expectedOfSpeech({ text, instructions = '' }: SpeakRequest): Expected {
-  const characters = [...text].length;
+export function expectedOfSpeech({ text, instructions = '', speed = 1 }: SpeakRequest): Expected {
+  let characters = 0;
+  for (const _ of text) characters += 1;
+  const bytes = Buffer.byteLength(text) + Buffer.byteLength(instructions);
   return {
-    input: Math.ceil(Buffer.byteLength(text + instructions) / 4),
+    input: Math.ceil(bytes / 4),
     // About twenty tokens of sound a second, fifteen characters a second.
     output: Math.ceil((characters / 15) * 20),
     units: { characters },
+    // A digit may be a word, and a word take a second where it is spoken slowly.
+    most: { input: bytes + 64, output: Math.ceil((characters * 20) / Math.min(1, speed)) },
   };
 }

@@ -3,7 +3,7 @@ import type { TranscribeRequest } from '../../model/audio.ts';
 import type { FormPart } from '../../model/form.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { given, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalString, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../format.ts';
 import { recordingOf, secondsOf } from './recording.ts';
@@ -47,7 +47,7 @@ export function decodeTranscript(
     return {
       operation,
       format: formatName,
-      model: requiredString(model, 'model'),
+      model: requiredModel(model),
       file: recordingOf(params),
       stream: flagOf(stream),
       replyFormat,
@@ -64,7 +64,7 @@ export function decodeTranscript(
 
 /** Model and stream flag of a form. */
 export function peekTranscript(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  return { model: requiredString(body.model, 'model'), stream: flagOf(body.stream) };
+  return { model: requiredModel(body.model), stream: flagOf(body.stream) };
 }
 
 function flagOf(value: JsonValue | undefined): boolean {
@@ -160,9 +160,16 @@ export function encodeTranscript(
 }
 
 /** What writing a recording down may use: ten tokens a second heard, four said, as the models have it that count tokens. */
-export function expectedOfRecording({ file }: TranscribeRequest): Expected {
-  const seconds = secondsOf(file);
-  return { input: seconds * 10, output: seconds * 4, units: { seconds } };
+export function expectedOfRecording({ file, prompt = '' }: TranscribeRequest): Expected {
+  const { about, most } = secondsOf(file);
+  const words = Buffer.byteLength(prompt);
+  return {
+    input: about * 10 + Math.ceil(words / 4),
+    output: about * 4,
+    units: { seconds: about },
+    // Other models hear up to 32 tokens a second, and fast speech in small letters has more of them too.
+    most: { input: most * 32 + words + 64, output: most * 16, units: { seconds: most } },
+  };
 }
 
 /** True for a transcript that is no JSON. */

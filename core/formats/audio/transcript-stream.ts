@@ -17,9 +17,9 @@ export class TranscriptStreamDecoder implements StreamDecoder {
   #begun = false;
   #done = false;
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
-    if (data === '[DONE]') return [];
-    const body = frameBody(data);
+  frame(frame: Frame): readonly GatewayEvent[] {
+    if (frame.data === '[DONE]') return [];
+    const body = frameBody(frame);
     const { type, ...rest } = body;
     switch (type) {
       case 'transcript.text.delta':

@@ -163,10 +163,14 @@ function decodeReasoning(
   if (entries.length === 0) return plainReasoning(message, strings, at, left);
   left.put('$reasoning_details', entries);
   const blocks: ReasoningBlock[] = [];
+  const places: Places = {
+    text: spoken.findLastIndex((block) => block.type === 'text'),
+    calls: placesById(calls),
+  };
   entries.forEach((entry, index) => {
     const detail = readDetail(entry);
     const mark = { $detail: index, ...(detail.sealed ? { $sealed: true } : {}) };
-    if (detail.proof !== undefined && attach(detail.proof, detail, calls, spoken, mark)) return;
+    if (detail.proof !== undefined && attach(detail.proof, detail, calls, spoken, places, mark)) return;
     const { text, proof } = detail;
     const block: ReasoningBlock = {
       type: 'reasoning',
@@ -203,19 +207,31 @@ function plainReasoning(
   return [{ type: 'reasoning', text, at: `${at}.${field}` }];
 }
 
+/** Where the last text stands, and each call by its id. */
+interface Places {
+  readonly text: number;
+  readonly calls: ReadonlyMap<string, number>;
+}
+
+function placesById(calls: readonly Block[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  calls.forEach((block, place) => {
+    if (block.type === 'tool-call' && !places.has(block.id)) places.set(block.id, place);
+  });
+  return places;
+}
+
 /** Puts a proof on the call that it names, or on the last text; false when it belongs to the reasoning itself. */
 function attach(
   proof: Proof,
   detail: { readonly on?: 'text' | 'tool-call'; readonly callId?: string },
   calls: Block[],
   spoken: Block[],
+  places: Places,
   mark: JsonObject,
 ): boolean {
   const list = detail.on === 'text' ? spoken : calls;
-  const index =
-    detail.on === 'text'
-      ? spoken.findLastIndex((block) => block.type === 'text')
-      : calls.findIndex((block) => block.type === 'tool-call' && block.id === detail.callId);
+  const index = detail.on === 'text' ? places.text : (places.calls.get(detail.callId ?? '') ?? -1);
   const block = list[index];
   if (block === undefined || (block.type !== 'text' && block.type !== 'tool-call')) return false;
   list[index] = {

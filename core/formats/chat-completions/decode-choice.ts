@@ -33,6 +33,8 @@ export class ChoiceDecoder {
   #sound: { readonly block: number; rest: string } | undefined;
   /** The `index` of the `reasoning_details` entry that the open reasoning came from. */
   #detailIndex: JsonValue | undefined;
+  /** What the open reasoning has said in plain fields: an entry that vouches for it may say it once more. */
+  #thought = '';
   #finished = false;
   #strays: JsonObject[] = [];
 
@@ -116,6 +118,7 @@ export class ChoiceDecoder {
     const { kind, block } = this.#open;
     this.#open = undefined;
     this.#detailIndex = undefined;
+    this.#thought = '';
     if (kind === 'reasoning' && proof !== undefined) {
       events.push({
         type: 'reasoning-end',
@@ -175,6 +178,7 @@ export class ChoiceDecoder {
     const text = delta[field];
     if (!isText(text)) return;
     const block = this.#enter('reasoning', events);
+    this.#thought += text;
     const own: MutableObject = {};
     if (field === 'reasoning') own.$field = 'reasoning';
     else if (isText(delta.reasoning))
@@ -196,10 +200,21 @@ export class ChoiceDecoder {
         { reasoning_content: delta.reasoning_content ?? null, reasoning: delta.reasoning ?? null },
         events,
       );
+    // Of several entries the first may leave its text to the plain string, which has all of them.
+    const longer =
+      whole !== '' && read[0]?.text === '' ? copies.filter((field) => isLonger(delta[field], whole)) : [];
+    if (longer.length > 0) {
+      const before = Object.fromEntries(
+        longer.map((field) => [field, String(delta[field]).slice(0, -whole.length)]),
+      );
+      this.#reasoning({ reasoning_content: null, reasoning: null, ...before }, events);
+    }
+    same.push(...longer);
     if (same.length > 0 && beside === undefined) marks.$also = same;
+    const called = idsOf(delta.tool_calls);
     entries.forEach((entry, index) => {
       const detail = read[index];
-      if (detail === undefined || this.#isOfCall(detail, entry, delta)) return;
+      if (detail === undefined || this.#isOfCall(detail, entry, called)) return;
       const first = index === 0 && beside === undefined && same.length < copies.length;
       this.#entry(
         detail,
@@ -219,10 +234,9 @@ export class ChoiceDecoder {
   }
 
   /** A proof that names a call of this chunk, or (Google's) of one to come, waits for its call. */
-  #isOfCall(detail: Detail, entry: JsonObject, delta: JsonObject): boolean {
+  #isOfCall(detail: Detail, entry: JsonObject, called: ReadonlySet<JsonValue | undefined>): boolean {
     if (detail.proof === undefined || detail.callId === undefined || detail.on === 'text') return false;
-    const calls = Array.isArray(delta.tool_calls) ? (delta.tool_calls as readonly JsonValue[]) : [];
-    const named = calls.some((call) => isObject(call) && call.id === detail.callId);
+    const named = called.has(detail.callId);
     if (!named && detail.proof.format !== 'generate-content' && detail.on !== 'tool-call') return false;
     return this.#tools.keepDetail(detail.callId, entry);
   }
@@ -231,6 +245,10 @@ export class ChoiceDecoder {
     if (detail.text === '') {
       if (detail.proof === undefined) this.#strays.push(entry);
       else this.#proofBlock(detail, entry, events);
+      return;
+    }
+    if (detail.proof !== undefined && this.#open?.kind === 'reasoning' && this.#thought === detail.text) {
+      this.#leave(events, detail.proof, { [formatName]: { $details: [entry] } });
       return;
     }
     const index = entry.index;
@@ -366,6 +384,16 @@ function readCitation(item: JsonObject): Citation {
   return sameJson(writeCitation(citation), item)
     ? citation
     : { ...citation, extra: { [formatName]: { $item: item } } };
+}
+
+/** The ids of the calls in a delta. */
+function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
+  const list = Array.isArray(calls) ? (calls as readonly JsonValue[]) : [];
+  return new Set(list.filter(isObject).map(({ id }) => id));
+}
+
+function isLonger(value: JsonValue | undefined, ending: string): boolean {
+  return isText(value) && value.length > ending.length && value.endsWith(ending);
 }
 
 function isText(value: JsonValue | undefined): value is string {

@@ -7,6 +7,7 @@ import {
   optionalBoolean,
   optionalObject,
   optionalString,
+  requiredModel,
   requiredString,
 } from '../_shared/check.ts';
 import { readSettings } from '../_shared/settings.ts';
@@ -38,8 +39,7 @@ const toolFields = new Set(['role', 'content', 'tool_call_id', 'name']);
 
 /** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
 export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
+  const model = requiredModel(body.model);
   return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
 }
 
@@ -76,8 +76,10 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   if (typeof body.stop === 'string') left.put('$stop', 'string');
   if (typeof body.modalities === 'string') left.put('$modalities', 'string');
   if (given(body.max_tokens)) {
-    if (given(body.max_completion_tokens)) left.put('$max_tokens', body.max_tokens);
-    else left.put('$limit', 'max_tokens');
+    if (given(body.max_completion_tokens)) {
+      left.put('$max_tokens', body.max_tokens);
+      left.put('$max_completion_tokens', body.max_completion_tokens);
+    } else left.put('$limit', 'max_tokens');
   }
   if (given(body.safety_identifier)) {
     left.put('$user', 'safety_identifier');

@@ -6,6 +6,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
+import { isNamed, tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { ChoiceDecoder, deltaFields } from './decode-choice.ts';
@@ -191,9 +192,9 @@ function tooMany(): GatewayError {
 /** `{"error": …}`, an event named `error`, or an error without its envelope. */
 function isError(chunk: JsonObject, event: string | undefined): boolean {
   if (event === 'error' || chunk.object === 'error' || chunk.type === 'error') return true;
-  const { error } = chunk;
-  if (error !== undefined && error !== null && error !== false && error !== '') return true;
-  if (chunk.choices !== undefined || chunk.usage !== undefined || chunk.id !== undefined) return false;
+  if (tellsError(chunk)) return true;
+  if (isNamed(chunk) || chunk.choices !== undefined || chunk.usage !== undefined || chunk.id !== undefined)
+    return false;
   return [chunk.message, chunk.msg, chunk.detail, chunk.error_msg].some(
     (text) => typeof text === 'string' && text !== '',
   );

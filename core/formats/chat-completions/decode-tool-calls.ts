@@ -37,7 +37,11 @@ interface OpenCall {
 export class ToolCalls {
   readonly #choice: number;
   readonly #nextBlock: () => number;
-  readonly #calls: OpenCall[] = [];
+  #last: OpenCall | undefined;
+  #count = 0;
+  /** Calls that may still get arguments, in their order. */
+  #unended: OpenCall[] = [];
+  readonly #byId = new Map<string, OpenCall>();
   readonly #byIndex = new Map<number, OpenCall>();
   readonly #details = new Map<string, JsonObject>();
 
@@ -48,17 +52,17 @@ export class ToolCalls {
 
   /** True when the answer has called a tool. */
   get any(): boolean {
-    return this.#calls.length > 0;
+    return this.#count > 0;
   }
 
   /** True while some call may still get arguments. */
   get open(): boolean {
-    return this.#calls.some((call) => !call.ended);
+    return this.#unended.length > 0;
   }
 
   /** Keeps a `reasoning_details` entry for the call that it names, which comes later (or in the same chunk). False when the call has begun. */
   keepDetail(id: string, entry: JsonObject): boolean {
-    if (this.#calls.some((call) => call.id === id && call.started)) return false;
+    if (this.#byId.get(id)?.started === true) return false;
     this.#details.set(id, entry);
     return true;
   }
@@ -81,8 +85,9 @@ export class ToolCalls {
 
   /** Closes every call. One whose name never came still begins, so that nothing is lost. */
   close(events: GatewayEvent[]): void {
-    for (const call of this.#calls) {
-      if (call.ended) continue;
+    const ending = this.#unended;
+    this.#unended = [];
+    for (const call of ending) {
       if (!call.started) this.#start(call, {}, events);
       call.ended = true;
       const { block } = call;
@@ -129,9 +134,9 @@ export class ToolCalls {
   }
 
   #find(index: number | undefined, id: string | undefined, name: string): OpenCall | undefined {
-    const last = this.#calls.at(-1);
+    const last = this.#last;
     if (index === undefined) {
-      if (id !== undefined) return this.#calls.find((call) => call.id === id);
+      if (id !== undefined) return this.#byId.get(id);
       return name === '' || last?.started === false ? last : undefined;
     }
     const call = this.#byIndex.get(index);
@@ -158,8 +163,11 @@ export class ToolCalls {
       ended: false,
       proof: undefined,
     };
-    this.#calls.push(call);
-    this.#byIndex.set(index ?? this.#calls.length - 1, call);
+    this.#last = call;
+    this.#unended.push(call);
+    if (id !== undefined && !this.#byId.has(id)) this.#byId.set(id, call);
+    this.#byIndex.set(index ?? this.#count, call);
+    this.#count += 1;
     return call;
   }
 

@@ -136,7 +136,7 @@ function writeReasoning(
     if (block.cache !== undefined) loseField(block, 'cache', scope);
     loseForeign(block.extra, formatName, block.at, scope.target.lose);
   }
-  details.push(...callProofs(message, details.length, scope));
+  for (const entry of callProofs(message, details.length, scope)) details.push(entry);
   for (const field of strings) {
     const mark = marks[`$${field}`];
     const string = mark === true ? text : mark;
@@ -191,9 +191,16 @@ function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObj
 /** The client's own entries whose block is still there, with that block's text. One sealed by the gateway is another vendor's: it stays here. */
 function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
   const entries = detailEntries(own(message).$reasoning_details);
+  if (entries.length === 0) return entries;
   const kept: JsonObject[] = [];
+  /** The first block of each entry, by the entry's place. */
+  const blocks = new Map<JsonValue | undefined, Block>();
+  for (const block of message.content) {
+    const { $detail } = own(block);
+    if (!blocks.has($detail)) blocks.set($detail, block);
+  }
   entries.forEach((entry, index) => {
-    const block = message.content.find((candidate) => own(candidate).$detail === index);
+    const block = blocks.get(index);
     if (
       block === undefined ||
       !(block.type === 'reasoning' || block.type === 'text' || block.type === 'tool-call')

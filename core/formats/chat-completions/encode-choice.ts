@@ -4,6 +4,7 @@ import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { numbered } from '../_shared/tool-ids.ts';
 import { writeCitation } from './citations.ts';
 import { own, putBack } from './extra.ts';
 import { writeLogprobs } from './logprobs.ts';
@@ -26,8 +27,8 @@ export interface ReplyScope {
   /** The client knows the deprecated `function_call` only. */
   readonly legacy: boolean;
   readonly created: number;
-  /** Ids of tool calls that were given out: results are matched by them, so none may come twice. */
-  readonly callIds: Set<string>;
+  /** Ids of tool calls that were given out, and how often each was wanted: results are matched by them, so none may come twice. */
+  readonly callIds: Map<string, number>;
   lose(name: string): void;
 }
 
@@ -194,10 +195,7 @@ export class ChoiceEncoder {
   #freshId(wanted: string): string {
     const { callIds } = this.#scope;
     const base = wanted === '' ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : wanted;
-    let id = base;
-    for (let turn = 2; callIds.has(id); turn += 1) id = `${base}_${turn}`;
-    callIds.add(id);
-    return id;
+    return numbered(base, callIds);
   }
 
   #callProof(proof: Proof, callId: string): JsonObject {

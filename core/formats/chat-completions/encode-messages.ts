@@ -19,7 +19,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
   for (const message of scope.foreign ? joinedTurns(request) : request.messages) {
     if (message.cache !== undefined) loseField(message, 'cache', scope);
     loseForeign(message.extra, formatName, message.at, scope.target.lose);
-    wire.push(...writeMessage(message, scope));
+    for (const written of writeMessage(message, scope)) wire.push(written);
   }
   return scope.foreign ? withoutOrphans(wire) : wire;
 }
@@ -105,7 +105,8 @@ function writeResultContent(block: ToolResultBlock, id: string, moved: Block[], 
   const media: Block[] = [];
   for (const inner of block.content) (isMedia(inner) && scope.foreign ? media : here).push(inner);
   if (media.length > 0) {
-    moved.push({ type: 'text', text: `Output of ${id}:` }, ...media);
+    moved.push({ type: 'text', text: `Output of ${id}:` });
+    for (const inner of media) moved.push(inner);
     here.push({
       type: 'text',
       text: `[${media.map((inner) => inner.type).join(', ')}: see the next user message]`,
@@ -136,16 +137,21 @@ function markFailed(content: JsonValue): JsonValue {
  */
 function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
   const out: JsonObject[] = [];
-  let open: string[] = [];
+  /** How many calls of the last turn have no answer yet, by their id. */
+  const open = new Map<string, number>();
   const close = (): void => {
-    for (const id of open) out.push({ role: 'tool', tool_call_id: id, content: '(no output)' });
-    open = [];
+    for (const [id, count] of open)
+      for (let index = 0; index < count; index += 1)
+        out.push({ role: 'tool', tool_call_id: id, content: '(no output)' });
+    open.clear();
   };
   for (const message of wire) {
     if (message.role === 'tool') {
-      const index = open.indexOf(String(message.tool_call_id));
-      if (index >= 0) open.splice(index, 1);
-      if (index >= 0) out.push(message);
+      const id = String(message.tool_call_id);
+      const count = open.get(id) ?? 0;
+      if (count > 1) open.set(id, count - 1);
+      else open.delete(id);
+      if (count > 0) out.push(message);
       else {
         close();
         out.push({ role: 'user', content: orphanText(message) });
@@ -154,7 +160,8 @@ function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
     }
     close();
     out.push(message);
-    if (message.role === 'assistant') open = [...callIds(message)];
+    if (message.role === 'assistant')
+      for (const id of callIds(message)) open.set(id, (open.get(id) ?? 0) + 1);
   }
   close();
   return out;

@@ -108,8 +108,9 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
   // Zero is a messages request that only warms the cache.
   if (limit < 1) target.lose('settings.maxOutput');
   body[field] = Math.max(1, limit);
+  // The client wrote both. Once the one that counts was changed, none is left that says otherwise.
   if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
-    body.max_tokens = marks.$max_tokens;
+    body.max_tokens = limit === marks.$max_completion_tokens ? marks.$max_tokens : body[field];
 }
 
 function writeStop(request: ChatRequest, stop: readonly string[], body: MutableObject, scope: Scope): void {

@@ -37,7 +37,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     this.#scope = {
       legacy: Array.isArray(body.functions) && !Array.isArray(body.tools),
       created: context.created,
-      callIds: new Set(),
+      callIds: new Map(),
       lose: (name) => this.#lose(name),
     };
     this.#asksUsage = isObject(body.stream_options) && body.stream_options.include_usage === true;

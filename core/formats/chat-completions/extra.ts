@@ -17,6 +17,7 @@ export function own(piece: { readonly extra?: Extra | undefined } | undefined): 
  */
 export class Leftovers {
   #fields: MutableObject | undefined;
+  #put: MutableObject | undefined;
 
   /** Keeps every field of `value` that is not in `known`. A client's own field that begins with `$` is put aside, lest it pass for a spelling. */
   take(value: JsonObject, known: ReadonlySet<string>, prefix = ''): this {
@@ -36,8 +37,8 @@ export class Leftovers {
   }
 
   #aside(key: string, value: JsonValue): void {
-    const held = this.#fields?.$fields;
-    this.put('$fields', { ...(isObject(held) ? held : {}), [key]: value });
+    if (this.#put === undefined) this.put('$fields', (this.#put = {}));
+    this.#put[key] = value;
   }
 
   /** To be spread into the piece. */
@@ -50,6 +51,7 @@ const nothingExtra: { readonly extra?: Extra } = {};
 
 /** Puts back what {@link Leftovers} took. `nested` names the objects whose fields stand under a dotted name, the deepest first. */
 export function putBack(target: MutableObject, fields: JsonObject, nested: readonly string[] = []): void {
+  const copied = new Set<MutableObject>();
   for (const key in fields) {
     const value = fields[key];
     if (value === undefined) continue;
@@ -59,17 +61,22 @@ export function putBack(target: MutableObject, fields: JsonObject, nested: reado
     }
     const path = key.includes('.') ? nested.find((candidate) => key.startsWith(`${candidate}.`)) : undefined;
     if (path === undefined) target[key] = value;
-    else inner(target, path)[key.slice(path.length + 1)] = value;
+    else inner(target, path, copied)[key.slice(path.length + 1)] = value;
   }
 }
 
-function inner(target: MutableObject, path: string): MutableObject {
+/** The object at a dotted path. `copied` are those on the way that were made here. */
+function inner(target: MutableObject, path: string, copied: Set<MutableObject>): MutableObject {
   let object = target;
   for (const step of path.split('.')) {
     const value = object[step];
     // A copy: what stands there may belong to the client's own request.
-    const next: MutableObject = isObject(value) ? { ...value } : {};
-    object[step] = next;
+    let next = value as MutableObject;
+    if (!isObject(value) || !copied.has(next)) {
+      next = isObject(value) ? { ...value } : {};
+      copied.add(next);
+      object[step] = next;
+    }
     object = next;
   }
   return object;

@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../format.ts';
 import { detailEntries } from './reasoning-details.ts';
@@ -13,6 +14,10 @@ interface Answer {
   readonly message: MutableObject;
   readonly fields: MutableObject;
   readonly calls: Map<number, MutableObject>;
+  /** Lists that grow, by their names: those of the chunks belong to others. */
+  readonly lists: Map<string, JsonValue[]>;
+  /** Base64 of the sound, as it came. */
+  readonly sound: string[];
   content: string;
   /** Some content was said, be it empty. */
   spoke: boolean;
@@ -55,7 +60,16 @@ export class ChatFold implements FrameFold {
   #answer(index: number): Answer {
     let answer = this.#answers.get(index);
     if (answer === undefined) {
-      answer = { message: {}, fields: {}, calls: new Map(), content: '', spoke: false, shape: undefined };
+      answer = {
+        message: {},
+        fields: {},
+        calls: new Map(),
+        lists: new Map(),
+        sound: [],
+        content: '',
+        spoke: false,
+        shape: undefined,
+      };
       this.#answers.set(index, answer);
     }
     return answer;
@@ -65,7 +79,7 @@ export class ChatFold implements FrameFold {
     const answer = this.#answer(typeof choice.index === 'number' ? choice.index : 0);
     for (const key in choice) if (!choiceFields.has(key)) answer.fields[key] = choice[key];
     if (isObject(choice.logprobs))
-      answer.fields.logprobs = joinLogprobs(answer.fields.logprobs, choice.logprobs);
+      answer.fields.logprobs = joinLists(answer.fields.logprobs, choice.logprobs);
     if (typeof choice.finish_reason === 'string') answer.fields.finish_reason = choice.finish_reason;
     if (isObject(choice.delta)) addDelta(answer, choice.delta);
   }
@@ -84,6 +98,8 @@ function whole(index: number, answer: Answer): JsonObject {
   if (answer.content !== '') supplied.content = answer.content;
   else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
   const said: MutableObject = { role: 'assistant', ...supplied, ...message };
+  if (isObject(message.audio) && answer.sound.length > 0)
+    said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
   if (calls.length > 0) said.tool_calls = calls;
   const { finish_reason: finish, ...rest } = fields;
   return {
@@ -116,15 +132,18 @@ function addDelta(answer: Answer, delta: JsonObject): void {
         if (isObject(value)) message.function_call = joinStrings(message.function_call, value, 'arguments');
         break;
       case 'audio':
-        if (isObject(value)) message.audio = joinAudio(message.audio, value);
+        if (isObject(value)) addAudio(answer, value);
         break;
       case 'reasoning_details':
-        message.reasoning_details = joinDetails(message.reasoning_details, value);
+        message.reasoning_details = addDetails(listOf(answer, key), value);
         break;
       case 'annotations':
       case 'images':
-        if (Array.isArray(value) && value.length > 0)
-          message[key] = [...listOf(message[key]), ...(value as readonly JsonValue[])];
+        if (Array.isArray(value) && value.length > 0) {
+          const list = listOf(answer, key);
+          for (const one of value as readonly JsonValue[]) list.push(one);
+          message[key] = list;
+        }
         break;
       case 'refusal':
       case 'reasoning_content':
@@ -159,25 +178,32 @@ function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended
   return joined;
 }
 
-function joinAudio(present: JsonValue | undefined, delta: JsonObject): JsonObject {
-  const before = isObject(present) ? present : {};
-  const joined: MutableObject = { ...joinStrings(present, delta, 'transcript') };
-  if (typeof before.data === 'string' && typeof delta.data === 'string')
-    joined.data = joinBase64(before.data, delta.data);
-  return joined;
+function addAudio({ message, sound }: Answer, delta: JsonObject): void {
+  message.audio = joinStrings(message.audio, delta, 'transcript');
+  if (typeof delta.data !== 'string') return;
+  sound.push(delta.data);
 }
 
-/** A piece that ends in padding cannot simply be followed by another. */
-function joinBase64(first: string, second: string): string {
-  if (!first.endsWith('=')) return first + second;
-  return Buffer.concat([Buffer.from(first, 'base64'), Buffer.from(second, 'base64')]).toString('base64');
+function joinedBase64(pieces: readonly string[]): string {
+  const last = pieces.length - 1;
+  if (!pieces.some((piece, index) => index < last && piece.endsWith('='))) return pieces.join('');
+  /** What may be read on its own: a piece that ends in padding cannot simply be followed by another. */
+  const runs: Buffer[] = [];
+  let run: string[] = [];
+  pieces.forEach((piece, index) => {
+    run.push(piece);
+    if (index < last && !piece.endsWith('=')) return;
+    runs.push(Buffer.from(run.join(''), 'base64'));
+    run = [];
+  });
+  return Buffer.concat(runs).toString('base64');
 }
 
 /** Entries of one `index` and type are pieces of one entry, as providers stream them. */
-function joinDetails(present: JsonValue | undefined, value: JsonValue | undefined): JsonValue {
-  const joined = [...detailEntries(present)];
+function addDetails(joined: JsonValue[], value: JsonValue | undefined): JsonValue {
   for (const entry of detailEntries(value)) {
-    const last = joined.at(-1);
+    const before = joined.at(-1);
+    const last = isObject(before) ? before : undefined;
     const field = typeof entry.text === 'string' ? 'text' : 'summary';
     const text = last?.[field];
     const more = entry[field];
@@ -199,15 +225,9 @@ function joinDetails(present: JsonValue | undefined, value: JsonValue | undefine
   return joined;
 }
 
-function joinLogprobs(present: JsonValue | undefined, delta: JsonObject): JsonObject {
-  if (!isObject(present)) return delta;
-  const joined: MutableObject = { ...present, ...delta };
-  for (const key of ['content', 'refusal']) {
-    if (Array.isArray(present[key])) joined[key] = [...listOf(present[key]), ...listOf(delta[key])];
-  }
-  return joined;
-}
-
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
+/** The answer's own list of this name, which may be added to. */
+function listOf({ lists }: Answer, name: string): JsonValue[] {
+  let list = lists.get(name);
+  if (list === undefined) lists.set(name, (list = []));
+  return list;
 }

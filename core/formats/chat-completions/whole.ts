@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder } from '../format.ts';
 import { ChatStreamDecoder } from './decode-stream.ts';
@@ -42,10 +43,8 @@ export function unfold(body: JsonObject): JsonObject[] {
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
-  const { error } = body;
-  const broken = error !== undefined && error !== null && error !== false && error !== '';
   if (
-    broken ||
+    tellsError(body) ||
     (!Array.isArray(body.choices) &&
       ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
   ) {
@@ -56,25 +55,33 @@ export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly Gat
   }
   const decoder = new ChatStreamDecoder(traits);
   const events = unfold(body).flatMap((chunk) => decoder.chunk(chunk));
-  events.push(...decoder.end());
-  return events.map((event) => mark(event, body));
+  for (const event of decoder.end()) events.push(event);
+  const choices = choicesByNumber(body);
+  return events.map((event) => mark(event, body, choices));
 }
 
 /** Says on the head whether usage was there, and on each finish which empty fields its answer had, so that the same reply can be made again. */
-function mark(event: GatewayEvent, body: JsonObject): GatewayEvent {
+function mark(event: GatewayEvent, body: JsonObject, choices: ReadonlyMap<number, JsonObject>): GatewayEvent {
   if (event.type === 'head') return isObject(body.usage) ? event : withOwn(event, { $usage: false });
   if (event.type !== 'finish') return event;
-  const list = Array.isArray(body.choices) ? (body.choices as readonly JsonValue[]).filter(isObject) : [];
-  const choice = list.find(
-    (candidate, position) =>
-      (typeof candidate.index === 'number' ? candidate.index : position) === event.choice,
-  );
+  const choice = choices.get(event.choice);
   if (choice === undefined) return event;
   const message = isObject(choice.message) ? choice.message : {};
   return withOwn(event, {
     $message: empties(message),
     $choiceEmpty: choice.logprobs === null ? { logprobs: null } : {},
   });
+}
+
+/** The first choice of each number. */
+function choicesByNumber({ choices }: JsonObject): ReadonlyMap<number, JsonObject> {
+  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
+  const found = new Map<number, JsonObject>();
+  list.forEach((choice, position) => {
+    const number = typeof choice.index === 'number' ? choice.index : position;
+    if (!found.has(number)) found.set(number, choice);
+  });
+  return found;
 }
 
 function withOwn<Event extends Extract<GatewayEvent, { readonly type: 'head' | 'finish' }>>(

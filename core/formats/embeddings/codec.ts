@@ -14,8 +14,7 @@ export const embedCodec: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   marks: {
     usage: ['"usage":{', '"usage": {'],
     terminal: [],
-    error: ['{"error"'],
-    reply: ['"data"'],
+    reply: ['data'],
   },
   // Not every provider of this shape knows base64, which the official clients ask for by themselves: what comes is looked at then.
   passes: ({ encoding_format: encoding }) => encoding !== 'base64',

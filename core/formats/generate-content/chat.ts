@@ -6,6 +6,7 @@ import { decodeRequest, modelOf } from './decode-request.ts';
 import { ReplyDecoder } from './decode-stream.ts';
 import { encodeRequest, methodPath } from './encode-request.ts';
 import { ReplyEncoder } from './encode-stream.ts';
+import { endsStream } from './finish.ts';
 import { wantsBytes } from './media.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './setting-paths.ts';
@@ -26,8 +27,8 @@ export const chat: Codec<ChatRequest> = {
     usage: ['"usageMetadata"'],
     terminal: ['"finishReason":', '"finishReason" :', '"blockReason":', '"blockReason" :'],
     model: 'modelVersion',
-    error: ['data: {"error"', 'data:{"error"', '{"error"', '[{"error"'],
   },
+  endsStream,
   toleratesComments: false,
   streamsAsJson: true,
   peek: (_body, params) => ({ model: modelOf(params), stream: params.stream === true }),

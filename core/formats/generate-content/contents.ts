@@ -24,7 +24,7 @@ export function writeContents(messages: readonly Message[], encoding: Encoding):
     if (turn === undefined) continue;
     const last = turns.at(-1);
     if (!encoding.native && last !== undefined && last.content.role === turn.content.role)
-      last.parts.push(...turn.parts);
+      for (const part of turn.parts) last.parts.push(part);
     else turns.push(turn);
   }
   if (needsSignatures(encoding)) signSteps(turns, encoding.native ? unproved : undefined);

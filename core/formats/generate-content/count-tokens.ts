@@ -2,6 +2,7 @@ import { GatewayError, wrongValue } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type {
   Codec,
@@ -27,7 +28,7 @@ export const countTokens: Codec<ChatRequest> = {
   format: name,
   operation: 'count-tokens',
   upstreamFraming: 'none',
-  marks: { usage: [], terminal: [], error: chat.marks.error },
+  marks: { usage: [], terminal: [] },
   toleratesComments: false,
   peek: (body, params) => ({ ...chat.peek(body, params), stream: false }),
   validate: (body, params) => decodeCount(body, params),
@@ -93,7 +94,7 @@ function patchCount(
 
 /** The count; details that only this format has stay beside it. */
 function decodeReply(body: JsonObject): ReturnType<Codec['decodeWhole']> {
-  if (body.error !== undefined) throw upstreamError(200, JSON.stringify(body));
+  if (tellsError(body)) throw upstreamError(200, JSON.stringify(body));
   const { totalTokens, ...details } = body;
   const tokens = Number(totalTokens ?? Number.NaN);
   if (!Number.isFinite(tokens))

@@ -8,7 +8,7 @@ import { decodeParts } from './decode-parts.ts';
 import { decodeToolConfig, decodeTools } from './decode-tools.ts';
 import { Extras } from './extras.ts';
 import { decodeSettings } from './settings.ts';
-import { contentFields, name as format, official, requestFields } from './wire.ts';
+import { contentFields, dataFields, name as format, official, requestFields } from './wire.ts';
 
 /** Fields of the body that are read; all others are extra. */
 const readFields: ReadonlySet<string> = new Set([
@@ -72,7 +72,17 @@ function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly 
   const role = optionalString(content.role, `${at}.role`);
   if (role !== undefined) extras.set('$role', role);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
+  checkInstructions(blocks);
   return [{ role: 'system', content: blocks, ...plainness(blocks), at, ...extras.spread }];
+}
+
+/** Throws 400 for instructions that are more than text, whoever is to be asked. Parts of a kind that nobody knows yet may be meant so. */
+function checkInstructions(blocks: readonly Block[]): void {
+  const wrong = blocks.find((block) => {
+    if (block.type === 'opaque') return dataFields.some((field) => given(block.value[field]));
+    return block.type !== 'text' && block.type !== 'reasoning';
+  });
+  if (wrong !== undefined) throw wrongValue(wrong.at ?? 'systemInstruction', 'a text part');
 }
 
 /** The turns; system contents that stand before the first turn are instructions. */
@@ -87,6 +97,7 @@ function decodeContents(
   const messages: Message[] = [];
   for (const [index, content] of contents.entries()) {
     const message = decodeContent(content, isObject(value) ? 'contents' : `contents[${index}]`, calls);
+    if (message.role === 'system') checkInstructions(message.content);
     if (message.role === 'system' && messages.length === 0) leading.push(message);
     else messages.push(message);
   }

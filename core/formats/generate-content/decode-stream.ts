@@ -4,11 +4,12 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { ChunkEvents } from './chunk-events.ts';
 import { Extras } from './extras.ts';
-import { readFinish } from './finish.ts';
+import { reasonIn, readFinish } from './finish.ts';
 import { garbage, replyText } from './garbage.ts';
 import { readGrounding } from './grounding.ts';
 import { readLogprobs } from './logprobs.ts';
@@ -23,6 +24,8 @@ export class ReplyDecoder implements StreamDecoder {
   readonly #events = new ChunkEvents();
   readonly #parts = new PartReader(this.#events);
   readonly #candidates = new Map<number, Candidate>();
+  /** Those whose finish is held, in the order in which they came to it. */
+  readonly #holding = new Set<Candidate>();
   #chunk = 0;
   /** The first chunk. */
   #first: JsonObject = {};
@@ -31,7 +34,8 @@ export class ReplyDecoder implements StreamDecoder {
     this.#whole = whole;
   }
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
+  frame({ data, event }: Frame): readonly GatewayEvent[] {
+    if (event === 'error') throw upstreamError(200, data);
     if (data === '[DONE]' || data.trim() === '') return [];
     const value = parse(data);
     if (isObject(value)) return this.chunk(value);
@@ -44,7 +48,7 @@ export class ReplyDecoder implements StreamDecoder {
 
   /** One chunk: the structure of a whole reply with some of its parts. */
   chunk(chunk: JsonObject): readonly GatewayEvent[] {
-    if (chunk.error !== undefined && chunk.error !== null) throw failure(chunk);
+    if (tellsError(chunk)) throw failure(chunk);
     // What comes before the reply and has nothing of one is no beginning.
     if (this.#chunk === 0 && !replySigns.some((key) => chunk[key] !== undefined)) return [];
     this.#chunk += 1;
@@ -90,7 +94,7 @@ export class ReplyDecoder implements StreamDecoder {
   #at(index: number): Candidate {
     let candidate = this.#candidates.get(index);
     if (candidate === undefined) {
-      candidate = new Candidate(index);
+      candidate = new Candidate(index, this.#candidates.size);
       this.#candidates.set(index, candidate);
     }
     return candidate;
@@ -111,13 +115,15 @@ export class ReplyDecoder implements StreamDecoder {
       delete fields.logprobsResult;
     this.#citations(candidate, wire.groundingMetadata);
     if (silent && wire.content !== undefined) fields.$content = wire.content;
-    const reason = wire.finishReason;
-    if (typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED') {
-      candidate.held = { raw: reason, fields, chunk: this.#chunk };
+    const reason = reasonIn(wire);
+    if (reason !== undefined) {
+      this.#hold(candidate, { raw: reason, fields, chunk: this.#chunk });
       return;
     }
-    if (reason !== undefined && reason !== null) fields.finishReason = reason;
-    if (Object.keys(fields).length === 0 || this.#events.attach(fields, before)) return;
+    const { finishReason: word } = wire;
+    if (word !== undefined && word !== null && word !== '') fields.finishReason = word;
+    // A content that holds nothing says something only where it is all that there is of an end.
+    if (Object.keys(fields).every((key) => key === '$content') || this.#events.attach(fields, before)) return;
     this.#events.produce({
       type: 'opaque',
       format,
@@ -142,7 +148,11 @@ export class ReplyDecoder implements StreamDecoder {
   #blocked(chunk: JsonObject): void {
     const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
     if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
-    this.#at(0).held = { raw: feedback.blockReason, fields: { $noCandidate: true }, chunk: this.#chunk };
+    this.#hold(this.#at(0), {
+      raw: feedback.blockReason,
+      fields: { $noCandidate: true },
+      chunk: this.#chunk,
+    });
   }
 
   /** Fields of a later chunk that have no event; those of the first are the head's. */
@@ -171,23 +181,35 @@ export class ReplyDecoder implements StreamDecoder {
     this.#events.produce({ type: 'opaque', format, value });
   }
 
+  #hold(candidate: Candidate, finish: HeldFinish): void {
+    candidate.held = finish;
+    this.#holding.add(candidate);
+  }
+
   #heldNow(): HeldFinish | undefined {
-    for (const { held } of this.#candidates.values()) if (held?.chunk === this.#chunk) return held;
-    return undefined;
+    let first: Candidate | undefined;
+    for (const candidate of this.#holding) {
+      if (candidate.held?.chunk !== this.#chunk) continue;
+      if (first === undefined || candidate.place < first.place) first = candidate;
+    }
+    return first?.held;
   }
 
   /** A held finish stands unless its candidate goes on after all. */
   #settleHeld(candidates: readonly JsonObject[]): void {
     candidates.forEach((wire, position) => {
       const candidate = this.#candidates.get(indexOf(wire, position));
-      if (candidate?.held !== undefined && partsOf(wire).length > 0) candidate.held = undefined;
+      if (candidate?.held === undefined || partsOf(wire).length === 0) return;
+      candidate.held = undefined;
+      this.#holding.delete(candidate);
     });
     this.#finishHeld();
     this.#events.settle();
   }
 
   #finishHeld(): void {
-    const ready = [...this.#candidates.values()].filter(({ held }) => held !== undefined);
+    const ready = [...this.#holding].toSorted((one, other) => one.place - other.place);
+    this.#holding.clear();
     ready.forEach((candidate, position) => {
       const { held } = candidate;
       if (held === undefined) return;
@@ -211,10 +233,15 @@ export class ReplyDecoder implements StreamDecoder {
   /** A whole reply is complete as it stands, whether it says why it ended or not. */
   #completeWhole(): void {
     if (this.#candidates.size === 0) {
-      this.#at(0).held = { raw: '', fields: { $noCandidate: true, $noReason: true }, chunk: this.#chunk };
+      this.#hold(this.#at(0), {
+        raw: '',
+        fields: { $noCandidate: true, $noReason: true },
+        chunk: this.#chunk,
+      });
     }
     for (const candidate of this.#candidates.values()) {
-      candidate.held ??= { raw: '', fields: { $noReason: true }, chunk: this.#chunk };
+      if (candidate.held === undefined)
+        this.#hold(candidate, { raw: '', fields: { $noReason: true }, chunk: this.#chunk });
     }
   }
 }

@@ -1,4 +1,4 @@
-import { wrongType } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../errors.ts';
 import type { Tool, ToolChoice } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
@@ -117,6 +117,8 @@ export function decodeToolConfig(value: JsonValue | undefined, request: Extras):
   return readCalling(written);
 }
 
+const modes: ReadonlySet<string> = new Set(['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']);
+
 /** The choice that `functionCallingConfig` means; undefined when it leaves everything open. */
 export function readCalling(calling: JsonObject): ToolChoice | undefined {
   const base = 'toolConfig.functionCallingConfig';
@@ -127,6 +129,8 @@ export function readCalling(calling: JsonObject): ToolChoice | undefined {
       return name;
     },
   );
+  if (mode !== undefined && !modes.has(mode))
+    throw wrongValue(`${base}.mode`, 'AUTO, ANY, NONE or VALIDATED');
   if (mode === 'NONE') return { type: 'none' };
   const [only] = names ?? [];
   if (names === undefined || only === undefined) {

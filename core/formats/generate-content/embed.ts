@@ -42,7 +42,7 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   format: name,
   operation: 'embed',
   path: '',
-  marks: { usage: ['"usageMetadata"'], terminal: [], error: ['{"error"', '[{"error"'] },
+  marks: { usage: ['"usageMetadata"'], terminal: [] },
   toleratesComments: false,
   peek: (_body, params) => ({ model: modelOf(params), stream: false }),
   passes: () => false,

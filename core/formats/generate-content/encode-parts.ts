@@ -3,12 +3,14 @@ import type {
   Block,
   MediaBlock,
   ReasoningBlock,
+  Source,
   TextBlock,
   ToolCallBlock,
   ToolResultBlock,
 } from '../../model/chat.ts';
 import type { Proof } from '../../model/extra.ts';
 import { argumentsObject } from '../_shared/call-arguments.ts';
+import { officialType } from '../_shared/data-url.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { Encoding } from './encoding.ts';
@@ -114,14 +116,16 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
   const shown = native && block.name !== undefined ? { displayName: block.name } : {};
   if (!native && block.name !== undefined) target.lose(`${block.at}.name`);
   switch (source.kind) {
-    case 'data':
-      return { inlineData: { mimeType: source.mimeType, data: source.data, ...shown } };
+    case 'data': {
+      const mimeType = native ? source.mimeType : officialType(source.mimeType);
+      return { inlineData: { mimeType, data: source.data, ...shown } };
+    }
     case 'url': {
       if (!native && wantsBytes(block, target.traits)) {
         refuse(block, `${block.type === 'image' ? 'an image' : 'a file'} by URL`, encoding);
         return undefined;
       }
-      const mimeType = source.mimeType ?? (native ? undefined : guessType(block, source.url));
+      const mimeType = native ? source.mimeType : typeOf(block, source);
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url, ...shown } };
     }
     case 'file': {
@@ -133,6 +137,10 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id, ...shown } };
     }
   }
+}
+
+function typeOf(block: MediaBlock, { url, mimeType }: Source & { kind: 'url' }): string | undefined {
+  return mimeType === undefined ? guessType(block, url) : officialType(mimeType);
 }
 
 /** The provider wants a type for addresses too; JPEG is the likeliest image. */

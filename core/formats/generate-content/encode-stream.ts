@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../format.ts';
 import { Chunk } from './chunk.ts';
@@ -10,7 +11,7 @@ import { errorBody } from './errors.ts';
 import { own } from './extras.ts';
 import { writeFinish } from './finish.ts';
 import { writeGrounding, type Cited } from './grounding.ts';
-import { joinLogprobs, writeLogprobs } from './logprobs.ts';
+import { writeLogprobs } from './logprobs.ts';
 import { writeSignature } from './signatures.ts';
 import { writeUsage } from './usage.ts';
 import { callPart, mediaPart, responseId } from './write-parts.ts';
@@ -109,7 +110,8 @@ export class ReplyEncoder implements StreamEncoder {
     if (this.#choices.size === 0) this.#choice(0);
     const frames: WireFrame[] = [];
     for (const [index, choice] of this.#choices) {
-      if (!choice.finished) frames.push(...this.#finish({ type: 'finish', choice: index, reason: 'stop' }));
+      if (choice.finished) continue;
+      for (const frame of this.#finish({ type: 'finish', choice: index, reason: 'stop' })) frames.push(frame);
     }
     frames.push(...this.#flush());
     this.#done = true;
@@ -192,7 +194,7 @@ export class ReplyEncoder implements StreamEncoder {
     const more = verbatim ?? (tokens === undefined ? undefined : writeLogprobs(tokens));
     if (more === undefined) return;
     const candidate = chunk.fields(event.choice);
-    candidate.logprobsResult = joinLogprobs(candidate.logprobsResult, more);
+    candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
   }
 
   #gather(event: EventOf<'tool-delta'> | EventOf<'media-delta'>, piece: string): readonly WireFrame[] {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { fromSchemaSubset, isEmptyObject, toSchemaSubset } from '../_shared/json-schema.ts';
 import { putAt, type MutableObject } from '../_shared/settings.ts';
@@ -19,6 +19,8 @@ type CustomTool = Extract<Tool, { type: 'custom' }>;
 export function encodeTools(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
   const entries = new Map<number, MutableObject>();
   const loose: MutableObject[] = [];
+  /** The entry that declarations of other formats share. */
+  let shared: MutableObject | undefined;
   for (const tool of keptTools(request, encoding)) {
     loseForeign(tool.extra, format, tool.at, encoding.target.lose);
     if (tool.cache !== undefined) encoding.target.lose(`${tool.at}.cache`);
@@ -26,7 +28,11 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
     if (written === undefined) continue;
     const entry = own(tool.extra)?.$entry;
     if (typeof entry === 'number') addTo(entries, entry, written);
-    else addLoose(loose, written);
+    else if (shared !== undefined && written.functionDeclarations !== undefined) merge(shared, written);
+    else {
+      if (written.functionDeclarations !== undefined) shared = written;
+      loose.push(written);
+    }
   }
   for (const shell of shellsOf(request)) {
     const { entry, ...fields } = shell;
@@ -47,21 +53,14 @@ function addTo(entries: Map<number, MutableObject>, entry: number, written: Muta
   entries.set(entry, there);
 }
 
-/** Declarations share an entry; every hosted tool has its own. */
-function addLoose(loose: MutableObject[], written: MutableObject): void {
-  const shared =
-    written.functionDeclarations === undefined
-      ? undefined
-      : loose.find((entry) => entry.functionDeclarations !== undefined);
-  if (shared === undefined) loose.push(written);
-  else merge(shared, written);
-}
-
 function merge(there: MutableObject, written: MutableObject): void {
   const { functionDeclarations: before } = there;
   const { functionDeclarations: more } = written;
   Object.assign(there, written);
-  if (Array.isArray(before) && Array.isArray(more)) there.functionDeclarations = [...before, ...more];
+  if (!Array.isArray(before) || !Array.isArray(more)) return;
+  // The list is that of an entry written here.
+  for (const declaration of more as readonly JsonValue[]) (before as JsonValue[]).push(declaration);
+  there.functionDeclarations = before;
 }
 
 /** An `auto` choice among some tools has no word here: the others are left out. */
@@ -120,7 +119,8 @@ function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {
   return declaration;
 }
 
-function encodeSchema(declaration: MutableObject, tool: FunctionTool, { native, target }: Encoding): void {
+function encodeSchema(declaration: MutableObject, tool: FunctionTool, encoding: Encoding): void {
+  const { native, target, inlined } = encoding;
   const fields = own(tool.extra);
   const subset = isObject(fields?.$parameters) ? fields.$parameters : undefined;
   if (
@@ -137,6 +137,7 @@ function encodeSchema(declaration: MutableObject, tool: FunctionTool, { native, 
   }
   const parameters = toSchemaSubset(tool.schema, {
     drop: (path) => target.lose(`${tool.at}.schema.${path}`),
+    inlined,
   });
   if (parameters !== undefined) declaration.parameters = parameters;
 }

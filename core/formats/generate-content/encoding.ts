@@ -1,4 +1,5 @@
 import type { Block, ChatRequest } from '../../model/chat.ts';
+import type { Inlined } from '../_shared/json-schema.ts';
 import { ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodeTarget } from '../format.ts';
 import { name } from './wire.ts';
@@ -13,6 +14,7 @@ export class Encoding {
   readonly native: boolean;
   readonly names: ToolNames;
   readonly customTools: string[] = [];
+  readonly inlined: Inlined = { characters: 0 };
   readonly #callNames = new Map<string, string>();
 
   constructor(request: ChatRequest, target: EncodeTarget) {

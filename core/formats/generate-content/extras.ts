@@ -9,6 +9,7 @@ import { name } from './wire.ts';
  */
 export class Extras {
   #fields: MutableObject | undefined;
+  #put: MutableObject | undefined;
 
   set(key: string, value: JsonValue): void {
     this.#fields ??= {};
@@ -20,10 +21,14 @@ export class Extras {
     for (const key of Object.keys(object)) {
       const value = object[key];
       if (value === undefined || known.has(key) || key === '__proto__') continue;
-      if (prefix === '' && key.startsWith('$'))
-        this.set('$fields', { ...asObject(this.#fields?.$fields), [key]: value });
+      if (prefix === '' && key.startsWith('$')) this.#aside(key, value);
       else this.set(prefix + key, value);
     }
+  }
+
+  #aside(key: string, value: JsonValue): void {
+    if (this.#put === undefined) this.set('$fields', (this.#put = {}));
+    this.#put[key] = value;
   }
 
   /** `{extra}` to spread into the piece, or nothing. */

@@ -1,4 +1,6 @@
 import type { FinishReason } from '../../model/event.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { Frame } from '../format.ts';
 
 /** The provider's words that mean something particular; all others are `other`. */
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -20,6 +22,28 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   MISSING_THOUGHT_SIGNATURE: 'malformed',
   CONTINUATION: 'pause',
 };
+
+/** A `finishReason` that is one; undefined for the empty or unspecified one that some providers write in every chunk. */
+export function reasonIn({ finishReason: word }: JsonObject): string | undefined {
+  return typeof word === 'string' && word !== '' && word !== 'FINISH_REASON_UNSPECIFIED' ? word : undefined;
+}
+
+/** True for a frame with the end of a candidate, or with the reason why there is none. */
+export function endsStream({ data }: Frame): boolean {
+  let value: unknown;
+  try {
+    value = JSON.parse(data);
+  } catch {
+    return false;
+  }
+  return (Array.isArray(value) ? value : [value]).some(
+    (chunk) =>
+      isObject(chunk) &&
+      ((Array.isArray(chunk.candidates) &&
+        chunk.candidates.some((candidate) => isObject(candidate) && reasonIn(candidate) !== undefined)) ||
+        (isObject(chunk.promptFeedback) && typeof chunk.promptFeedback.blockReason === 'string')),
+  );
+}
 
 /** There is no word for an answer that ends with calls: they are seen. */
 export function readFinish(word: string, called: boolean): FinishReason {

@@ -1,6 +1,5 @@
 import type { Logprob } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 
 /** `logprobsResult` token by token; undefined when it holds none. */
 export function readLogprobs(value: JsonValue | undefined): readonly Logprob[] | undefined {
@@ -29,18 +28,6 @@ export function writeLogprobs(tokens: readonly Logprob[]): JsonObject {
     chosenCandidates: tokens.map(writeToken),
     topCandidates: tokens.map((token) => ({ candidates: (token.top ?? []).map(writeToken) })),
   };
-}
-
-/** Two results of one answer, one behind the other. */
-export function joinLogprobs(before: JsonValue | undefined, more: JsonValue): JsonValue {
-  if (!isObject(before) || !isObject(more)) return more;
-  const joined: MutableObject = { ...before, ...more };
-  for (const list of ['chosenCandidates', 'topCandidates']) {
-    const first = before[list];
-    const second = more[list];
-    if (Array.isArray(first) && Array.isArray(second)) joined[list] = [...first, ...second];
-  }
-  return joined;
 }
 
 function writeToken({ token, logprob }: Logprob): JsonObject {

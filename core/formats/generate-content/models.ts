@@ -22,6 +22,15 @@ export const models: ModelListing = {
   one,
 };
 
+/** What can be called with a model, by what it is for. */
+const methods: Readonly<Record<string, readonly string[]>> = {
+  chat: ['generateContent', 'streamGenerateContent', 'countTokens'],
+  embed: ['embedContent', 'batchEmbedContents'],
+  speak: ['generateContent', 'streamGenerateContent'],
+  'generate-image': ['generateContent', 'predict'],
+  'create-video': ['predictLongRunning'],
+};
+
 function one(model: ListedModel): JsonObject {
   return {
     name: `models/${model.id}`,
@@ -31,7 +40,7 @@ function one(model: ListedModel): JsonObject {
     description: '',
     inputTokenLimit: model.inputLimit ?? 0,
     outputTokenLimit: model.outputLimit ?? 0,
-    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+    supportedGenerationMethods: methods[model.operation ?? 'chat'] ?? [],
     ...(model.thinking === undefined ? {} : { thinking: model.thinking }),
   };
 }

@@ -43,6 +43,8 @@ export interface HeldFinish {
 /** One answer of several. */
 export class Candidate {
   readonly index: number;
+  /** Its place among the candidates of the reply, from 0. */
+  readonly place: number;
   open: OpenBlock | undefined;
   call: OpenCall | undefined;
   called = false;
@@ -50,8 +52,9 @@ export class Candidate {
   held: HeldFinish | undefined;
   readonly cited = new Set<string>();
 
-  constructor(index: number) {
+  constructor(index: number, place: number) {
     this.index = index;
+    this.place = place;
   }
 }
 

@@ -1,4 +1,4 @@
-import { wrongType } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
@@ -6,7 +6,7 @@ import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import { fromSchemaSubset, toSchemaSubset } from '../_shared/json-schema.ts';
 import { putAt, type MutableObject } from '../_shared/settings.ts';
 
-/** What the answer must look like. Undefined for a MIME type that no other format knows (`text/x.enum`). */
+/** What the answer must look like. Undefined for a MIME type that no other format knows (`text/x.enum`). Throws 400 for a schema of plain text. */
 export function readResponseFormat(body: JsonObject): ResponseFormat | undefined {
   const config = isObject(body.generationConfig) ? body.generationConfig : {};
   const mimeType = optionalString(config.responseMimeType, 'generationConfig.responseMimeType');
@@ -15,6 +15,10 @@ export function readResponseFormat(body: JsonObject): ResponseFormat | undefined
   if (given(full) && !isObject(full)) throw wrongType('generationConfig.responseJsonSchema', 'an object');
   if (mimeType !== undefined && mimeType !== 'application/json' && mimeType !== 'text/plain')
     return undefined;
+  if (mimeType !== 'application/json' && (subset !== undefined || isObject(full))) {
+    const name = subset === undefined ? 'responseJsonSchema' : 'responseSchema';
+    throw wrongValue('generationConfig.responseMimeType', `application/json where there is a ${name}`);
+  }
   if (isObject(full)) return { type: 'json-schema', schema: full };
   if (subset !== undefined) return { type: 'json-schema', schema: fromSchemaSubset(subset) };
   if (mimeType === undefined) return undefined;

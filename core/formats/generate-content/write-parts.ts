@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { GatewayEvent } from '../../model/event.ts';
 import { argumentsObject } from '../_shared/call-arguments.ts';
-import { sniffBase64 } from '../_shared/data-url.ts';
+import { officialType, sniffBase64 } from '../_shared/data-url.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { own } from './extras.ts';
 import { writeSignature } from './signatures.ts';
@@ -48,5 +48,6 @@ export function mediaPart(
     };
   }
   if (data === '' && own(start.extra) === undefined) return undefined;
-  return { inlineData: { mimeType: start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media], data } };
+  const mimeType = start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media];
+  return { inlineData: { mimeType: officialType(mimeType), data } };
 }

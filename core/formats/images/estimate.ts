@@ -7,8 +7,11 @@ const mostTokens = 6_240;
 /** Tokens of a sketch, and of a given image. */
 const partialTokens = 100;
 const givenTokens = 1_600;
+/** The same of a given image that is looked at closely, and what is written around a prompt. */
+const closelyTokens = 16_384;
+const frame = 64;
 
-/** What a request may use at most. */
+/** What a request may use. */
 export function expectedOf({
   prompt,
   images,
@@ -18,9 +21,11 @@ export function expectedOf({
   partials = 0,
 }: ImageRequest): Expected {
   const shown = images.length + (mask === undefined ? 0 : 1);
+  const words = Buffer.byteLength(prompt);
   return {
-    input: Math.ceil(Buffer.byteLength(prompt) / 4) + shown * givenTokens,
+    input: Math.ceil(words / 4) + shown * givenTokens,
     output: count * ((tokensOf[quality ?? ''] ?? mostTokens) + partials * partialTokens),
     units: { images: count },
+    most: { input: words + frame + shown * closelyTokens },
   };
 }

@@ -2,6 +2,7 @@ import type { ImageRequest } from '../../model/image.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { oneShot } from '../_shared/one-shot.ts';
+import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec, Format } from '../format.ts';
 import { expectedOf } from './estimate.ts';
 import { checkLimits } from './limits.ts';
@@ -13,7 +14,7 @@ import { usageTap } from './usage.ts';
 import { eventNames, formatName, paths, type Making } from './wire.ts';
 
 function making(operation: Making): Codec<ImageRequest> {
-  const completed = `"${eventNames[operation]}.completed"`;
+  const completed = `${eventNames[operation]}.completed`;
   const streams: Partial<Codec<ImageRequest>> =
     operation === 'vary-image'
       ? {}
@@ -30,9 +31,9 @@ function making(operation: Making): Codec<ImageRequest> {
     marks: {
       usage: ['"usage"', completed],
       terminal: [completed],
-      error: ['event: error', 'event:error', 'data: {"error"', 'data:{"error"', '{"error"'],
-      reply: ['"data"'],
+      reply: ['data'],
     },
+    endsStream: (frame) => typeOf(frame) === completed,
     peek: peek(operation),
     passes,
     check: checkLimits,

@@ -26,9 +26,9 @@ export class ImageStreamDecoder implements StreamDecoder {
     this.#name = eventNames[operation];
   }
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
-    if (data === '[DONE]') return [];
-    const body = frameBody(data);
+  frame(frame: Frame): readonly GatewayEvent[] {
+    if (frame.data === '[DONE]') return [];
+    const body = frameBody(frame);
     const { type, ...rest } = body;
     switch (type) {
       case 'error':

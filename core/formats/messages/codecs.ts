@@ -2,8 +2,9 @@ import { GatewayError } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { given, optionalBoolean, requiredString } from '../_shared/check.ts';
+import { given, optionalBoolean, requiredModel } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { typeOf } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Codec, ReplyContext, WholeEncoder } from '../format.ts';
 import { decodeRequest } from './decode-request.ts';
@@ -33,11 +34,11 @@ function base(
     // Quotes and line ends keep an answer that talks about these words from being taken for them.
     marks: {
       usage: ['"usage"'],
-      terminal: ['"type":"message_stop"', '"type": "message_stop"'],
-      error: ['event: error\n', 'event: error\r', 'event:error\n', 'event:error\r', '{"type":"error"'],
+      terminal: ['message_stop'],
     },
+    endsStream: (frame) => typeOf(frame) === 'message_stop',
     peek: (body) => ({
-      model: requiredString(body.model, 'model'),
+      model: requiredModel(body.model),
       stream: !counting && optionalBoolean(body.stream, 'stream') === true,
     }),
     validate: (body) => decodeRequest(body, operation),

@@ -5,8 +5,9 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import { BlockCounter } from '../_shared/blocks.ts';
 import { brokenArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
+import { cutShort, typed } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import { decodeCitation } from './citations.ts';
@@ -43,11 +44,12 @@ export class MessagesStreamDecoder implements StreamDecoder {
   #calls = false;
   #usage: JsonObject | undefined;
 
-  frame({ data }: Frame): readonly GatewayEvent[] {
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
     if (data === '' || data === '[DONE]') return none;
     const value = parseObject(data);
     if (value === undefined) throw garbage('an event that is not a JSON object');
-    return this.json(value);
+    return this.json(typed(value, frame));
   }
 
   /** One frame, parsed. */
@@ -259,7 +261,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.#count(frame.usage, events);
     const delta = isObject(frame.delta) ? frame.delta : {};
     if (typeof delta.stop_reason !== 'string' || this.#finished) return events;
-    events.unshift(...this.#closeAll());
+    const ends = this.#closeAll();
     this.#finished = true;
     const rest: MutableObject = {};
     for (const key in delta) {
@@ -276,7 +278,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       ...(typeof delta.stop_sequence === 'string' ? { stopSequence: delta.stop_sequence } : {}),
       ...withExtra(rest),
     });
-    return events;
+    return ends.length === 0 ? events : [...ends, ...events];
   }
 
   #stop(frame: JsonObject): readonly GatewayEvent[] {
@@ -292,10 +294,10 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   #other(frame: JsonObject): readonly GatewayEvent[] {
-    const wrong = isObject(frame.error) || (typeof frame.error === 'string' && frame.type === undefined);
-    if (frame.type === 'error' || wrong) throw upstreamError(200, written(frame));
+    const isUntyped = typeof frame.type !== 'string';
+    if (frame.type === 'error' || (isUntyped && tellsError(frame))) throw upstreamError(200, written(frame));
     // An event of a kind that is not known yet: the same format passes it on, others have no place for it.
-    return typeof frame.type === 'string' && this.#started ? [opaque(frame)] : none;
+    return !isUntyped && this.#started ? [opaque(frame)] : none;
   }
 
   #count(value: JsonValue | undefined, events: GatewayEvent[]): void {

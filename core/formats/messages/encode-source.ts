@@ -1,6 +1,6 @@
 import type { MediaBlock, Source } from '../../model/chat.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
+import { officialType, parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { imageTypes, name, own } from './wire.ts';
 import { placeOf, refuse, type Writing } from './writing.ts';
@@ -59,7 +59,7 @@ function encodeData(
     const text = own(block.extra).$source === 'text';
     return { type, source: text ? textSource(data, mimeType) : base64Source(data, mimeType) };
   }
-  const bare = officialType(mimeType, data);
+  const bare = bareType(mimeType, data);
   if (type === 'image' || bare.startsWith('image/')) {
     if (!imageTypes.has(bare)) return refuse(block, `an image of type ${bare}`, writing);
     return { type: 'image', source: base64Source(data, bare) };
@@ -71,9 +71,8 @@ function encodeData(
 }
 
 /** The type without parameters, spelled officially; shown by the data where the client named none that says anything. */
-function officialType(mimeType: string, data: string): string {
-  const bare = (mimeType.split(';')[0] ?? '').trim().toLowerCase();
-  if (bare === 'image/jpg') return 'image/jpeg';
+function bareType(mimeType: string, data: string): string {
+  const bare = officialType((mimeType.split(';')[0] ?? '').trim().toLowerCase());
   return bare === '' || bare === 'application/octet-stream' ? (sniffBase64(data) ?? bare) : bare;
 }
 

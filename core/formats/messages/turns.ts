@@ -36,7 +36,7 @@ const opening = '.';
  */
 export function orderTurns(turns: readonly Turn[], writing: Writing): Turn[] {
   const answered = answer(turns);
-  const ordered: Turn[] = [];
+  const ordered: GrowingTurn[] = [];
   turns.forEach((turn, index) => {
     add(ordered, turn);
     const calls = answered[index] ?? [];
@@ -47,10 +47,11 @@ export function orderTurns(turns: readonly Turn[], writing: Writing): Turn[] {
 
 /** Gives each call its result: the nearest one behind it with its id. Throws 400 for a result that answers no call. */
 function answer(turns: readonly Turn[]): Call[][] {
-  const calls: Call[][] = turns.map((turn) => turn.calls.map((id) => ({ id })));
-  turns.forEach((turn, index) => {
+  /** Calls without a result by their id, the one that is answered next at the end: the first of the last turn. */
+  const open = new Map<string, Call[]>();
+  return turns.map((turn) => {
     for (const { id, at, wire } of turn.results) {
-      const call = openCall(calls, index, id);
+      const call = open.get(id)?.pop();
       if (call === undefined) {
         throw new GatewayError(
           'invalid_value',
@@ -62,16 +63,14 @@ function answer(turns: readonly Turn[]): Call[][] {
       }
       call.result = wire;
     }
+    const calls = turn.calls.map((id): Call => ({ id }));
+    for (const call of calls.toReversed()) {
+      const others = open.get(call.id);
+      if (others === undefined) open.set(call.id, [call]);
+      else others.push(call);
+    }
+    return calls;
   });
-  return calls;
-}
-
-function openCall(calls: readonly (readonly Call[])[], before: number, id: string): Call | undefined {
-  for (let index = before - 1; index >= 0; index -= 1) {
-    const call = calls[index]?.find((candidate) => candidate.id === id && candidate.result === undefined);
-    if (call !== undefined) return call;
-  }
-  return undefined;
 }
 
 function resultTurn(at: string, calls: readonly Call[]): Turn {
@@ -82,12 +81,22 @@ function resultTurn(at: string, calls: readonly Call[]): Turn {
   return { role: 'user', at, content, calls: [], results: [], plain: false };
 }
 
+/** A turn that neighbours may still be added to. */
+interface GrowingTurn extends Turn {
+  readonly content: JsonObject[];
+  plain: boolean;
+}
+
 /** Appends a turn: nothing when it says nothing, to its neighbour when that has the same role. */
-function add(ordered: Turn[], turn: Turn): void {
+function add(ordered: GrowingTurn[], turn: Turn): void {
   if (turn.content.length === 0) return;
   const last = ordered.at(-1);
-  if (last === undefined || last.role !== turn.role || turn.role === 'system') ordered.push(turn);
-  else ordered[ordered.length - 1] = { ...last, content: [...last.content, ...turn.content], plain: false };
+  if (last === undefined || last.role !== turn.role || turn.role === 'system') {
+    ordered.push({ ...turn, content: [...turn.content] });
+    return;
+  }
+  for (const block of turn.content) last.content.push(block);
+  last.plain = false;
 }
 
 /** Providers refuse words put into the model's mouth that end in white space. */

@@ -11,6 +11,8 @@ export class MessagesFold implements FrameFold {
   #message: MutableObject = {};
   readonly #blocks: MutableObject[] = [];
   readonly #inputs = new Map<MutableObject, string>();
+  /** The citations of the last block that has any; those that its first frame brought are the frame's. */
+  #cited: { readonly block: MutableObject; readonly citations: JsonValue[] } | undefined;
 
   frame(frame: WireFrame): void {
     if (!('json' in frame)) return;
@@ -44,12 +46,20 @@ export class MessagesFold implements FrameFold {
     if (type === 'input_json_delta') {
       this.#inputs.set(block, (this.#inputs.get(block) ?? '') + textOf(fields.partial_json));
     } else if (type === 'citations_delta') {
-      const before: readonly JsonValue[] = Array.isArray(block.citations) ? block.citations : [];
-      block.citations = fields.citation === undefined ? before : [...before, fields.citation];
+      this.#cite(block, fields.citation);
     } else {
       const known = fieldOf[String(type)];
       for (const key of known === undefined ? Object.keys(fields) : [known]) append(block, key, fields[key]);
     }
+  }
+
+  #cite(block: MutableObject, citation: JsonValue | undefined): void {
+    if (this.#cited?.block !== block) {
+      const citations = Array.isArray(block.citations) ? [...(block.citations as readonly JsonValue[])] : [];
+      this.#cited = { block, citations };
+      block.citations = citations;
+    }
+    if (citation !== undefined) this.#cited.citations.push(citation);
   }
 
   #ending(json: JsonObject): void {

@@ -105,7 +105,8 @@ export function innerObject(into: MutableObject, path: string): MutableObject {
 /** Keeps an unknown field of a reply. A null says nothing, so that it is only a spelling. */
 export function keepField(into: MutableObject, key: string, value: JsonValue | undefined): void {
   if (value !== null) into[key] = value;
-  else into.$nulls = [...(Array.isArray(into.$nulls) ? into.$nulls : []), key];
+  else if (Array.isArray(into.$nulls)) (into.$nulls as string[]).push(key);
+  else into.$nulls = [key];
 }
 
 /** Keeps what a frame says beside its ordinary fields, apart from what its inner object says. */

@@ -4,7 +4,7 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { given, optionalString } from '../_shared/check.ts';
+import { given, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
@@ -24,10 +24,9 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   marks: {
     usage: ['"usage":{', '"usage": {'],
     terminal: [],
-    error: ['{"error"'],
-    reply: ['"results"'],
+    reply: ['results'],
   },
-  peek: ({ model }) => ({ model: optionalString(model, 'model') ?? defaultModel, stream: false }),
+  peek: ({ model }) => ({ model: given(model) ? requiredModel(model) : defaultModel, stream: false }),
   // A body without a model is one for the official provider's default: others must be told.
   passes: ({ model }) => given(model),
   decodeRequest,
@@ -35,7 +34,12 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   decodeWhole,
   encodeWhole,
   // Verdicts cost nothing unless a provider tells otherwise.
-  estimate: () => ({ input: 0, output: 0 }),
+  // Free at most providers; those that charge say so.
+  estimate: ({ inputs }) => ({
+    input: 0,
+    output: 0,
+    most: { input: inputs.reduce((sum, one) => sum + mostOf(one), 0) },
+  }),
   usageTap: () => ({
     read(data) {
       const usage = parseObject(data)?.usage;
@@ -44,12 +48,18 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
   }),
 });
 
+/** The most tokens of one input: of a text its bytes, of an image what the largest have. */
+function mostOf(input: string | JsonObject): number {
+  if (typeof input === 'string') return Buffer.byteLength(input) + 32;
+  return isObject(input.image_url) ? 16_384 : Buffer.byteLength(JSON.stringify(input)) + 32;
+}
+
 function decodeRequest(body: JsonObject): ModerationRequest {
   const { model, input, ...rest } = body;
   return {
     operation: 'moderate',
     format: formatName,
-    model: optionalString(model, 'model') ?? defaultModel,
+    model: given(model) ? requiredModel(model) : defaultModel,
     inputs: readInputs(input),
     ...extraOf(formatName, rest, Array.isArray(input) ? {} : { single: true }),
   };

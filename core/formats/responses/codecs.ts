@@ -2,6 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
+import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec } from '../format.ts';
 import { decodeCount, encodeCount } from './count-tokens.ts';
 import { decodeRequest, peek } from './decode-request.ts';
@@ -17,8 +18,8 @@ import { decodeWhole, ResponsesWholeEncoder } from './whole.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
-/** The last frames of a stream. Their name stands in the data, however it is spaced, or before it. */
-const lastFrames = ['response.completed', 'response.incomplete', 'response.failed'];
+/** The last frames of a stream. */
+const lastFrames: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
 
 /** What the codecs of both operations share. */
 function base(
@@ -33,21 +34,10 @@ function base(
     marks: {
       number: '"sequence_number"',
       // Snapshots before the last one carry `"usage":null`, which is no usage.
-      usage: ['"usage":{', '"usage": {'],
-      terminal: lastFrames.flatMap((name) => [`"${name}"`, `event: ${name}`, `event:${name}`]),
-      error: [
-        'event: error\n',
-        'event: error\r',
-        'event:error\n',
-        'event:error\r',
-        '{"type":"error"',
-        '{"type": "error"',
-        '{"error":{',
-        '{"error": {',
-        '{"error":"',
-        '{"error": "',
-      ],
+      usage: ['"usage":{', '"usage": {', '"usage" : {'],
+      terminal: lastFrames,
     },
+    endsStream: (frame) => lastFrames.includes(typeOf(frame) ?? ''),
     peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
     validate: (body) => validate(body, operation),
     clientFraming: () => (counting ? 'none' : 'sse'),

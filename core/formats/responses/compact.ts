@@ -17,7 +17,7 @@ export const compactCodec: Codec<ChatRequest> = {
   ...chatCodec,
   operation: 'compact',
   upstreamFraming: 'none',
-  marks: { usage: chatCodec.marks.usage, terminal: [], error: chatCodec.marks.error },
+  marks: { usage: chatCodec.marks.usage, terminal: [] },
   peek: (body, params) => ({
     ...chatCodec.peek(body, params),
     stream: optionalBoolean(body.stream, 'stream') === true,

@@ -58,7 +58,8 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
     if (!isObject(item)) throw wrongType(at, 'an object');
     const type = typeOf(item, at);
     if (type === 'additional_tools' || type === 'configuration_update') {
-      if (type === 'additional_tools') tools.push(...decodeToolList(item.tools, `${at}.tools`, left));
+      if (type === 'additional_tools')
+        for (const tool of decodeToolList(item.tools, `${at}.tools`, left)) tools.push(tool);
       asides.push({ index, item });
       return;
     }

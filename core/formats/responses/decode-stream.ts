@@ -2,7 +2,8 @@ import { GatewayError } from '../../errors.ts';
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter } from '../_shared/blocks.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
+import { cutShort, typed } from '../_shared/stream-frames.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../format.ts';
 import {
@@ -24,6 +25,7 @@ const mostItems = 1024;
 const none: readonly GatewayEvent[] = [];
 
 interface Open {
+  readonly index: number;
   readonly id: string;
   readonly item: JsonObject;
   readonly decoder: ItemDecoder;
@@ -36,15 +38,18 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   /** Places in the output, and ids of items, that were read. */
   readonly #seen = new Set<number>();
   readonly #seenIds = new Set<string>();
+  /** Events of items that were begun inside others, by their place: they wait, so that all come in the order of the output. */
+  readonly #held = new Map<number, { readonly item: JsonObject; readonly events: GatewayEvent[] }>();
   #begun = false;
   #over = false;
   #calls = false;
 
-  frame({ data, event }: Frame): readonly GatewayEvent[] {
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
     if (this.#over || data === '' || data.trim() === '[DONE]') return none;
-    const frame = parseObject(data);
-    if (frame === undefined) throw garbage('an event that cannot be read');
-    return this.json(frame.type === undefined && event !== undefined ? { ...frame, type: event } : frame);
+    const value = parseObject(data);
+    if (value === undefined) throw garbage('an event that cannot be read');
+    return this.json(typed(value, frame));
   }
 
   /** One frame, parsed. */
@@ -103,14 +108,42 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const index = this.#indexOf(frame, textOf(item.id));
     if (this.#seen.has(index) || this.#open.has(index)) return;
     const open = this.#opened(index, item, out);
-    if (open.decoder instanceof OpaqueDecoder) open.decoder.frame({ ...frame, output_index: index }, out);
+    if (open.decoder instanceof OpaqueDecoder)
+      open.decoder.frame({ ...frame, output_index: index }, this.#placeOf(index, out));
   }
 
   #opened(index: number, item: JsonObject, out: GatewayEvent[]): Open {
     if (this.#seen.size + this.#open.size >= mostItems) throw garbage('too many items');
-    const open = { id: textOf(item.id), item, decoder: this.#decoderOf(item, out) };
+    const inside = this.#isInside(index, item);
+    // A server that begins another message has ended the one before, whether it says so or not.
+    if (!inside && speaks(item)) this.#release(out, true);
+    if (inside || this.#held.size > 0) this.#held.set(index, { item, events: [] });
+    const decoder = this.#decoderOf(item, this.#placeOf(index, out));
+    const open = { index, id: textOf(item.id), item, decoder };
     this.#open.set(index, open);
     return open;
+  }
+
+  /** True while an item before this one is being said that cannot be interrupted by it: calls may run beside each other. */
+  #isInside(index: number, item: JsonObject): boolean {
+    const kind = speaks(item) ? CallDecoder : MessageDecoder;
+    for (const open of this.#open.values())
+      if (open.index < index && open.decoder instanceof kind && !this.#held.has(open.index)) return true;
+    return false;
+  }
+
+  /** Where the events of an item go. */
+  #placeOf(index: number, out: GatewayEvent[]): GatewayEvent[] {
+    return this.#held.get(index)?.events ?? out;
+  }
+
+  /** Lets go what need not wait any more: all of it, or the first until one must wait on. */
+  #release(out: GatewayEvent[], all: boolean): void {
+    for (const [index, { item, events }] of this.#held) {
+      if (!all && this.#isInside(index, item)) return;
+      this.#held.delete(index);
+      for (const event of events) out.push(event);
+    }
   }
 
   #decoderOf(item: JsonObject, out: GatewayEvent[]): ItemDecoder {
@@ -142,12 +175,16 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       const begun = begunItem(item);
       open = this.#opened(index, begun, out);
       if (open.decoder instanceof OpaqueDecoder)
-        open.decoder.frame({ ...frame, type: 'response.output_item.added', item: begun }, out);
+        open.decoder.frame(
+          { ...frame, type: 'response.output_item.added', item: begun },
+          this.#placeOf(index, out),
+        );
     }
     this.#open.delete(index);
     this.#seen.add(index);
     if (textOf(item.id) !== '') this.#seenIds.add(textOf(item.id));
-    open.decoder.done(item, frame, out);
+    open.decoder.done(item, frame, this.#placeOf(index, out));
+    this.#release(out, false);
   }
 
   /** The place of an item; the next free one where the upstream does not say. */
@@ -160,16 +197,15 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #other(frame: JsonObject, out: GatewayEvent[]): void {
-    const { error, type } = frame;
-    if (isObject(error) || (typeof error === 'string' && type === undefined))
-      throw upstreamError(200, JSON.stringify(frame));
+    const { type } = frame;
+    if (typeof type !== 'string' && tellsError(frame)) throw upstreamError(200, JSON.stringify(frame));
     if (frame.object === 'response' && type === undefined) {
-      for (const one of unfold(frame)) out.push(...this.json(one));
+      for (const one of unfold(frame)) for (const event of this.json(one)) out.push(event);
       return;
     }
     if (typeof type !== 'string' || type === 'keepalive') return;
     const known = this.#find(frame);
-    if (known !== undefined) return known.decoder.frame(frame, out);
+    if (known !== undefined) return known.decoder.frame(frame, this.#placeOf(known.index, out));
     const opens = itemOf(type);
     if (opens !== undefined) {
       // A piece of an item that was never added: it begins here.
@@ -205,6 +241,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       if (this.#seen.has(index) || this.#seenIds.has(textOf(item.id))) return;
       this.#close(index, item, { type: 'response.output_item.done', output_index: index, item }, out);
     });
+    this.#release(out, true);
     this.#over = true;
     const cut = frame.type === 'response.incomplete' || response.status === 'incomplete';
     const details = isObject(response.incomplete_details) ? response.incomplete_details : {};
@@ -233,6 +270,11 @@ export function unfold(response: JsonObject): readonly JsonObject[] {
     })),
     { type: incomplete ? 'response.incomplete' : 'response.completed', response },
   ];
+}
+
+/** True for what the model says and thinks. */
+function speaks({ type }: JsonObject): boolean {
+  return type === 'message' || type === 'reasoning';
 }
 
 /** Why an answer is incomplete; one that does not say was most likely too long. */

@@ -75,11 +75,12 @@ function toldByUser(message: Message, scope: Scope): Message {
 /** Writes turns as items, in order. */
 class ItemWriter {
   readonly #items: JsonObject[] = [];
-  readonly #asides: JsonObject[];
+  readonly #asides: readonly JsonObject[];
+  #nextAside = 0;
   readonly #scope: Scope;
 
   constructor(asides: readonly JsonObject[], scope: Scope) {
-    this.#asides = [...asides];
+    this.#asides = asides;
     this.#scope = scope;
   }
 
@@ -116,8 +117,9 @@ class ItemWriter {
 
   /** Items that stood before the one with this index. */
   #asidesBefore(index: number): void {
-    while (Number(this.#asides[0]?.index) < index) {
-      const item = this.#asides.shift()?.item;
+    while (Number(this.#asides[this.#nextAside]?.index) < index) {
+      const item = this.#asides[this.#nextAside]?.item;
+      this.#nextAside += 1;
       if (isObject(item)) this.#items.push(item);
     }
   }

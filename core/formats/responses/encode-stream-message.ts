@@ -54,7 +54,7 @@ export class MessageItem implements OpenItem {
     if (part === undefined) return;
     part.text += text;
     if (part.kind === 'refusal') return this.#say('response.refusal.delta', { delta: text, ...frame });
-    if (logprobs !== undefined) part.logprobs.push(...logprobs);
+    for (const one of logprobs ?? []) part.logprobs.push(one);
     this.#say('response.output_text.delta', {
       delta: text,
       logprobs: writeDeltaLogprobs(logprobs),

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../model/json.ts';
+import { officialType } from '../_shared/data-url.ts';
 import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './encode-stream-frames.ts';
 import { textOf } from './reply-fields.ts';
 
@@ -38,7 +39,7 @@ export class ImageItem implements OpenItem {
     const { id, added } = this.#place;
     if (done !== undefined) return sayDone(this.#place, { ...done, id, result });
     if (added === undefined && status === 'completed') this.#say('completed');
-    const format = /^image\/(png|jpeg|webp)$/.exec(this.#mimeType ?? '')?.[1];
+    const format = /^image\/(png|jpeg|webp)$/.exec(officialType(this.#mimeType ?? ''))?.[1];
     return sayDone(this.#place, {
       ...added,
       type: 'image_generation_call',

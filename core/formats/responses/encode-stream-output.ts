@@ -2,6 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
+import { numbered } from '../_shared/tool-ids.ts';
 import type { ReplyContext } from '../format.ts';
 import { writeAnnotation } from './citations.ts';
 import { ActionItem, CallItem } from './encode-stream-calls.ts';
@@ -37,7 +38,8 @@ export class OutputWriter {
   readonly #lose: (path: string) => void;
   readonly #context: ReplyContext;
   readonly #shown: ReasoningPlace;
-  readonly #callIds = new Set<string>();
+  /** Ids of calls that were given out, and how often each was wanted. */
+  readonly #callIds = new Map<string, number>();
   readonly #itemIds = new Set<string>();
   /** Read from the request with the first call. */
   #spellings: ReadonlyMap<string, ToolSpelling> | undefined;
@@ -271,10 +273,7 @@ export class OutputWriter {
   /** Results are matched by the ids of their calls, so none may come twice. */
   #freshCallId(wanted: string, index: number): string {
     const base = wanted === '' ? callId(this.#response, index) : wanted;
-    let id = base;
-    for (let turn = 2; this.#callIds.has(id); turn += 1) id = `${base}_${turn}`;
-    this.#callIds.add(id);
-    return id;
+    return numbered(base, this.#callIds);
   }
 
   #input(block: number, event: Of<'tool-delta'>): void {

@@ -25,6 +25,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #writer = new FrameWriter();
   readonly #lost = new Set<string>();
   readonly #held = new Map<number, GatewayEvent[]>();
+  /** The blocks that wait, in their order: a Map from which the first is taken again and again has to look for it. */
+  readonly #waiting: number[] = [];
+  #nextWaiting = 0;
   #output: OutputWriter | undefined;
   #id = '';
   #created = 0;
@@ -156,8 +159,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     const output = this.#start();
     if (output.floor !== undefined && output.floor !== block) {
       const waiting = this.#held.get(block);
-      if (waiting === undefined) this.#held.set(block, [event]);
-      else waiting.push(event);
+      if (waiting === undefined) {
+        this.#held.set(block, [event]);
+        this.#waiting.push(block);
+      } else waiting.push(event);
       return;
     }
     output.event(block, event);
@@ -166,11 +171,11 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   /** Gives the floor to the block that waits longest. */
   #next(output: OutputWriter): void {
-    for (const [block, events] of this.#held) {
-      this.#held.delete(block);
-      for (const event of events) output.event(block, event);
-      return;
-    }
+    const block = this.#waiting[this.#nextWaiting] ?? 0;
+    this.#nextWaiting += 1;
+    const events = this.#held.get(block) ?? [];
+    this.#held.delete(block);
+    for (const event of events) output.event(block, event);
   }
 
   /** Remembers under which id a provider of this format knows a block: its other events name it so. */

@@ -18,6 +18,7 @@ export function own(piece: { readonly extra?: Extra | undefined } | undefined): 
  */
 export class Leftovers {
   #fields: MutableObject | undefined;
+  #put: MutableObject | undefined;
 
   /** Keeps every field of `value` that is not in `known`. Names that could pass for a mark or a path are put aside. */
   take(value: JsonObject, known: ReadonlySet<string>, prefix = ''): this {
@@ -44,8 +45,8 @@ export class Leftovers {
   }
 
   #aside(key: string, value: JsonValue): void {
-    const held = this.#fields?.$fields;
-    this.put('$fields', { ...(isObject(held) ? held : {}), [key]: value });
+    if (this.#put === undefined) this.put('$fields', (this.#put = {}));
+    this.#put[key] = value;
   }
 
   /** To be spread into the piece. */

@@ -40,10 +40,18 @@ export function besideInstructions({ instructions }: JsonObject): readonly strin
   );
 }
 
-/** The word of `truncation`, undefined when it is not given. The spec has an object there too, whose `type` it then is. Throws 400. */
+/**
+ * The word of `truncation`, undefined when it is not given. The spec has an object there too, whose `type` it then is: `auto` where that says
+ * nothing. Throws 400.
+ */
 export function readTruncation(value: JsonValue | undefined): string | undefined {
   if (!given(value) || typeof value === 'string') return value ?? undefined;
   if (!isObject(value)) throw wrongType('truncation', 'a string or an object');
-  const type = optionalString(value.type, 'truncation.type');
-  return type === 'disabled' ? type : 'auto';
+  return value.type === 'disabled' ? value.type : 'auto';
+}
+
+/** True where more is asked for than a word can say. */
+export function isMoreThanWord(truncation: JsonObject): boolean {
+  const { type, ...rest } = truncation;
+  return (type !== 'auto' && type !== 'disabled') || Object.values(rest).some(given);
 }

@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../format.ts';
-import { besideInstructions, readInstructions, readTruncation } from './instructions.ts';
+import { besideInstructions, isMoreThanWord, readInstructions, readTruncation } from './instructions.ts';
 import { readReasoning, reasoningMembers, writeReasoning } from './reasoning.ts';
 
 /**
@@ -44,7 +44,10 @@ export function official(body: JsonObject, _traits: ModelTraits, lose: (path: st
     next.instructions = readInstructions(instructions);
     for (const path of besideInstructions(body)) lose(path);
   }
-  if (isObject(truncation)) next.truncation = readTruncation(truncation);
+  if (isObject(truncation)) {
+    next.truncation = readTruncation(truncation);
+    if (isMoreThanWord(truncation)) lose('truncation');
+  }
   if (asksUsage) {
     const { include_usage: _, ...rest } = options;
     if (Object.keys(rest).length > 0) next.stream_options = rest;

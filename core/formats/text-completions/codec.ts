@@ -1,4 +1,5 @@
 import type { ChatRequest } from '../../model/chat.ts';
+import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, peek, validate } from './decode-request.ts';
@@ -20,10 +21,10 @@ export const chatCodec: Codec<ChatRequest> = {
   toleratesComments: true,
   marks: {
     // Chunks carry `"usage":null`, which is no usage.
-    usage: ['"usage":{', '"usage": {'],
-    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "'],
-    error: ['data: {"error"', 'data:{"error"', '{"error"'],
+    usage: ['"usage":{', '"usage": {', '"usage" : {'],
+    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "', '"finish_reason" : "'],
   },
+  endsStream: endsCompletion,
   peek,
   validate,
   clientFraming: () => 'sse',

@@ -1,7 +1,9 @@
 import { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
 import { TextStreamDecoder } from './decode-stream.ts';
@@ -10,10 +12,9 @@ import { formatName, own } from './wire.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
-  const { error, choices, usage, ...top } = body;
-  const broken = error !== undefined && error !== null && error !== false && error !== '';
+  const { error: _, choices, usage, ...top } = body;
   if (
-    broken ||
+    tellsError(body) ||
     (!Array.isArray(choices) &&
       ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
   ) {
@@ -26,8 +27,8 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const events = list.flatMap((choice, position) =>
     decoder.chunk({ ...top, choices: [ended(choice, position)] }),
   );
-  if (isObject(usage)) events.push(...decoder.chunk({ ...top, choices: [], usage }));
-  events.push(...decoder.end());
+  if (isObject(usage)) for (const event of decoder.chunk({ ...top, choices: [], usage })) events.push(event);
+  for (const event of decoder.end()) events.push(event);
   return isObject(usage) ? events : events.map(withoutUsage);
 }
 
@@ -97,19 +98,7 @@ export class TextWholeEncoder implements WholeEncoder {
     this.#choices.set(index, choice);
     const { text, logprobs, finish_reason: finish, ...fields } = piece;
     Object.assign(choice, fields, { text: `${String(choice.text)}${typeof text === 'string' ? text : ''}` });
-    if (isObject(logprobs)) choice.logprobs = joinLogprobs(choice.logprobs, logprobs);
+    if (isObject(logprobs)) choice.logprobs = joinLists(choice.logprobs, logprobs);
     choice.finish_reason = finish ?? choice.finish_reason ?? null;
   }
-}
-
-/** The lists of two pieces, one behind the other. */
-function joinLogprobs(present: JsonValue | undefined, more: JsonObject): JsonObject {
-  if (!isObject(present)) return more;
-  const joined: MutableObject = { ...present, ...more };
-  for (const key in more) {
-    const [before, behind] = [present[key], more[key]];
-    if (Array.isArray(before) && Array.isArray(behind))
-      joined[key] = [...(before as readonly JsonValue[]), ...(behind as readonly JsonValue[])];
-  }
-  return joined;
 }

@@ -138,6 +138,12 @@ describe('sluice prices', () => {
     });
     expect((await show('own-model')).stdout).toMatch(/^by the pattern own-\*\ninput +\$1 /);
     expect(await show('nobody')).toMatchObject({ code: 1, stderr: expect.stringContaining('has no price') });
+    expect(await show('demo')).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /^at the channel demo, as "\*", channel kind demo\ninput +\$0\.1 /,
+      ) as string,
+    });
   });
 
   test('writes to standard output, or JSON, and replaces a file only when it is told to', async () => {

@@ -120,7 +120,7 @@ async function stage(
   } as unknown as Gateway;
   let ids = 0;
   const sockets = createSockets(
-    gateway,
+    { ...gateway, bodyBudget: { take() {}, giveBack() {} } },
     () => `req_${(ids += 1)}`,
     () => '127.0.0.1',
   );

@@ -1,7 +1,7 @@
 /* oxlint-disable vitest/no-conditional-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { frameLimit, parseSse, SseCutter, writeSse } from '../../../core/http/sse.ts';
+import { frameLimit, parseSse, splitSse, SseCutter, writeSse } from '../../../core/http/sse.ts';
 import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_120;
@@ -141,6 +141,20 @@ test('random streams in random pieces read as the standard says, and no byte is 
       expect(out.equals(bytes)).toBe(true);
     }),
     { seed, numRuns: tries(2000) },
+  );
+});
+
+test('the events of a run are the same one by one, and hold every byte of it', () => {
+  const line = fc.constantFrom('data: a', 'data', 'event: e', ': c', 'id: 1', '', '', 'data: ü😀');
+  const run = fc.array(fc.tuple(line, fc.constantFrom('\n', '\n', '\r\n', '\r')), { maxLength: 40 });
+  fc.assert(
+    fc.property(run, (lines) => {
+      const bytes = Buffer.from(`${lines.flat().join('')}\n\n`);
+      const events = splitSse(bytes);
+      expect(Buffer.concat(events).equals(bytes)).toBe(true);
+      expect(events.flatMap((event) => parseSse(event))).toEqual(parseSse(bytes));
+    }),
+    { seed, numRuns: 2000 },
   );
 });
 

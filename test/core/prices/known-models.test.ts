@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { Keyv } from 'keyv';
 import { describe, expect, test } from 'vitest';
 import { rowSchema } from '../../../core/prices/row.ts';
 import { importKnownModels, writeKnownModels } from '../../../core/prices/import-known.ts';
@@ -9,6 +11,7 @@ import { createPrices } from '../../../core/prices.ts';
 import { readConfig } from '../../../core/config.ts';
 import { createLog } from '../../../core/log.ts';
 import { makeChannel } from '../../../core/configured-channel.ts';
+import { ModelDiscovery } from '../../../core/routing/model-discovery.ts';
 import { createCatalog, type Catalog } from '../../../core/routing/catalog.ts';
 import type { ChannelEntry } from '../../../core/define.ts';
 import anthropic from '../../../channels/anthropic.ts';
@@ -39,6 +42,7 @@ function catalogOf(...entries: readonly ChannelEntry[]): Catalog {
       warnings: [],
       log: createLog('silent'),
       format: () => undefined,
+      discovery: (place, ask, log) => new ModelDiscovery({ place, ask, log, kept: new Keyv() }),
       onClose: () => {},
     }),
   );
@@ -187,7 +191,19 @@ describe('a model that several channels serve at different prices', () => {
     expect(prices.most('fast', 0, million)).toBe(5 * million);
   });
 
-  test('has no price as long as one of them has none: that one would be free', () => {
+  test('is charged as at the dearest by one that has a pattern for it and knows nothing of it', () => {
+    const some = createPrices({}, () => {}, catalogOf(openai({ key }), groq({ key }), openrouter({ key })));
+    const heard = used({ units: { seconds: 60 } });
+    expect(some.most('whisper-1', 0, 0, { seconds: 60 })).toBe(6000);
+    expect(some.cost('whisper-1', heard, { channel: 'groq', model: 'whisper-1' })?.microDollars).toBe(6000);
+    expect(some.most('openai/gpt-oss-120b', million, 0)).toBe(150_000);
+    const elsewhere = { channel: 'openrouter', model: 'openai/gpt-oss-120b' };
+    expect(some.cost('openai/gpt-oss-120b', used({ input: million }), elsewhere)?.microDollars).toBe(150_000);
+    expect(some.unpriced('whisper-1')).toBe(false);
+    expect(some.unpriced('vendor/unknown')).toBe(true);
+  });
+
+  test('has no price as long as one that the config names for it has none: that one would be free', () => {
     const missing: string[] = [];
     const some = createPrices(
       {},
@@ -198,9 +214,44 @@ describe('a model that several channels serve at different prices', () => {
       ),
     );
     expect(some.most('fast', 1, 1)).toBeUndefined();
+    const elsewhere = { channel: 'openrouter', model: 'openai/gpt-5-nano' };
+    expect(some.cost('fast', used({ input: 1 }), elsewhere)).toBeUndefined();
     expect(missing).toEqual(['fast']);
     expect(some.row('fast')).toMatchObject({ model: 'gpt-5-nano' });
   });
+});
+
+test('no call costs more than what was reserved for it, whichever channel answers', () => {
+  const names = Object.keys(shippedModels().models['openai'] ?? {});
+  const count = fc.nat({ max: 400_000 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 }),
+      fc.record({ input: count, output: count, cacheRead: count, cacheWrite: count, reasoning: count }),
+      (models, { input, output, cacheRead, cacheWrite, reasoning }) => {
+        const catalog = catalogOf(
+          ...models.map((model, index) => openai({ id: `c${index}`, key, models: { m: model } })),
+        );
+        const prices = createPrices({}, () => {}, catalog);
+        const most = prices.most('m', input, output);
+        expect(most === undefined).toBe(prices.unpriced('m'));
+        const usage: Usage = {
+          input,
+          output,
+          cacheRead: Math.min(cacheRead, input),
+          cacheWrite: Math.min(cacheWrite, input - Math.min(cacheRead, input)),
+          reasoning: Math.min(reasoning, output),
+        };
+        const costs = models.map(
+          (model, index) => prices.cost('m', usage, { channel: `c${index}`, model })?.microDollars,
+        );
+        if (most === undefined) expect(costs).toContain(undefined);
+        else for (const cost of costs) expect(cost).toBeLessThanOrEqual(most);
+        const known = costs.filter((cost) => cost !== undefined);
+        expect(prices.cost('m', usage)?.microDollars ?? -1).toBe(Math.max(-1, ...known));
+      },
+    ),
+  );
 });
 
 describe('the list that comes along', () => {
@@ -341,6 +392,36 @@ describe('a list made from a price list', () => {
     const turned = Object.fromEntries(Object.entries(list).toReversed());
     expect(writeKnownModels(importKnownModels(turned, options))).toBe(text);
     expect(JSON.parse(text)).toEqual(known);
+  });
+
+  test('is made of whatever stands in the entries, and has no row that the config would not take', () => {
+    const member = fc.constantFrom(
+      'input_cost_per_token',
+      'output_cost_per_token',
+      'input_cost_per_token_above_200k_tokens',
+      'output_cost_per_image_token',
+      'cache_read_input_audio_token_cost',
+      'input_cost_per_second',
+      'output_cost_per_image',
+      'tiered_pricing',
+      'max_input_tokens',
+      'deprecation_date',
+      'mode',
+    );
+    const value = fc.oneof(
+      fc.jsonValue(),
+      fc.double({ min: -1, max: 2 }),
+      fc.constantFrom('chat', 'realtime', 'image_generation', '2020-01-01'),
+    );
+    const entry = fc.dictionary(member, value).map((some) => ({ ...some, litellm_provider: 'one' }));
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.oneof(entry, fc.jsonValue())), (entries) => {
+        const { models } = importKnownModels(entries, options);
+        for (const { price } of Object.values(models['one'] ?? {}))
+          if (price !== undefined) expect(rowSchema.safeParse(price).success).toBe(true);
+        expect(JSON.parse(writeKnownModels(importKnownModels(entries, options)))).toMatchObject({ models });
+      }),
+    );
   });
 
   test('is asked by provider, name and what is served: nobody knows a stranger', () => {

@@ -177,7 +177,7 @@ test('memory that is nearly full refuses new calls until some of it is free', ()
   expect(looks(0.74)).toBe(true);
 });
 
-describe('bodies that are being read', () => {
+describe('bodies that are held', () => {
   test('come to no more than they may together, and one always has room', () => {
     const { overload } = new Machine({ bodies: 4096 }, 2048);
     const { bodyBudget } = overload;

@@ -257,10 +257,24 @@ describe('where every target is held back', () => {
     health.waits.clear();
     health.standings.clear();
     health.closed.clear();
-    await vi.advanceTimersByTimeAsync(100);
+    await vi.advanceTimersByTimeAsync(101);
     (await reply).subscribe();
     expect(asked).toHaveLength(1);
     expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('for as long as a call waits, and a moment more: what clocks and timers add does not count', async () => {
+    const { attempts, health, asked } = held('cooling', 1_000);
+    const reply = attempts(testCall({ model: 'm' }).call);
+    reply.catch(() => {});
+    health.waits.set('x/a', 0.4);
+    await vi.advanceTimersByTimeAsync(1_001);
+    expect(asked).toEqual([]);
+    health.closed.clear();
+    health.waits.clear();
+    await vi.advanceTimersByTimeAsync(100);
+    (await reply).subscribe();
+    expect(asked).toHaveLength(1);
   });
 
   test('a client that leaves while its call waits leaves nothing behind', async () => {

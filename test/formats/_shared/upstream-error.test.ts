@@ -253,14 +253,15 @@ describe('what the client can mend, or cannot', () => {
 describe('how long to wait', () => {
   it.each([
     [{ 'retry-after': '7' }, 7],
-    [{ 'retry-after': '0' }, 1],
-    [{ 'retry-after': '1.2' }, 2],
-    [{ 'retry-after-ms': '2500', 'retry-after': '9' }, 3],
+    [{ 'retry-after': '0' }, 0.02],
+    [{ 'retry-after': '1.2' }, 1.2],
+    [{ 'retry-after-ms': '20' }, 0.02],
+    [{ 'retry-after-ms': '2500', 'retry-after': '9' }, 2.5],
     [{ 'retry-after': ['4', '5'] }, 4],
     [{ 'retry-after': 'soon' }, undefined],
     [{}, undefined],
-    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m2.5s' }, 63],
-    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '20ms' }, 1],
+    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m2.5s' }, 62.5],
+    [{ 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '20ms' }, 0.02],
     [{ 'x-ratelimit-remaining-requests': '3', 'x-ratelimit-reset-requests': '6m0s' }, undefined],
     [
       {
@@ -296,7 +297,7 @@ describe('how long to wait', () => {
   });
 
   it('from RetryInfo', () => {
-    expect(upstreamError(429, retryInfo('34.07s')).retryAfter).toBe(35);
+    expect(upstreamError(429, retryInfo('34.07s')).retryAfter).toBe(34.07);
     expect(upstreamError(429, retryInfo({ seconds: '12' })).retryAfter).toBe(12);
     expect(upstreamError(429, retryInfo('?')).retryAfter).toBeUndefined();
   });

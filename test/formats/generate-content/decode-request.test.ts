@@ -11,6 +11,28 @@ const decode = (body: JsonObject): ChatRequest => chat.decodeRequest(body, param
 const there = (body: JsonObject): JsonObject =>
   JSON.parse(JSON.stringify(chat.encodeRequest(decode(body), target()).body)) as JsonObject;
 
+test.each<[string, JsonObject]>([
+  [
+    'an answer from a list',
+    {
+      generationConfig: { responseMimeType: 'text/x.enum', responseSchema: { type: 'STRING', enum: ['a'] } },
+    },
+  ],
+  [
+    'a schema of JSON',
+    { generation_config: { response_mime_type: 'application/json', response_schema: { type: 'OBJECT' } } },
+  ],
+  ['a mode in small letters', { toolConfig: { functionCallingConfig: { mode: 'any' } } }],
+  ['calls that are checked', { toolConfig: { functionCallingConfig: { mode: 'VALIDATED' } } }],
+  ['a mode that says nothing', { toolConfig: { functionCallingConfig: { mode: 'MODE_UNSPECIFIED' } } }],
+  [
+    'instructions with a part of tomorrow',
+    { systemInstruction: { parts: [{ text: 'a' }, { futureData: {} }] } },
+  ],
+])('%s is taken', (_, fields) => {
+  expect(() => chat.validate({ contents: [hi], ...fields }, params)).not.toThrow();
+});
+
 describe('a wrong request is refused with the path of what is wrong', () => {
   const cases: readonly [string, JsonObject, string][] = [
     ['no contents', {}, 'contents'],
@@ -37,6 +59,57 @@ describe('a wrong request is refused with the path of what is wrong', () => {
       'a file without address',
       { contents: [{ parts: [{ fileData: { mimeType: 'image/png' } }] }] },
       'contents[0].parts[0].fileData.fileUri',
+    ],
+    [
+      'a picture among the instructions',
+      {
+        contents: [hi],
+        systemInstruction: {
+          parts: [{ text: 'a' }, { inlineData: { mimeType: 'image/png', data: 'AA==' } }],
+        },
+      },
+      'systemInstruction.parts[1]',
+    ],
+    [
+      'a file as instructions, in the other spelling',
+      { contents: [hi], system_instruction: { parts: [{ file_data: { file_uri: 'gs://b/a.pdf' } }] } },
+      'systemInstruction.parts[0]',
+    ],
+    [
+      'a call among the instructions',
+      { contents: [hi], systemInstruction: { parts: [{ functionCall: { name: 'f' } }] } },
+      'systemInstruction.parts[0]',
+    ],
+    [
+      'code among the instructions',
+      {
+        contents: [hi],
+        systemInstruction: { parts: [{ executableCode: { language: 'PYTHON', code: '1' } }] },
+      },
+      'systemInstruction.parts[0]',
+    ],
+    [
+      'a mode that nobody knows',
+      { contents: [hi], toolConfig: { functionCallingConfig: { mode: 'banana' } } },
+      'toolConfig.functionCallingConfig.mode',
+    ],
+    [
+      'a mode that nobody knows, in the other spelling',
+      { contents: [hi], tool_config: { function_calling_config: { mode: 'banana' } } },
+      'toolConfig.functionCallingConfig.mode',
+    ],
+    [
+      'a schema without its MIME type',
+      { contents: [hi], generationConfig: { responseSchema: { type: 'OBJECT' } } },
+      'generationConfig.responseMimeType',
+    ],
+    [
+      'a schema of plain text, in the other spelling',
+      {
+        contents: [hi],
+        generation_config: { response_json_schema: { type: 'object' }, response_mime_type: 'text/plain' },
+      },
+      'generationConfig.responseMimeType',
     ],
     [
       'a call without name',
@@ -161,7 +234,7 @@ describe('what is tolerated', () => {
           thinkingConfig: { thinkingLevel: 'ULTRA' },
           responseMimeType: 'text/x.new',
         },
-        toolConfig: { functionCallingConfig: { mode: 'TOMORROW' } },
+        toolConfig: { tomorrow: {} },
         tomorrow: [1],
       }),
     ).not.toThrow();

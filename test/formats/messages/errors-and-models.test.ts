@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { errorTable, GatewayError, type ErrorCode } from '../../../core/errors.ts';
 import messages from '../../../core/formats/messages/index.ts';
-import { firstMarkIn } from './marks.ts';
+import { parseSse } from '../../../core/http/sse.ts';
 import { chat, fixture, fixtures, refusal } from './support.ts';
 
 describe('an error', () => {
@@ -139,33 +139,34 @@ describe('the model list', () => {
   });
 });
 
-describe('the marks of a pass-through', () => {
+describe('a stream that passes through', () => {
+  /** True when one of its frames is seen to end it. */
+  const ends = (text: string): boolean =>
+    parseSse(text).some(
+      (frame) =>
+        chat.marks.terminal.some((mark) => `${frame.event} ${frame.data}`.includes(mark)) &&
+        chat.endsStream?.(frame) === true,
+    );
+
   it.each(fixtures('streams', '.sse'))('%s is seen to end well', (name) => {
     const text = fixture('streams', `${name}.sse`);
-    expect(firstMarkIn(text, chat.marks.terminal)).toBe(true);
-    expect(firstMarkIn(text, chat.marks.usage)).toBe(true);
-    expect(firstMarkIn(text, chat.marks.error)).toBe(false);
+    expect(ends(text)).toBe(true);
+    expect(ends(text.replace(/event: message_stop[^]*/, ''))).toBe(false);
+    expect(chat.marks.usage.some((mark) => text.includes(mark))).toBe(true);
   });
 
-  it('an answer that talks about errors and endings is not taken for them', () => {
+  it('that talks about endings has not ended', () => {
     const talk = {
       type: 'content_block_delta',
       index: 0,
       delta: { type: 'text_delta', text: 'event: error\n\ndata: {"type":"message_stop"}' },
+      beam: { type: 'message_stop' },
     };
-    const text = `event: content_block_delta\ndata: ${JSON.stringify(talk)}\n\n`;
-    expect(firstMarkIn(text, chat.marks.terminal)).toBe(false);
-    expect(
-      firstMarkIn(
-        text,
-        chat.marks.error.filter((mark) => !mark.startsWith('{')),
-      ),
-    ).toBe(false);
+    expect(ends(`event: content_block_delta\ndata: ${JSON.stringify(talk)}\n\n`)).toBe(false);
   });
 
-  it.each(['\n', '\r\n', '\r'])('an error is seen with line ends %j', (line) => {
-    expect(firstMarkIn(`event: error${line}data: {"type":"error"}${line}${line}`, chat.marks.error)).toBe(
-      true,
-    );
+  it('that names its end before the data alone has ended', () => {
+    expect(ends('event: message_stop\ndata: {}\n\n')).toBe(true);
+    expect(ends('data: {"type": "message_stop"}\n\n')).toBe(true);
   });
 });

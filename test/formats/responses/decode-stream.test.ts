@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '../../../core/errors.ts';
 import { ResponsesStreamDecoder } from '../../../core/formats/responses/decode-stream.ts';
@@ -5,7 +6,8 @@ import { sealProof } from '../../../core/formats/_shared/proof.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { fixturesOf } from '../../support/fixtures.ts';
-import { decode, encode, framesOf, jsonOf } from './reply-support.ts';
+import { tries } from '../../support/tries.ts';
+import { decode, encode, framesOf, jsonOf, outputOf, whole } from './reply-support.ts';
 
 const fixtures = fixturesOf('responses', 'streams', '.sse');
 const fixtureText = (wanted: string): string => fixtures.find(({ name }) => name === wanted)?.text ?? '';
@@ -315,5 +317,117 @@ describe('what breaks off', () => {
       item,
     }));
     expect(failure([created, ...frames])).toMatchObject({ code: 'upstream_error' });
+  });
+});
+
+describe('items that are begun inside each other', () => {
+  type Kind = 'message' | 'function' | 'shell' | 'hosted shell' | 'search';
+
+  /** An item as it is finished, and its events between the first and the last. */
+  function itemOf(
+    kind: Kind,
+    index: number,
+  ): { readonly done: JsonObject; readonly inside: readonly JsonObject[] } {
+    const id = `item_${index}`;
+    const at = { output_index: index, item_id: id };
+    const call = { id, call_id: `call_${index}`, status: 'completed' };
+    const action = { commands: [`ls ${index}`] };
+    switch (kind) {
+      case 'message': {
+        const parts = [part(`${index}a`), part(`${index}b`)];
+        const inside = parts.flatMap(({ text }, content_index) => [
+          { type: 'response.content_part.added', ...at, content_index, part: part('') },
+          { type: 'response.output_text.delta', ...at, content_index, delta: text },
+          { type: 'response.output_text.done', ...at, content_index, text },
+          { type: 'response.content_part.done', ...at, content_index, part: part(String(text)) },
+        ]);
+        return { done: { ...message, id, content: parts }, inside };
+      }
+      case 'function':
+        return {
+          done: { type: 'function_call', ...call, name: 'f', arguments: '{"a":1}' },
+          inside: ['{"a"', ':1}'].map((delta) => ({
+            type: 'response.function_call_arguments.delta',
+            ...at,
+            delta,
+          })),
+        };
+      case 'shell':
+        return { done: { type: 'shell_call', ...call, action }, inside: [] };
+      case 'hosted shell': {
+        const environment = { type: 'container_reference', container_id: 'c' };
+        return { done: { type: 'shell_call', ...call, action, environment }, inside: [] };
+      }
+      case 'search':
+        return {
+          done: { type: 'web_search_call', id, status: 'completed', action: { type: 'search', query: 'q' } },
+          inside: [{ type: 'response.web_search_call.searching', ...at }],
+        };
+    }
+  }
+
+  function framesOfItem(
+    kind: Kind,
+    index: number,
+  ): { readonly frames: readonly JsonObject[]; readonly done: JsonObject } {
+    const { done, inside } = itemOf(kind, index);
+    const empty = kind === 'message' ? { content: [] } : kind === 'function' ? { arguments: '' } : {};
+    const added = { ...done, status: 'in_progress', ...empty };
+    return {
+      done,
+      frames: [
+        { type: 'response.output_item.added', output_index: index, item: added },
+        ...inside,
+        { type: 'response.output_item.done', output_index: index, item: done },
+      ],
+    };
+  }
+
+  /** All events, each item's in their order, items begun in theirs: `turns` says whose event is next. Nobody begins a message inside another. */
+  function mixed(
+    kinds: readonly Kind[],
+    turns: readonly number[],
+  ): { frames: JsonObject[]; output: JsonObject[] } {
+    const items = kinds.map(framesOfItem);
+    const left = items.map(({ frames }) => [...frames]);
+    const frames: JsonObject[] = [];
+    let begun = 0;
+    const isOpen = (index: number): boolean => index < begun && (left[index]?.length ?? 0) > 0;
+    for (let turn = 0; left.some((rest) => rest.length > 0); turn += 1) {
+      const may = left.flatMap((rest, index) => {
+        if (rest.length === 0 || index > begun) return [];
+        const waits = index === begun && kinds[index] === 'message';
+        return waits && kinds.some((kind, other) => kind === 'message' && isOpen(other)) ? [] : [index];
+      });
+      const next = may[(turns[turn] ?? 0) % may.length] ?? 0;
+      if (next === begun) begun += 1;
+      const frame = left[next]?.shift();
+      if (frame !== undefined) frames.push(frame);
+    }
+    return { frames, output: items.map(({ done }) => done) };
+  }
+
+  const kind = fc.constantFrom<Kind>('message', 'function', 'shell', 'hosted shell', 'search');
+
+  it('keep the order of the output, and messages their parts', () => {
+    fc.assert(
+      fc.property(
+        fc.array(kind, { minLength: 1, maxLength: 5 }),
+        fc.array(fc.nat({ max: 11 }), { maxLength: 50 }),
+        (kinds, turns) => {
+          const { frames, output } = mixed(kinds, turns);
+          const events = decode([created, ...frames, completed(output)]);
+          expect(whole(events).output).toEqual(output);
+          expect(outputOf(encode(events))).toEqual(output);
+        },
+      ),
+      { numRuns: tries(2000) },
+    );
+  });
+
+  it('a hosted shell call between the parts of a message stands behind both', () => {
+    const { frames, output } = mixed(['message', 'hosted shell'], [0, 0, 0, 0, 0, 1, 1]);
+    expect(frames.map(({ type }) => type).indexOf('response.output_item.done')).toBeLessThan(8);
+    expect(whole(decode([created, ...frames, completed(output)])).output).toEqual(output);
   });
 });

@@ -6,16 +6,20 @@ import {
   parseObject,
   type Call,
   type Codec,
+  type Frame,
   type GatewayEvent,
   type JsonObject,
   type Target,
   type Usage,
 } from '#sluice';
+import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
+import { chatCodec as messagesCodec } from '../../../core/formats/messages/codecs.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 
 const chat = {
   format: 'chat-completions',
-  marks: { usage: ['"usage":{'], terminal: ['[DONE]', '"finish_reason":"'], error: ['{"error"'] },
+  marks: { usage: ['"usage":{'], terminal: ['[DONE]', '"finish_reason":"'] },
+  endsStream: (frame: Frame) => chatCodec.endsStream?.(frame),
   usageTap: () => ({ read: (data: string) => parseObject(data)?.usage as unknown as Usage | undefined }),
   isUsageOnly: (data: string) => data.includes('"choices":[]'),
 } as unknown as Codec;
@@ -23,11 +27,8 @@ const chat = {
 const messages = {
   ...chat,
   format: 'messages',
-  marks: {
-    usage: ['"usage":{'],
-    terminal: ['event: message_stop'],
-    error: ['event: error', '{"type":"error"'],
-  },
+  marks: messagesCodec.marks,
+  endsStream: (frame: Frame) => messagesCodec.endsStream?.(frame),
 } as unknown as Codec;
 
 interface Passed {

@@ -180,7 +180,7 @@ function Tokens({ record }: { readonly record: UsageRecordView }) {
           {Object.entries(price ?? {}).map(([name, value]) => (
             <Fact
               key={name}
-              name={name === 'model' ? 'Price of' : `– ${name}`}
+              name={name === 'model' ? 'Price of' : name === 'source' ? '– from' : `– ${name}`}
               value={typeof value === 'number' ? priceOf(name, value) : <code>{plain(value)}</code>}
             />
           ))}

@@ -20,8 +20,16 @@ const price = (name: string, title: string): Column<ModelView> => ({
     model.price?.[name] === undefined ? <span className="muted">–</span> : dollars(model.price[name]),
 });
 
+/** Where a row comes from. */
+const sourceOf = (row: Readonly<Record<string, unknown>>): string =>
+  typeof row['source'] === 'string' ? row['source'] : 'config';
+
+/** What one of several channels charges. */
+const inAndOut = (row: Readonly<Record<string, unknown>> | undefined): string =>
+  row === undefined ? 'no price' : `${dollars(row['input'])} → ${dollars(row['output'])}`;
+
 /** Members of a row that have a column of their own, or are no price. */
-const usual = new Set(['model', 'input', 'output', 'cacheRead', 'cacheWrite']);
+const usual = new Set(['model', 'source', 'input', 'output', 'cacheRead', 'cacheWrite']);
 
 const columns: readonly Column<ModelView>[] = [
   {
@@ -35,10 +43,12 @@ const columns: readonly Column<ModelView>[] = [
             {id}
           </a>
           {reasoning === true && <Badge kind="accent">reasoning</Badge>}
-          {row === undefined && <Badge kind="warn">no price</Badge>}
+          {row === undefined && !id.includes('*') && <Badge kind="warn">no price</Badge>}
         </span>
-        {row !== undefined && row['model'] !== id && (
-          <span className="sub">priced as {String(row['model'])}</span>
+        {row !== undefined && (
+          <span className="sub">
+            {row['model'] === id ? 'price' : `priced as ${String(row['model'])}`}, {sourceOf(row)}
+          </span>
         )}
       </>
     ),
@@ -55,6 +65,7 @@ const columns: readonly Column<ModelView>[] = [
             {channel.enabled ? '' : ' (off)'}
           </span>
           {channel.upstreamModel !== id && <span className="muted small"> as {channel.upstreamModel}</span>}
+          {channels.length > 1 && <span className="muted small"> {inAndOut(channel.price)}</span>}
         </span>
       )),
   },

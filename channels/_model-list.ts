@@ -1,0 +1,46 @@
+import { isObject, parseObject, type HttpClient, type JsonObject, type JsonValue } from '#sluice';
+
+/** More than any list of models has. */
+const mostPages = 20;
+const mostNames = 10_000;
+
+/** How a page tells where the next one begins, and what asks for that. */
+const nextPages: readonly (readonly [told: (page: JsonObject) => JsonValue | undefined, asked: string])[] = [
+  [({ has_more: more, last_id: last }) => (more === true ? last : undefined), 'after_id'],
+  [({ nextPageToken }) => nextPageToken, 'pageToken'],
+  [({ next_page_token: next }) => next, 'page_token'],
+];
+
+/**
+ * Asks a provider for its models, page by page: `data` or `models`, lists of objects with an `id` or a `name`. Rejects when it answers
+ * anything else.
+ */
+export async function readModelList(
+  http: HttpClient,
+  address: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const url = new URL(address);
+  const names: string[] = [];
+  for (let page = 0; page < mostPages; page += 1) {
+    const body = pageOf((await http.read({ url: url.href, headers })).toString());
+    const entries = body?.['data'] ?? body?.['models'];
+    if (body === undefined || !Array.isArray(entries)) throw new Error('The answer is no list of models.');
+    for (const entry of entries) {
+      const name = isObject(entry) ? (entry['id'] ?? entry['name']) : undefined;
+      if (typeof name === 'string') names.push(name.replace(/^models\//, ''));
+    }
+    const [next] = nextPages.flatMap(([told, asked]) => {
+      const where = told(body);
+      return typeof where === 'string' && where !== '' ? [[asked, where] as const] : [];
+    });
+    if (next === undefined || entries.length === 0 || names.length > mostNames) break;
+    url.searchParams.set(...next);
+  }
+  return names;
+}
+
+/** Some give the bare list. */
+function pageOf(text: string): JsonObject | undefined {
+  return text.trimStart().startsWith('[') ? parseObject(`{"data":${text}}`) : parseObject(text);
+}

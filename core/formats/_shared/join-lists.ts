@@ -1,0 +1,32 @@
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { MutableObject } from './settings.ts';
+
+/**
+ * Two pieces of one object, one behind the other: lists are joined, a member that is no list in both is that of the later piece. What is
+ * returned may be added to when it comes back, so that many pieces cost no more than their sum; the pieces stay as they are.
+ */
+export function joinLists(before: JsonValue | undefined, more: JsonValue): JsonValue {
+  if (!isObject(before) || !isObject(more)) return more;
+  const joined: MutableObject = grown.has(before) ? before : copied(before);
+  for (const [key, value] of Object.entries(more)) {
+    if (key === '__proto__') continue;
+    const list = joined[key];
+    if (!Array.isArray(list))
+      joined[key] = Array.isArray(value) ? [...(value as readonly JsonValue[])] : value;
+    else if (Array.isArray(value))
+      for (const one of value as readonly JsonValue[]) (list as JsonValue[]).push(one);
+    else if (value !== null && value !== undefined) joined[key] = value;
+  }
+  return joined;
+}
+
+function copied(object: JsonObject): MutableObject {
+  const copy: MutableObject = {};
+  for (const [key, value] of Object.entries(object))
+    if (key !== '__proto__') copy[key] = Array.isArray(value) ? [...(value as readonly JsonValue[])] : value;
+  grown.add(copy);
+  return copy;
+}
+
+/** Objects that were made here. */
+const grown = new WeakSet<JsonObject>();

@@ -1,0 +1,129 @@
+import type { Keyv } from 'keyv';
+import type { Log } from '../log.ts';
+
+/** What a provider said last of its models, and when. */
+export interface SaidModels {
+  readonly at: number;
+  readonly names: readonly string[];
+}
+
+/** What a discovery works with. Times are in milliseconds. */
+export interface DiscoveryOptions {
+  /** The provider's own names. Rejects when it does not say. */
+  readonly ask: () => Promise<readonly string[]>;
+  /** Where what was said is kept, under `place`: over restarts, and for other processes. */
+  readonly kept: Pick<Keyv<SaidModels>, 'get' | 'set'>;
+  readonly place: string;
+  readonly log: Log;
+  /** How old a list becomes. Default: an hour. */
+  readonly every?: number;
+  /** How soon a provider that did not answer is asked again; each time it waits twice as long, up to `every`. Default: 5 seconds. */
+  readonly retry?: number;
+}
+
+/** More names than any provider has models. */
+const mostNames = 5_000;
+
+/** How long the list of a place is kept that nobody asks any more. */
+const keptFor = 30 * 86_400_000;
+
+/**
+ * The models that a provider lists. It is asked in the background, and now and then again; nothing waits for it, and what it said last
+ * stays until it says something else.
+ */
+export class ModelDiscovery {
+  readonly #options: DiscoveryOptions;
+  readonly #every: number;
+  #said: SaidModels | undefined;
+  #names: ReadonlySet<string> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #closed = false;
+
+  constructor(options: DiscoveryOptions) {
+    this.#options = options;
+    this.#every = options.every ?? 3_600_000;
+  }
+
+  /** Undefined as long as the provider has never told. The same set until it tells another. */
+  get names(): ReadonlySet<string> | undefined {
+    return this.#names;
+  }
+
+  /** Takes what was kept by those who asked before. */
+  async load(): Promise<void> {
+    try {
+      this.#take(await this.#options.kept.get(this.#options.place));
+    } catch (error) {
+      this.#options.log.warn({ error }, 'the models that a provider told last could not be read');
+    }
+  }
+
+  /** Asks from now on; `changed` is called when the names are others than before. */
+  begin(changed: () => void): void {
+    const again = (wait: number): void => {
+      if (this.#closed) return;
+      this.#timer = setTimeout(() => {
+        void this.#refresh(changed).then(again);
+      }, wait).unref();
+    };
+    again(this.#age() < this.#every ? this.#every - this.#age() : 0);
+  }
+
+  /** Asks no more. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #age(): number {
+    return this.#said === undefined ? Infinity : Math.max(0, Date.now() - this.#said.at);
+  }
+
+  /** Resolves with how long to wait until the next time. */
+  async #refresh(changed: () => void): Promise<number> {
+    const { ask, kept, place, log, retry = 5_000 } = this.#options;
+    const before = this.#names;
+    try {
+      // Another process may have asked meanwhile.
+      await this.load();
+      if (this.#age() >= this.#every) {
+        const names = sound(await ask());
+        if (this.#closed) return 0;
+        if (names.length > mostNames)
+          log.warn({ models: names.length, kept: mostNames }, 'a provider lists more models than are kept');
+        const said: SaidModels = { at: Date.now(), names: names.slice(0, mostNames) };
+        this.#take(said);
+        await kept.set(place, said, keptFor);
+      }
+      if (this.#failures > 0) log.info({}, 'a provider tells its models again');
+      this.#failures = 0;
+    } catch (error) {
+      if (this.#closed) return 0;
+      this.#failures += 1;
+      log[this.#failures === 1 ? 'warn' : 'debug']({ error }, 'a provider does not tell its models');
+    }
+    if (this.#names !== before && !this.#closed) changed();
+    if (this.#failures > 0) return Math.min(this.#every, retry * 2 ** Math.min(this.#failures - 1, 20));
+    // Processes that were started together do not all ask at once.
+    return this.#every * (1 + Math.random() / 10) - Math.min(this.#age(), this.#every);
+  }
+
+  /** Keeps the set as it is where the names are the same. */
+  #take(said: SaidModels | undefined): void {
+    if (said === undefined || !Array.isArray(said.names) || typeof said.at !== 'number') return;
+    if (this.#said !== undefined && said.at < this.#said.at) return;
+    this.#said = said;
+    const names = new Set(said.names);
+    if (this.#names?.size !== names.size || !names.isSubsetOf(this.#names)) this.#names = names;
+  }
+}
+
+/** Names that can be shown and asked for, each once. */
+function sound(names: readonly unknown[]): readonly string[] {
+  return [...new Set(names.filter(isSound))];
+}
+
+function isSound(name: unknown): name is string {
+  return typeof name === 'string' && name.length <= 256 && /^[^\s\p{C}*]+( +[^\s\p{C}*]+)*$/u.test(name);
+}

@@ -1,0 +1,123 @@
+import type { Codec } from '#sluice';
+
+/** Bytes in which a whole reply shows that it is one, when it does. */
+const clearLength = 4096;
+
+/** The longest name of a member, and the longest text, that are compared. */
+const longestName = 64;
+
+/** Lists that every chat reply has, in one format or another, and that none has that is an error. */
+const replyLists: ReadonlySet<string> = new Set(['choices', 'content', 'candidates', 'output']);
+
+/** What may tell of a failure where nothing tells of a reply. */
+const doubtful: ReadonlySet<string> = new Set([
+  'error',
+  'code',
+  'message',
+  'msg',
+  'detail',
+  'errors',
+  'base_resp',
+  'error_code',
+  'error_msg',
+  'title',
+]);
+
+/** How the value of a member begins; a text is known as it is. */
+type Value = '{' | '[' | 'null' | 'other' | { readonly text: string };
+
+/**
+ * Reads the beginning of a JSON document as it comes, each byte once, until its own members (not those further down) say whether it is a
+ * reply that can pass. An error, a list around either, and what does not look like a reply are better read as a whole.
+ */
+export class ReplyHead {
+  readonly #codec: Codec;
+  #isReply: boolean | undefined;
+  #read = 0;
+  #depth = 0;
+  #quoted = false;
+  #escaped = false;
+  #key: string | undefined;
+  #text = '';
+  /** Behind the comma, or the bracket, that a key follows. */
+  #expectsKey = false;
+  #members = 0;
+  #isDoubtful = false;
+
+  constructor(codec: Codec) {
+    this.#codec = codec;
+  }
+
+  /** True for a reply; undefined while more has to be seen. */
+  push(chunk: Buffer): boolean | undefined {
+    for (const byte of chunk) {
+      if (this.#isReply === undefined) this.#byte(byte);
+      if (this.#isReply !== undefined) break;
+      this.#read += 1;
+      if (this.#read >= clearLength) return this.end();
+    }
+    return this.#isReply;
+  }
+
+  /** What is to be made of it when no more comes. */
+  end(): boolean {
+    this.#isReply ??= this.#members > 0 && !this.#isDoubtful && this.#codec.marks.reply === undefined;
+    return this.#isReply;
+  }
+
+  #byte(byte: number): void {
+    if (this.#quoted) this.#letter(byte);
+    else if (byte === 0x22) {
+      this.#quoted = true;
+      this.#text = '';
+    } else if (byte === 0x7b || byte === 0x5b) {
+      this.#value(byte === 0x7b ? '{' : '[');
+      if (this.#depth === 0 && byte === 0x5b) this.#isReply = false;
+      this.#depth += 1;
+      if (this.#depth === 1) this.#expectsKey = true;
+    } else if (byte === 0x7d || byte === 0x5d) this.#depth -= 1;
+    else if (byte === 0x2c) {
+      if (this.#depth === 1) this.#expectsKey = true;
+    } else if (byte > 0x20 && byte !== 0x3a) this.#value(byte === 0x6e ? 'null' : 'other');
+  }
+
+  #letter(byte: number): void {
+    if (this.#escaped) this.#escaped = false;
+    else if (byte === 0x5c) this.#escaped = true;
+    else if (byte === 0x22) {
+      this.#quoted = false;
+      if (this.#depth !== 1) return;
+      if (this.#expectsKey) {
+        this.#key = this.#text;
+        this.#expectsKey = false;
+      } else this.#value({ text: this.#text });
+      return;
+    }
+    if (this.#depth === 1 && this.#text.length < longestName) this.#text += String.fromCharCode(byte);
+  }
+
+  /** The first byte of a value: of the rest of it nothing is asked. */
+  #value(value: Value): void {
+    const key = this.#depth === 1 ? this.#key : undefined;
+    if (key === undefined) return;
+    this.#key = undefined;
+    this.#members += 1;
+    this.#isReply = this.#verdict(key, value);
+    if (value !== 'null' && doubtful.has(key)) this.#isDoubtful = true;
+  }
+
+  #verdict(key: string, value: Value): boolean | undefined {
+    const { operation, marks, tellsErrors } = this.#codec;
+    const text = typeof value === 'object' ? value.text : undefined;
+    if (tellsErrors === true) return true;
+    if (key === 'error' && (value === '{' || (text !== undefined && text !== ''))) return false;
+    if ((key === 'type' || key === 'object') && text === 'error') return false;
+    if (operation !== 'chat' && marks.reply === undefined) return true;
+    if (marks.reply !== undefined) return marks.reply.includes(key) ? true : undefined;
+    const isReply =
+      (value === '[' && replyLists.has(key)) ||
+      (key === 'object' && text === 'response') ||
+      (key === 'promptFeedback' && value !== 'null');
+    return isReply ? true : undefined;
+  }
+}

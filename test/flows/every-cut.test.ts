@@ -1,0 +1,276 @@
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import anthropic from '../../channels/anthropic.ts';
+import gemini from '../../channels/gemini.ts';
+import openai from '../../channels/openai.ts';
+import { parseSse } from '../../core/http/sse.ts';
+import { isObject, parseObject } from '../../core/model/json.ts';
+import { fixturesOf } from '../support/fixtures.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { fetchRaw, type Answer } from './_wire.ts';
+
+/** What a provider answers, as the pieces in which it writes it; by the model that is asked. */
+const answers = new Map<string, { readonly type: string; readonly pieces: readonly Buffer[] }>();
+
+let upstream: Server;
+let gateway: TestGateway;
+const sockets = new Set<Socket>();
+
+/**
+ * A provider that writes each piece as a chunk of its own: however the system gathers what is sent, every chunk reaches the gateway by
+ * itself.
+ */
+beforeAll(async () => {
+  upstream = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket)).on('error', () => {});
+    let asked = '';
+    socket.on('data', (bytes) => {
+      asked += bytes.toString('latin1');
+      const model = /via-[a-z-]+--[\w-]+/.exec(asked)?.[0] ?? '';
+      const answer = answers.get(model);
+      const end = asked.indexOf('\r\n\r\n');
+      if (answer === undefined || end < 0) return;
+      const length = Number(/content-length: (\d+)/i.exec(asked)?.[1] ?? 'NaN');
+      if (Number.isNaN(length) ? !asked.endsWith('0\r\n\r\n') : asked.length < end + 4 + length) return;
+      asked = '';
+      const head = `HTTP/1.1 200 OK\r\ncontent-type: ${answer.type}\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n`;
+      const parts = answer.pieces.flatMap((piece) => [
+        Buffer.from(`${piece.length.toString(16)}\r\n`),
+        piece,
+        Buffer.from('\r\n'),
+      ]);
+      socket.end(Buffer.concat([Buffer.from(head), ...parts, Buffer.from('0\r\n\r\n')]));
+    });
+  });
+  await new Promise<void>((resolve) => upstream.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+  const place = (format: string, version = 'v1') => ({
+    id: format,
+    key: 'sk-upstream',
+    baseUrl: `${url}/${version}`,
+    models: [`via-${format}--*`],
+  });
+  gateway = await startGateway({
+    channels: [
+      openai({ ...place('chat-completions'), traits: { '*': { formats: ['chat-completions'] } } }),
+      openai({ ...place('responses'), traits: { '*': { formats: ['responses'] } } }),
+      openai({ ...place('text-completions'), traits: { '*': { formats: ['text-completions'] } } }),
+      openai({ ...place('images') }),
+      openai({ ...place('audio') }),
+      anthropic(place('messages')),
+      gemini(place('generate-content', 'v1beta')),
+    ],
+  });
+});
+afterAll(async () => {
+  await gateway.close();
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => upstream.close(resolve));
+});
+
+/** How a provider's writes may be cut. */
+const cuts: Readonly<Record<string, (text: string) => Buffer[]>> = {
+  'one event a write': (text) => text.split(/(?<=\r?\n\r?\n)/).map((event) => Buffer.from(event)),
+  'one byte a write': (text) => [...Buffer.from(text)].map((byte) => Buffer.of(byte)),
+  'CRLF line ends': (text) => [Buffer.from(text.replaceAll('\n', '\r\n'))],
+  'CRLF line ends, one event a write': (text) =>
+    text
+      .replaceAll('\n', '\r\n')
+      .split(/(?<=\r\n\r\n)/)
+      .map((event) => Buffer.from(event)),
+  'all at once': (text) => [Buffer.from(text)],
+};
+
+/** How a client of each format asks. */
+const asks: Readonly<
+  Record<
+    string,
+    {
+      path(model: string, stream: boolean): string;
+      body(model: string, stream: boolean): object;
+      headers?: Record<string, string>;
+    }
+  >
+> = {
+  'chat-completions': {
+    path: () => '/v1/chat/completions',
+    body: (model, stream) => ({
+      model,
+      stream,
+      ...(stream ? { stream_options: { include_usage: true } } : {}),
+      messages: [{ role: 'user', content: 'Hi' }],
+    }),
+  },
+  messages: {
+    path: () => '/v1/messages',
+    headers: { 'anthropic-version': '2023-06-01' },
+    body: (model, stream) => ({
+      model,
+      stream,
+      max_tokens: 100,
+      messages: [{ role: 'user', content: 'Hi' }],
+    }),
+  },
+  responses: {
+    path: () => '/v1/responses',
+    body: (model, stream) => ({ model, stream, store: false, input: 'Hi' }),
+  },
+  'generate-content': {
+    path: (model, stream) =>
+      `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: () => ({ contents: [{ role: 'user', parts: [{ text: 'Hi' }] }] }),
+  },
+  'text-completions': {
+    path: () => '/v1/completions',
+    body: (model, stream) => ({
+      model,
+      stream,
+      ...(stream ? { stream_options: { include_usage: true } } : {}),
+      prompt: 'Hi',
+    }),
+  },
+  images: {
+    path: () => '/v1/images/generations',
+    body: (model) => ({ model, stream: true, prompt: 'A cat' }),
+  },
+  audio: {
+    path: () => '/v1/audio/speech',
+    body: (model, stream) => ({
+      model,
+      ...(stream ? { stream_format: 'sse' } : {}),
+      input: 'Hi',
+      voice: 'alloy',
+    }),
+  },
+};
+
+let count = 0;
+
+/** What a client of one format gets when a provider of another (or of the same) writes these pieces. */
+async function replayed(
+  client: string,
+  provider: string,
+  pieces: readonly Buffer[],
+  stream = true,
+  type = stream ? 'text/event-stream' : 'application/json',
+): Promise<Answer> {
+  const ask = asks[client];
+  if (ask === undefined) throw new Error(`Nobody asks in ${client}.`);
+  count += 1;
+  const model = `via-${provider}--${count}`;
+  answers.set(model, { type, pieces });
+  try {
+    return await fetchRaw(gateway, ask.path(model, stream), {
+      body: JSON.stringify(ask.body(model, stream)),
+      headers: { ...ask.headers },
+    });
+  } finally {
+    answers.delete(model);
+  }
+}
+
+/** An answer without what differs from call to call: ids that the gateway made, times, the model's name. */
+function steady(text: string): string {
+  const known = new Map<string, string>();
+  return text
+    .replaceAll(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
+    .replaceAll(/via-[a-z-]+--\d+/g, 'm')
+    .replaceAll(
+      /\b(msg|resp|rs|fc|ctc|call|toolu|chatcmpl|cmpl|req|ig|audio)[_-][\w-]+/g,
+      (id, kind: string) => {
+        if (!known.has(id)) known.set(id, `${kind}_${known.size}`);
+        return known.get(id) ?? '';
+      },
+    );
+}
+
+/** Why a client would call this answer broken; undefined for a sound one. */
+function errorIn(text: string): string | undefined {
+  return parseSse(text).find(({ event, data }) => {
+    const body = parseObject(data);
+    return event === 'error' || body?.type === 'error' || isObject(body?.error);
+  })?.data;
+}
+
+const chats = ['chat-completions', 'messages', 'responses', 'generate-content'];
+
+describe.each([...chats, 'text-completions', 'images', 'audio'])('a stream of %s', (format) => {
+  const fixtures = [...fixturesOf(format, 'streams', '.sse'), ...fixturesOf(format, 'tolerated', '.sse')];
+
+  test.each(fixtures)('$name reaches a client of its own format as it is, in every cut', async ({ text }) => {
+    for (const [cut, pieces] of Object.entries(cuts)) {
+      const sent = pieces(text);
+      const { status, ended, text: got } = await replayed(format, format, sent);
+      expect({ cut, status, ended, got }).toEqual({
+        cut,
+        status: 200,
+        ended: true,
+        got: Buffer.concat(sent).toString(),
+      });
+    }
+  });
+
+  const others = chats.includes(format) ? chats.filter((other) => other !== format) : [];
+  test.each(fixtures.flatMap((fixture) => others.map((client) => ({ ...fixture, client }))))(
+    '$name says the same to a client of $client in every cut',
+    async ({ text, client }) => {
+      let first: string | undefined;
+      for (const [cut, pieces] of Object.entries(cuts)) {
+        const { status, ended, text: got } = await replayed(client, format, pieces(text));
+        expect({ cut, status, ended, error: errorIn(got) }).toEqual({ cut, status: 200, ended: true });
+        first ??= steady(got);
+        expect({ cut, got: steady(got) }).toEqual({ cut, got: first });
+      }
+    },
+  );
+});
+
+describe.each([...chats, 'text-completions'])('a whole reply of %s', (format) => {
+  const fixtures = fixturesOf(format, 'replies', '.json');
+  const spaced = { name: 'with an error that is none', text: '' };
+  const [plain] = fixtures;
+  if (plain !== undefined) spaced.text = `\n\n{ "error" : null,${plain.text.trimStart().slice(1)}`;
+
+  test.each([...fixtures, spaced])(
+    '$name reaches a client of its own format as it is, in every cut',
+    async ({ text }) => {
+      const compact = `\n${JSON.stringify(JSON.parse(text))}\n`;
+      for (const [cut, pieces] of Object.entries(cuts)) {
+        for (const written of [text, compact]) {
+          const sent = pieces(written);
+          const { status, ended, text: got } = await replayed(format, format, sent, false);
+          expect({ cut, status, ended, got }).toEqual({
+            cut,
+            status: 200,
+            ended: true,
+            got: Buffer.concat(sent).toString(),
+          });
+        }
+      }
+    },
+  );
+});
+
+describe('speech', () => {
+  test.each(['ID3\u0004 sound', '{ sound of a kind', 'd', 'date: sound', '\n', '<sound>'])(
+    'that begins %j is the provider’s own bytes, in every cut',
+    async (sound) => {
+      for (const pieces of Object.values(cuts)) {
+        const sent = pieces(sound);
+        const { status, text } = await replayed('audio', 'audio', sent, false, 'audio/mpeg');
+        expect({ status, text }).toEqual({ status: 200, text: Buffer.concat(sent).toString() });
+      }
+    },
+  );
+
+  test.each(['{"error":{"message":"no such voice"}}', ' {\n "detail": "no such voice"}', '{ }', '<html>no'])(
+    'that is %s in its place is an error, in every cut',
+    async (message) => {
+      for (const pieces of Object.values(cuts)) {
+        const { status } = await replayed('audio', 'audio', pieces(message), false, 'audio/mpeg');
+        expect(status).toBe(502);
+      }
+    },
+  );
+});

@@ -1,0 +1,154 @@
+import { describe, expect, onTestFinished, test } from 'vitest';
+import anthropicChannel from '../../channels/anthropic.ts';
+import demo from '../../channels/demo/index.ts';
+import openaiChannel from '../../channels/openai.ts';
+import openrouter from '../../channels/openrouter.ts';
+import type { GatewayConfig } from '../../core/config.ts';
+import type { Budget } from '../../core/state/api-keys.ts';
+import { openLedger } from '../../core/state/ledger.ts';
+import { openUsageLog } from '../../core/state/usage-log.ts';
+import { anthropic, genai, openai } from '../clients/sdks.ts';
+import { startGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+
+const dollars = (amount: number): Budget => ({ unit: 'micro-dollar', period: 'day', amount: amount * 1e6 });
+
+/** A gateway, and a key of it with a budget in dollars. */
+async function withBudget(config: GatewayConfig, amount: number) {
+  const gateway = await startGateway(config);
+  onTestFinished(() => gateway.close());
+  const budgets = [dollars(amount)];
+  const { value, record } = await gateway.apiKeys.create({ name: 'spender', budgets });
+  const ledger = openLedger(gateway.stores);
+  const log = openUsageLog(gateway.stores);
+  return {
+    door: { url: gateway.url, key: value },
+    spent: async () => (await ledger.states(record.id, budgets))[0]?.spent,
+    reserved: async () => (await ledger.states(record.id, budgets))[0]?.reserved,
+    records: async () => (await log.page({}, 10)).records,
+  };
+}
+
+const completion = JSON.stringify({
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1000, completion_tokens: 100, total_tokens: 1100 },
+});
+const message = JSON.stringify({
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  content: [{ type: 'text', text: 'Hi' }],
+  stop_reason: 'end_turn',
+  stop_sequence: null,
+  usage: { input_tokens: 1000, output_tokens: 100 },
+});
+
+async function provider(
+  script: (count: number) => [status: number, body: string],
+): Promise<ScriptedUpstream> {
+  const upstream = await startUpstream((_request, response, count) => {
+    const [status, body] = script(count);
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(body);
+  });
+  onTestFinished(() => upstream.close());
+  return upstream;
+}
+
+const messages = [{ role: 'user' as const, content: 'hello' }];
+
+describe('the first budget in dollars', () => {
+  test('is kept with the demo, in every format, without a price in the config', async () => {
+    const one = await withBudget({ channels: [demo()] }, 1);
+    await openai(one.door).chat.completions.create({ model: 'demo', messages });
+    await anthropic(one.door).messages.create({ model: 'demo', max_tokens: 100, messages });
+    await genai(one.door).models.generateContent({ model: 'demo', contents: 'hello' });
+    await openai(one.door).embeddings.create({ model: 'demo', input: 'hello' });
+    await openai(one.door).images.generate({ model: 'demo', prompt: 'a house' });
+    await expect.poll(async () => (await one.records()).length).toBe(5);
+    const records = await one.records();
+    expect(records.filter(({ microDollars = 0 }) => microDollars === 0)).toEqual([]);
+    expect(records[0]?.price).toMatchObject({ model: '*', source: 'channel kind demo' });
+    const sum = records.reduce((all, { microDollars = 0 }) => all + microDollars, 0);
+    await expect.poll(one.spent).toBe(sum);
+  });
+
+  test('that cannot be kept is refused with what the operator can do about it', async () => {
+    const upstream = await provider(() => [200, completion]);
+    const one = await withBudget(
+      { channels: [openrouter({ key: 'k', baseUrl: `${upstream.url}/v1`, models: ['vendor/"new"'] })] },
+      1,
+    );
+    await expect(
+      openai(one.door).chat.completions.create({ model: 'vendor/"new"', messages }),
+    ).rejects.toMatchObject({
+      status: 403,
+      message: expect.stringContaining(
+        'prices: { "vendor/\\"new\\"": { input: 1, output: 5 } }. "sluice prices import FILE"',
+      ) as string,
+    });
+    expect(upstream.requests).toEqual([]);
+  });
+});
+
+describe('a model that two channels serve', () => {
+  const cheapFirst = (cheap: ScriptedUpstream, dear: ScriptedUpstream): GatewayConfig => ({
+    channels: [
+      openaiChannel({
+        id: 'cheap',
+        key: 'k',
+        baseUrl: `${cheap.url}/v1`,
+        models: { fast: 'gpt-5-nano' },
+        priority: 1,
+      }),
+      anthropicChannel({
+        id: 'dear',
+        key: 'k',
+        baseUrl: `${dear.url}/v1`,
+        models: { fast: 'claude-haiku-4-5' },
+      }),
+    ],
+  });
+
+  test('costs what the one charges that answers', async () => {
+    // The second call finds the first channel down.
+    const cheap = await provider((count) => (count === 1 ? [200, completion] : [500, '{}']));
+    const dear = await provider(() => [200, message]);
+    const one = await withBudget(cheapFirst(cheap, dear), 1);
+    const ask = () => openai(one.door).chat.completions.create({ model: 'fast', messages });
+    await ask();
+    // 0.05 and 0.40 dollars for a million tokens.
+    await expect.poll(one.spent).toBe(50 + 40);
+    await ask();
+    // 1 and 5.
+    await expect.poll(one.spent).toBe(50 + 40 + 1000 + 500);
+    const [second, first] = await one.records();
+    expect(first).toMatchObject({ channel: 'cheap', microDollars: 90, price: { model: 'gpt-5-nano' } });
+    expect(second).toMatchObject({
+      channel: 'dear',
+      microDollars: 1500,
+      price: { model: 'claude-haiku-4-5', source: expect.stringMatching(/^list of 20/) as string },
+    });
+  });
+
+  test('is reserved as if the dearest answered', async () => {
+    const cheap = await provider(() => [200, completion]);
+    const dear = await provider(() => [200, message]);
+    const ask = (one: Awaited<ReturnType<typeof withBudget>>) =>
+      openai(one.door).chat.completions.create({ model: 'fast', max_completion_tokens: 1000, messages });
+    // A thousand tokens come to 0.0004 dollars at the cheap one, and to 0.005 at the other.
+    await expect(ask(await withBudget(cheapFirst(cheap, dear), 0.004))).rejects.toMatchObject({
+      status: 429,
+    });
+    expect(cheap.requests).toEqual([]);
+    const rich = await withBudget(cheapFirst(cheap, dear), 0.01);
+    await ask(rich);
+    await expect.poll(rich.spent).toBe(90);
+    await expect.poll(rich.reserved).toBe(0);
+  });
+});

@@ -1,0 +1,444 @@
+import * as fc from 'fast-check';
+import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { describe, expect, test } from 'vitest';
+import { Exchange, firstView, type Call, type Wire } from '../../core/call.ts';
+import type { Codec, Format, Operation, RouteParams } from '../../core/formats/format.ts';
+import audio from '../../core/formats/audio/index.ts';
+import chatCompletions from '../../core/formats/chat-completions/index.ts';
+import embeddings from '../../core/formats/embeddings/index.ts';
+import generateContent from '../../core/formats/generate-content/index.ts';
+import images from '../../core/formats/images/index.ts';
+import messages from '../../core/formats/messages/index.ts';
+import moderations from '../../core/formats/moderations/index.ts';
+import rerank from '../../core/formats/rerank/index.ts';
+import responses from '../../core/formats/responses/index.ts';
+import textCompletions from '../../core/formats/text-completions/index.ts';
+import type { JsonObject, JsonValue } from '../../core/model/json.ts';
+import type { Target } from '../../core/routing/target.ts';
+import { boundOf, estimateInput } from '../../plugins/quota/estimate.ts';
+
+const targets = [{ traits: {}, channel: { speaks: {} } }] as unknown as readonly Target[];
+const assumed = 1_000;
+
+function callOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams = {}): Call {
+  const codec = format.codecs[operation] as Codec | undefined;
+  if (codec === undefined) throw new Error(`${format.name} has no ${operation}.`);
+  const wire: Wire = {
+    method: 'POST',
+    path: '/',
+    query: new URLSearchParams(),
+    headers: {},
+    params,
+    ip: '192.0.2.7',
+    bytes: Buffer.alloc(0),
+    body: undefined,
+  };
+  const exchange = new Exchange('req_bound', operation, format, codec, wire);
+  exchange.understand(Buffer.from(JSON.stringify(body)), body);
+  return firstView(exchange);
+}
+
+/** What the tokenizers of the largest provider make of a text: the greater of two. */
+function tokensIn(text: string): number {
+  const options = { allowedSpecial: 'all', disallowedSpecial: new Set<string>() } as const;
+  return text === '' ? 0 : Math.max(cl100k(text, options), o200k(text, options));
+}
+const tokensOf = (value: JsonValue | undefined): number =>
+  value === undefined ? 0 : tokensIn(typeof value === 'string' ? value : JSON.stringify(value));
+
+/** What the largest provider adds to each turn, and to the whole. */
+const framing = (turns: number): number => 3 + 4 * turns;
+
+const letters = (unit: string): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 400, size: 'max' });
+const text: fc.Arbitrary<string> = fc.oneof(
+  letters('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'),
+  letters('0123456789'),
+  fc
+    .uint8Array({ minLength: 1, maxLength: 300, size: 'max' })
+    .map((bytes) => Buffer.from(bytes).toString('base64')),
+  letters('漢字仮名交文一二三四五六七八九十的是不了人我在有他这'),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200, size: 'max' }),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 100, size: 'max' }),
+  fc
+    .array(fc.constantFrom('👩‍👩‍👧‍👦', '🏴‍☠️', '𐍈', '﷽', '𝔘', '\u0000', '\u0007', '\uD800', '"', '\\'), {
+      minLength: 1,
+      maxLength: 60,
+    })
+    .map((parts) => parts.join('')),
+  fc.constantFrom('<|endoftext|>', '<|im_start|>system', ' ', '\n\n\n', 'Please write a poem about the sea.'),
+);
+const name = fc.string({ unit: fc.constantFrom(...'abcdefgh_'), minLength: 1, maxLength: 40 });
+
+/** A conversation that every format can write. */
+const asked = fc.record({
+  system: text,
+  turns: fc.array(text, { minLength: 1, maxLength: 4 }),
+  tool: fc.option(fc.record({ name, description: text, about: text }), { nil: undefined }),
+  result: fc.option(text, { nil: undefined }),
+  shape: fc.option(text, { nil: undefined }),
+  odd: fc.option(fc.oneof(text, fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<JsonValue>), {
+    nil: undefined,
+  }),
+  pictures: fc.nat(2),
+  limit: fc.integer({ min: 1, max: 100_000 }),
+  answers: fc.integer({ min: 1, max: 8 }),
+});
+type Asked = typeof asked extends fc.Arbitrary<infer T> ? T : never;
+
+const schemaOf = (about: string): JsonObject => ({
+  type: 'object',
+  properties: { place: { type: 'string', description: about } },
+});
+const given = (members: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as JsonObject;
+const pixel =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
+
+interface Written {
+  readonly body: JsonObject;
+  /** What is read besides the text of turns, as the provider may be told it. */
+  readonly besides: readonly (JsonValue | undefined)[];
+  /** How many answers are made. */
+  readonly answers: number;
+}
+
+const writers: Readonly<Record<string, readonly [Format, (asked: Asked) => Written]>> = {
+  'chat completions': [
+    chatCompletions,
+    ({ system, turns, tool, result, shape, odd, pictures, limit, answers }) => {
+      const tools =
+        tool === undefined
+          ? undefined
+          : [
+              {
+                type: 'function',
+                function: {
+                  name: tool.name,
+                  description: tool.description,
+                  parameters: schemaOf(tool.about),
+                },
+              },
+            ];
+      const form =
+        shape === undefined
+          ? undefined
+          : { type: 'json_schema', json_schema: { name: 'shape', schema: schemaOf(shape) } };
+      const body = given({
+        model: 'm',
+        max_completion_tokens: limit,
+        n: answers,
+        tools,
+        response_format: form,
+        odd,
+        messages: [
+          { role: 'system', content: system },
+          ...turns.map((content) => ({ role: 'user', content })),
+          ...(result === undefined
+            ? []
+            : [
+                {
+                  role: 'assistant',
+                  tool_calls: [
+                    { id: 'call_1', type: 'function', function: { name: 'f', arguments: result } },
+                  ],
+                },
+                { role: 'tool', tool_call_id: 'call_1', content: result },
+              ]),
+          ...times(pictures, () => ({
+            role: 'user',
+            content: [
+              { type: 'text', text: 'See.' },
+              { type: 'image_url', image_url: { url: `data:image/png;base64,${pixel}` } },
+            ],
+          })),
+        ],
+      } as JsonObject);
+      return { body, besides: [tools, form, odd, result], answers };
+    },
+  ],
+  messages: [
+    messages,
+    ({ system, turns, tool, result, odd, pictures, limit }) => {
+      const tools =
+        tool === undefined
+          ? undefined
+          : [{ name: tool.name, description: tool.description, input_schema: schemaOf(tool.about) }];
+      const body = given({
+        model: 'm',
+        max_tokens: limit,
+        system,
+        tools,
+        odd,
+        messages: [
+          ...turns.map((content) => ({ role: 'user', content })),
+          ...(result === undefined
+            ? []
+            : [
+                {
+                  role: 'assistant',
+                  content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: { result } }],
+                },
+                { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: result }] },
+              ]),
+          ...times(pictures, () => ({
+            role: 'user',
+            content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: pixel } }],
+          })),
+        ],
+      } as JsonObject);
+      return { body, besides: [tools, odd, result === undefined ? undefined : { result }], answers: 1 };
+    },
+  ],
+  responses: [
+    responses,
+    ({ system, turns, tool, result, shape, odd, pictures, limit }) => {
+      const tools =
+        tool === undefined
+          ? undefined
+          : [
+              {
+                type: 'function',
+                name: tool.name,
+                description: tool.description,
+                parameters: schemaOf(tool.about),
+                strict: false,
+              },
+            ];
+      const format =
+        shape === undefined ? undefined : { type: 'json_schema', name: 'shape', schema: schemaOf(shape) };
+      const body = given({
+        model: 'm',
+        max_output_tokens: limit,
+        instructions: system,
+        tools,
+        odd,
+        ...(format === undefined ? {} : { text: { format } }),
+        input: [
+          ...turns.map((content) => ({ role: 'user', content })),
+          ...(result === undefined
+            ? []
+            : [
+                { type: 'function_call', call_id: 'call_1', name: 'f', arguments: result },
+                { type: 'function_call_output', call_id: 'call_1', output: result },
+              ]),
+          ...times(pictures, () => ({
+            role: 'user',
+            content: [{ type: 'input_image', image_url: `data:image/png;base64,${pixel}` }],
+          })),
+        ],
+      } as JsonObject);
+      return { body, besides: [tools, format, odd, result], answers: 1 };
+    },
+  ],
+  generateContent: [
+    generateContent,
+    ({ system, turns, tool, result, shape, odd, pictures, limit, answers }) => {
+      const tools =
+        tool === undefined
+          ? undefined
+          : [
+              {
+                functionDeclarations: [
+                  { name: tool.name, description: tool.description, parameters: schemaOf(tool.about) },
+                ],
+              },
+            ];
+      const body = given({
+        systemInstruction: { parts: [{ text: system }] },
+        tools,
+        odd,
+        generationConfig: given({
+          maxOutputTokens: limit,
+          candidateCount: answers,
+          responseMimeType: shape === undefined ? undefined : 'application/json',
+          responseSchema: shape === undefined ? undefined : schemaOf(shape),
+        } as JsonObject),
+        contents: [
+          ...turns.map((one) => ({ role: 'user', parts: [{ text: one }] })),
+          ...(result === undefined
+            ? []
+            : [
+                { role: 'model', parts: [{ functionCall: { name: 'f', args: { result } } }] },
+                { role: 'user', parts: [{ functionResponse: { name: 'f', response: { result } } }] },
+              ]),
+          ...times(pictures, () => ({
+            role: 'user',
+            parts: [{ inlineData: { mimeType: 'image/png', data: pixel } }],
+          })),
+        ],
+      } as JsonObject);
+      const called = result === undefined ? undefined : { result };
+      const form = shape === undefined ? undefined : schemaOf(shape);
+      return { body, besides: [tools, form, odd, called, called], answers };
+    },
+  ],
+};
+
+/** No picture has fewer than this at any large provider that counts them so, however small it is. */
+const smallPicture = 85;
+
+describe('the most that a chat may come to', () => {
+  test.each(Object.entries(writers))('is no less than what is counted: %s', (_name, [format, write]) => {
+    fc.assert(
+      fc.property(asked, (one) => {
+        const { body, besides, answers } = write(one);
+        const call = callOf(format, 'chat', body, { model: 'm' });
+        const words = [one.system, ...one.turns, ...(one.result === undefined ? [] : [one.result])];
+        const turns = words.length + 1 + one.pictures;
+        const counted =
+          framing(turns) +
+          [...words, ...besides].reduce<number>((sum, value) => sum + tokensOf(value), 0) +
+          one.pictures * (smallPicture + tokensIn('See.'));
+        const bound = boundOf(call, targets, assumed);
+        expect(bound.input).toBeGreaterThanOrEqual(counted);
+        expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
+        expect(bound.output.most).toBe(one.limit * answers);
+      }),
+      { numRuns: 150, endOnFailure: true },
+    );
+  });
+
+  const plain = { model: 'm', messages: [{ role: 'user', content: 'hi' }] };
+
+  test('is little for a short question', () => {
+    const { input, output } = boundOf(
+      callOf(chatCompletions, 'chat', { ...plain, stream: false, max_tokens: 15 }),
+      targets,
+      assumed,
+    );
+    expect([input, output.most]).toEqual([10, 15]);
+  });
+
+  test.each<[string, JsonObject, number]>([
+    ['the larger of two limits', { max_tokens: 900, max_completion_tokens: 20 }, 900],
+    ['the larger, the other way round', { max_tokens: 20, max_completion_tokens: 900 }, 900],
+    ['answers that nobody gets to see', { max_tokens: 20, n: 2, best_of: 5 }, 100],
+    [
+      'words that were predicted for the model',
+      { max_tokens: 20, prediction: { content: 'x'.repeat(400) } },
+      435,
+    ],
+  ])('has room for %s', (_what, more, most) => {
+    expect(
+      boundOf(callOf(chatCompletions, 'chat', { ...plain, ...more }), targets, assumed).output.most,
+    ).toBe(most);
+  });
+
+  test.each<[string, JsonObject, number]>([
+    ['one answer', { prompt: 'a' }, 20],
+    ['the best of twenty', { prompt: 'a', best_of: 20 }, 400],
+    ['three answers', { prompt: 'a', n: 3 }, 60],
+    ['an answer to each of several prompts', { prompt: ['a', 'b', 'c'] }, 60],
+    ['the best of two for each of them', { prompt: ['a', 'b', 'c'], best_of: 2 }, 120],
+    ['a prompt that is written as tokens', { prompt: [1, 2, 3] }, 20],
+    ['several of these', { prompt: [[1, 2], [3]] }, 40],
+  ])('of a text completion has room for %s', (_what, more, most) => {
+    const call = callOf(textCompletions, 'chat', { model: 'm', max_tokens: 20, ...more });
+    expect(boundOf(call, targets, assumed).output.most).toBe(most);
+  });
+
+  test.each<[string, JsonObject]>([
+    ['earlier turns that the provider keeps', { previous_response_id: 'resp_1', input: 'hi' }],
+    ['a prompt that the provider keeps', { prompt: { id: 'pmpt_1' }, input: 'hi' }],
+    ['an item that the provider keeps', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
+    ['what the provider’s own tools find', { input: 'hi', tools: [{ type: 'web_search' }] }],
+  ])('has room for %s: all that the model can read', (_what, more) => {
+    const limited = [{ traits: { inputLimit: 30_000 }, channel: { speaks: {} } }] as unknown as Target[];
+    const bound = boundOf(callOf(responses, 'chat', { model: 'm', ...more }), limited, assumed);
+    expect(bound.input).toBeGreaterThan(30_000);
+    expect(bound.input).toBeLessThan(32_000);
+  });
+
+  test('has room for what the operator tells each chat of a channel', () => {
+    const told = [
+      { traits: {}, channel: { speaks: {}, systemPrompt: { text: 'x'.repeat(500), place: 'before' } } },
+    ] as unknown as Target[];
+    expect(boundOf(callOf(chatCompletions, 'chat', plain), told, assumed).input).toBe(10 + 508);
+  });
+
+  test('has room for the limit that a responses channel is raised to', () => {
+    const foreign = [{ traits: {}, channel: { speaks: { chat: ['responses'] } } }] as unknown as Target[];
+    const call = callOf(chatCompletions, 'chat', { ...plain, max_tokens: 1 });
+    expect(boundOf(call, foreign, assumed).output.most).toBe(16);
+  });
+});
+
+describe('the most that other requests may come to is no less than what is counted', () => {
+  const counts = (format: Format, operation: Operation, body: JsonObject, counted: number) => ({
+    call: callOf(format, operation, body, { model: 'm' }),
+    counted,
+  });
+  const sum = (list: readonly string[]): number => list.reduce((all, one) => all + tokensIn(one), 0);
+
+  test.each<[string, (texts: readonly string[]) => { readonly call: Call; readonly counted: number }]>([
+    [
+      'embeddings',
+      (texts) =>
+        counts(embeddings, 'embed', { model: 'm', input: [...texts] }, sum(texts) + 2 * texts.length),
+    ],
+    [
+      'embedContent',
+      (texts) =>
+        counts(
+          generateContent,
+          'embed',
+          { requests: texts.map((one) => ({ model: 'models/m', content: { parts: [{ text: one }] } })) },
+          sum(texts) + 2 * texts.length,
+        ),
+    ],
+    [
+      'rerank',
+      (texts) =>
+        counts(
+          rerank,
+          'rerank',
+          { model: 'm', query: texts[0] ?? '', documents: [...texts] },
+          sum(texts) + texts.length * (tokensIn(texts[0] ?? '') + 4),
+        ),
+    ],
+    [
+      'moderations',
+      (texts) =>
+        counts(moderations, 'moderate', { model: 'm', input: [...texts] }, sum(texts) + 2 * texts.length),
+    ],
+    [
+      'images',
+      (texts) =>
+        counts(images, 'generate-image', { model: 'm', prompt: texts.join(' ') }, tokensIn(texts.join(' '))),
+    ],
+    [
+      'speech',
+      (texts) =>
+        counts(
+          audio,
+          'speak',
+          { model: 'm', input: texts.join(' '), voice: 'nova', instructions: texts[0] ?? '' },
+          tokensIn(texts.join(' ')) + tokensIn(texts[0] ?? ''),
+        ),
+    ],
+  ])('%s', (_what, written) => {
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1, maxLength: 5 }), (texts) => {
+        const { call, counted } = written(texts);
+        const bound = boundOf(call, targets, assumed);
+        expect(bound.input).toBeGreaterThanOrEqual(counted);
+        expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
+      }),
+      { numRuns: 100, endOnFailure: true },
+    );
+  });
+
+  test('and so are images by their number, and speech by its slowness', () => {
+    const units = (body: JsonObject) =>
+      boundOf(callOf(images, 'generate-image', { model: 'm', prompt: 'a hat', ...body }), targets, assumed);
+    expect([units({}).units, units({ n: 4 }).units]).toEqual([{ images: 1 }, { images: 4 }]);
+    expect(units({ n: 4 }).output.most).toBe(4 * units({}).output.most);
+    const spoken = (speed: number) =>
+      boundOf(callOf(audio, 'speak', { model: 'm', input: '12', voice: 'nova', speed }), targets, assumed)
+        .output.most;
+    expect(spoken(0.25)).toBe(4 * spoken(1));
+  });
+});
