@@ -82,6 +82,8 @@ export default openaiLike({
       outputLimit: 16_384,
     },
     'gpt-*realtime*': { inputLimit: 32_000, outputLimit: 4096 },
+    // Eight tiles and the whole at the most, each counted as some thirty times the tokens of other models.
+    'gpt-4o-mini*': { imageTokens: 48_169 },
     'gpt-4o*-realtime*': { inputLimit: 128_000, outputLimit: 4096 },
     'gpt-4.1*': { inputLimit: 1_047_576, outputLimit: 32_768 },
     'o*': { ...thinking, efforts: ['low', 'medium', 'high'], inputLimit: 200_000, outputLimit: 100_000 },

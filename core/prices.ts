@@ -32,16 +32,16 @@ export interface ServedBy {
  */
 export interface Prices {
   /**
-   * What a call cost at `servedBy`; where that is not told, at the dearest channel that serves the model. Undefined when it has no price
-   * there. Rounds up to whole micro-dollars.
+   * What a call cost at `servedBy`; at the dearest channel that serves the model where that is not told, or serves it by a pattern alone and
+   * has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
   /**
    * The most that a call may cost with so many tokens, whichever channel serves it: what is reserved before it. Undefined when the model
-   * has no price at one of them.
+   * has no price, or none at a channel that names it exactly.
    */
   most(model: string, input: number, output: number, units?: Units): number | undefined;
-  /** True for a model that has no price at one of the channels that serve it, so that keys with a budget in dollars cannot use it. */
+  /** True for a model of which `most` is not known, so that keys with a budget in dollars cannot use it. */
   unpriced(model: string): boolean;
   /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
   row(model: string, servedBy?: ServedBy): JsonObject | undefined;
@@ -76,40 +76,40 @@ export function createPrices(
   };
 
   const at = ({ channel, model }: ServedBy): Row | undefined => channels.get(channel)?.find(model);
-  /** One for each channel that serves the model, undefined where it has no price. */
-  const everywhere = (model: string): readonly (Row | undefined)[] =>
-    (catalog?.candidates(model) ?? []).map(({ channel, targets: [target] }) =>
-      target === undefined ? undefined : at({ channel: channel.id, model: target.model }),
-    );
+  /** The rows of the channels that serve the model, and whether they are enough to charge for it. */
+  const everywhere = (model: string): { readonly rows: readonly Row[]; readonly enough: boolean } => {
+    const rows: Row[] = [];
+    let enough = true;
+    for (const { channel, targets } of catalog?.candidates(model) ?? []) {
+      const row = targets[0] && at({ channel: channel.id, model: targets[0].model });
+      if (row !== undefined) rows.push(row);
+      // One that has a pattern for it and knows nothing of it most likely does not have it; of what the config names there is no such doubt.
+      else if (channel.models.includes(model)) enough = false;
+    }
+    return { rows, enough: enough && rows.length > 0 };
+  };
 
   return {
     cost(model, usage, servedBy) {
       const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
       if (row !== undefined) return costBy(row, usage);
+      const { rows, enough } = everywhere(model);
       let dearest: Cost | undefined;
-      for (const one of servedBy === undefined ? everywhere(model) : []) {
-        const cost = one && costBy(one, usage);
-        if (cost !== undefined && cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
+      for (const one of enough || servedBy === undefined ? rows : []) {
+        const cost = costBy(one, usage);
+        if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
       }
       return dearest ?? tell(model);
     },
     most(model, input, output, units = {}) {
       const own = configured(model);
-      let most: number | undefined;
-      for (const row of own === undefined ? everywhere(model) : [own]) {
-        if (row === undefined) return tell(model);
-        most = Math.max(most ?? 0, mostBy(row, input, output, units));
-      }
-      return most ?? tell(model);
+      if (own !== undefined) return mostBy(own, input, output, units);
+      const { rows, enough } = everywhere(model);
+      return enough ? Math.max(...rows.map((row) => mostBy(row, input, output, units))) : tell(model);
     },
-    unpriced(model) {
-      if (configured(model) !== undefined) return false;
-      const rows = everywhere(model);
-      return rows.length === 0 || rows.includes(undefined);
-    },
+    unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
     row: (model, servedBy) =>
-      (configured(model) ?? (servedBy === undefined ? everywhere(model).find((row) => row) : at(servedBy)))
-        ?.shown,
+      (configured(model) ?? (servedBy === undefined ? everywhere(model).rows[0] : at(servedBy)))?.shown,
   };
 }
 

@@ -89,6 +89,7 @@ export async function startServer(
     const connections = new Connections(server);
     await listen(server, settings.listen.port, settings.listen.host);
     gateway.begin();
+    surroundings.overload.begin();
     const { address, port, family } = server.address() as AddressInfo;
     const host = family === 'IPv6' ? `[${address}]` : address;
     const { drain, reload } = settings.timeouts;

@@ -164,25 +164,26 @@ function tell({ rows, leftOut, unknown }: ImportedPrices): void {
 async function show(model: string, option: string | undefined): Promise<number> {
   const config = await loadConfig(option);
   const own = createPrices(config.settings.prices).row(model);
-  const rows = await tryGateway(config, ({ catalog, prices: inForce }) =>
-    catalog.candidates(model).map(({ channel, targets: [target] }) => ({
+  if (own !== undefined) {
+    tellRow(model, own);
+    return 0;
+  }
+  const { rows, missing } = await tryGateway(config, ({ catalog, prices: inForce }) => ({
+    rows: catalog.candidates(model).map(({ channel, targets: [target] }) => ({
       channel: channel.id,
       row: inForce.row(model, { channel: channel.id, model: target?.model ?? model }),
     })),
-  );
-  if (own !== undefined) tellRow(model, own);
-  else if (rows.length === 0)
-    console.error(
-      `The model "${model}" has no price, and no channel serves it. Add it to "prices" in the config.`,
-    );
-  for (const { channel, row } of own === undefined ? rows : []) {
-    if (row === undefined)
-      console.error(
-        `The model "${model}" has no price at the channel "${channel}". Add it to "prices" in the config.`,
-      );
+    missing: inForce.unpriced(model),
+  }));
+  for (const { channel, row } of rows) {
+    if (row === undefined) console.error(`The channel "${channel}" has no price of its own for it.`);
     else tellRow(model, row, channel);
   }
-  return own !== undefined || (rows.length > 0 && rows.every(({ row }) => row !== undefined)) ? 0 : 1;
+  if (missing)
+    console.error(
+      `The model "${model}" has no price${rows.length === 0 ? ', and no channel serves it' : ''}. Add it to "prices" in the config.`,
+    );
+  return missing ? 1 : 0;
 }
 
 /** `channel`: where it is charged, when it is not what the config says for all. */

@@ -1,11 +1,12 @@
 import cluster from 'node:cluster';
 import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { ConfigError, loadConfig, type LoadedConfig } from '../config.ts';
+import { dirname } from 'node:path';
+import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../config.ts';
 import { createLog, hideSecret, type Log } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
 import type { Facts, StartOrder } from '../processes/messages.ts';
-import { versionOf } from '../processes/version.ts';
+import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl, startServer, type RunningServer } from '../server.ts';
 import { openAdminPassword } from '../state/admin-password.ts';
 import { examine } from './check.ts';
@@ -32,6 +33,7 @@ const link = new PrimaryLink({
 
 async function start(order: StartOrder): Promise<void> {
   try {
+    const before = filesOf(configFile(order.config));
     const config = await loadConfig(order.config);
     const workers = countOf(config);
     const problems = problemsOf(config, order);
@@ -40,7 +42,10 @@ async function start(order: StartOrder): Promise<void> {
     endOnBugs(log);
     const server = await startServer(withFreePort(config, order), log, link.processes(order.worker, workers));
     running = { server, drain: config.settings.timeouts.drain };
-    link.send({ type: 'ready', facts: await factsOf(config, workers, server, order) });
+    const facts = await factsOf(config, workers, server, order);
+    // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
+    const files = filesOf(config.file);
+    link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
   } catch (error) {
     link.send({ type: 'failed', problems: await whyNot(order, error) }, () => process.exit(1));
   }
@@ -55,6 +60,10 @@ async function end(how: 'retire' | 'close'): Promise<void> {
   cluster.worker?.disconnect();
   // What was logged is written before a process without anything to do ends by itself.
   setTimeout(() => process.exit(0), 500).unref();
+}
+
+function filesOf(file: string): string {
+  return digestOfFiles(file, dirname(file));
 }
 
 /** A port that was found stays the same for all workers, and over reloads. */

@@ -76,6 +76,9 @@ const blankLines = [newlines, carriageNewline, carriages];
 
 /** The frames in a run that {@link SseCutter} gave, as bytes: each with the blank lines that end it. */
 export function splitSse(run: Buffer): Buffer[] {
+  const first = run.indexOf(newlines);
+  // Nearly every run is one frame.
+  if (first === run.length - 2 && !run.includes(0x0d)) return [run];
   const frames: Buffer[] = [];
   // Where each kind stands next: looked for again only once it has been passed, so that each byte is looked at a few times at most.
   const next = blankLines.map((line) => run.indexOf(line));

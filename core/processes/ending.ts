@@ -8,8 +8,8 @@ const lastWords = 250;
 /** How often idle connections are looked for while the gateway stops, in milliseconds. */
 const sweepEvery = 50;
 
-/** How often a process that was replaced looks whether calls without a client still run, in milliseconds. */
-const lookEvery = 200;
+/** How often it is looked whether calls without a client still run, in milliseconds. */
+const lookEvery = 100;
 
 /** What ends, and in what time. */
 export interface EndingOptions {
@@ -31,12 +31,17 @@ export class Ending {
   #deadline: NodeJS.Timeout | undefined;
   #sweeping: NodeJS.Timeout | undefined;
   #stopping = false;
+  /** The time for open calls is over. */
+  #isLate = false;
 
   constructor(options: EndingOptions) {
     this.#options = options;
   }
 
-  /** Nobody follows: idle connections are closed, and calls are cut at the end of the drain time. Resolves when all is closed. */
+  /**
+   * Nobody follows: idle connections are closed, and calls are cut at the end of the drain time, those without a client too. Resolves when
+   * all is closed.
+   */
   stop(): Promise<void> {
     if (!this.#stopping) {
       this.#stopping = true;
@@ -64,6 +69,7 @@ export class Ending {
     this.#deadline = setTimeout(() => {
       app.endAll();
       this.#stopping = true;
+      this.#isLate = true;
       this.#deadline = setTimeout(() => connections.closeAll(), lastWords);
     }, time);
     this.#over ??= this.#finish();
@@ -72,7 +78,7 @@ export class Ending {
   async #finish(): Promise<void> {
     const { connections, detached, close } = this.#options;
     await connections.takeNoMore();
-    while (!this.#stopping && detached() > 0) await pass(lookEvery);
+    while (!this.#isLate && detached() > 0) await pass(lookEvery);
     clearTimeout(this.#deadline);
     clearInterval(this.#sweeping);
     await close();

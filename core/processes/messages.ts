@@ -37,6 +37,11 @@ export interface Facts {
   readonly workers: number;
   /** The version of the configuration. */
   readonly version: string;
+  /**
+   * A digest of all files that the configuration is made of, as this worker found them; absent when they changed while it read them. Unlike
+   * the version it covers `.env`, and is shown to nobody.
+   */
+  readonly files?: string;
   /** A digest of where the data is: it must stay the same. */
   readonly database: string;
   /** The config file, and the folder around it. */

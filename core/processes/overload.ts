@@ -53,7 +53,7 @@ export class Overload implements Load {
   readonly #log: Log;
   readonly #gauges: Gauges;
   readonly #waiting = new InFlight<() => void>();
-  readonly #looking: NodeJS.Timeout;
+  #looking: NodeJS.Timeout | undefined;
   #running = 0;
   /** Most calls that may run now: none while the process is strained. */
   #most: number;
@@ -82,7 +82,12 @@ export class Overload implements Load {
         this.#bodies -= bytes;
       },
     };
-    this.#looking = setInterval(() => this.look(), lookEvery).unref();
+  }
+
+  /** From now on the event loop and the memory are looked at. What a start takes before calls come says nothing of the load. */
+  begin(): void {
+    this.#lookedAt = this.#gauges.now();
+    this.#looking ??= setInterval(() => this.look(), lookEvery).unref();
   }
 
   get running(): number {
@@ -157,7 +162,7 @@ export class Overload implements Load {
     });
   }
 
-  /** Looks at the event loop and, now and then, at the memory. Runs by itself four times a second. */
+  /** Looks at the event loop and, now and then, at the memory. Runs by itself four times a second, after {@link begin}. */
   look(): void {
     const { lag: mostLag, memory: mostMemory } = this.#settings;
     const now = this.#gauges.now();

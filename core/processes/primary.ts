@@ -1,7 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
-import { setTimeout as pass } from 'node:timers/promises';
 import { createLog, maskSecrets, type Log } from '../log.ts';
 import { HealthDesk } from '../routing/health-primary.ts';
 import { RatesDesk } from '../state/rates-primary.ts';
@@ -26,6 +25,10 @@ const grace = 5_000;
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
 
+/** How often workers are started anew because files changed while they read them, and the wait before, in milliseconds. */
+const mostRounds = 5;
+const settleTime = 300;
+
 /** Bounds of what is told about a reload that failed. */
 const mostProblems = 50;
 const longestProblem = 1_000;
@@ -48,6 +51,9 @@ type Start =
   | { readonly problems: readonly string[] }
   /** It ended without a word. */
   | { readonly ended: string };
+
+/** How the start of a generation came out. */
+type Launched = { readonly slots: readonly Slot[] } | { readonly problems: readonly string[] };
 
 /** A process that serves, or will, or did. */
 interface Slot {
@@ -84,6 +90,7 @@ export class Primary {
   #inForce = 0;
   #since = Date.now();
   #stopping = false;
+  readonly #stopped = Promise.withResolvers<void>();
   #reloading: Promise<ReloadOutcome> | undefined;
   #queued: Promise<ReloadOutcome> | undefined;
   #lastReload: ProcessesStatus['lastReload'];
@@ -134,8 +141,7 @@ export class Primary {
 
   /** Lets open calls finish within the drain time. Resolves when no worker is left. */
   async stop(signal: string): Promise<void> {
-    this.#stopping = true;
-    this.#watch?.close();
+    this.#startNoMore();
     this.#log.info({ signal }, 'stopping: open calls may finish');
     for (const slot of this.#slots) this.#tellToStop(slot);
     await this.#allEnded();
@@ -144,10 +150,27 @@ export class Primary {
 
   /** Ends all workers at once. */
   async kill(): Promise<void> {
-    this.#stopping = true;
-    this.#watch?.close();
+    this.#startNoMore();
     for (const { process } of this.#slots) process.process.kill('SIGKILL');
     await this.#allEnded();
+  }
+
+  /** Whoever waits to start a worker is told that there is none to be started any more. */
+  #startNoMore(): void {
+    this.#stopping = true;
+    this.#stopped.resolve();
+    this.#watch?.close();
+  }
+
+  /** Waits, but no longer than until the gateway stops. */
+  #pause(time: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, time);
+      void this.#stopped.promise.then(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
   }
 
   status(): ProcessesStatus {
@@ -198,10 +221,26 @@ export class Primary {
     return { ok: true, problems: [] };
   }
 
-  /** Starts a new generation: one worker, which says how many there shall be, and then the others. */
-  async #launchAll(): Promise<
-    { readonly slots: readonly Slot[] } | { readonly problems: readonly string[] }
-  > {
+  /**
+   * Starts a new generation, all of which have read the same files: where these changed in between, the workers leave and others start.
+   */
+  async #launchAll(): Promise<Launched> {
+    for (let round = 0; round < mostRounds && !this.#stopping; round += 1) {
+      if (round > 0) await this.#pause(settleTime);
+      const launched = await this.#launchRound();
+      if ('problems' in launched) return launched;
+      const { slots } = launched;
+      const files = slots[0]?.facts?.files;
+      if (files !== undefined && slots.every(({ facts }) => facts?.files === files)) return launched;
+      this.#log.warn({ round: round + 1 }, 'files changed while workers read them: they are started again');
+      for (const slot of slots) this.#tellToStop(slot);
+    }
+    if (this.#stopping) return { problems: ['The gateway is stopping.'] };
+    return { problems: ['The files of the configuration change again and again while workers read them.'] };
+  }
+
+  /** Starts one worker, which says how many there shall be, and then the others. */
+  async #launchRound(): Promise<Launched> {
     this.#generation += 1;
     const generation = this.#generation;
     const first = await this.#launchOne(1, generation);
@@ -223,8 +262,9 @@ export class Primary {
     generation: number,
   ): Promise<{ readonly slot: Slot } | { readonly problems: readonly string[] }> {
     let how = '';
-    for (let tries = 0; tries < mostEarlyEnds && !this.#stopping; tries += 1) {
-      if (tries > 0) await pass(firstPause * 2 ** (tries - 1));
+    for (let tries = 0; tries < mostEarlyEnds; tries += 1) {
+      if (tries > 0) await this.#pause(firstPause * 2 ** (tries - 1));
+      if (this.#stopping) return { problems: ['The gateway is stopping.'] };
       const slot = this.#fork(worker, generation);
       const start = await slot.start;
       if ('facts' in start) return { slot };
@@ -347,11 +387,16 @@ export class Primary {
         );
         return;
       }
-      await pass(Math.min(longestPause, firstPause * 2 ** Math.max(0, this.#earlyEnds - 1)));
+      await this.#pause(Math.min(longestPause, firstPause * 2 ** Math.max(0, this.#earlyEnds - 1)));
       // After a reload its place belongs to another one.
       if (this.#stopping || lost.generation !== this.#inForce) return;
       const start = await this.#fork(lost.worker, lost.generation).start;
-      if ('facts' in start || this.#stopping) return;
+      if (this.#stopping) return;
+      if ('facts' in start) {
+        if (start.facts.files !== this.#facts?.files)
+          void this.reload('files had changed when a worker took the place of another');
+        return;
+      }
       this.#earlyEnds += 1;
       const problems = 'problems' in start ? this.#publicWords(start.problems) : [start.ended];
       this.#log.error({ worker: lost.worker, problems }, 'a worker cannot start: it is tried again');

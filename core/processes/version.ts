@@ -18,9 +18,19 @@ export function versionOf(file: string, root: string): string {
   return hash.digest('hex').slice(0, 12);
 }
 
-function scriptsIn(folder: string): string[] {
+/** A digest of those files, of `.env` and of all scripts beside them, by which workers tell whether they have read the same. */
+export function digestOfFiles(file: string, root: string): string {
+  const hash = createHash('sha256').update(versionOf(file, root));
+  for (const path of [join(root, '.env'), ...scriptsIn(root, false)]) {
+    hash.update(`${relative(root, path)}\0`);
+    hash.update(contentOf(path));
+  }
+  return hash.digest('hex');
+}
+
+function scriptsIn(folder: string, recursive = true): string[] {
   try {
-    return readdirSync(folder, { recursive: true, withFileTypes: true })
+    return readdirSync(folder, { recursive, withFileTypes: true })
       .filter((entry) => entry.isFile() && scripts.test(entry.name))
       .map(({ parentPath, name }) => join(parentPath, name))
       .filter((path) => !path.includes('node_modules'))

@@ -24,6 +24,9 @@ export interface DiscoveryOptions {
 /** More names than any provider has models. */
 const mostNames = 5_000;
 
+/** How long the list of a place is kept that nobody asks any more. */
+const keptFor = 30 * 86_400_000;
+
 /**
  * The models that a provider lists. It is asked in the background, and now and then again; nothing waits for it, and what it said last
  * stays until it says something else.
@@ -91,7 +94,7 @@ export class ModelDiscovery {
           log.warn({ models: names.length, kept: mostNames }, 'a provider lists more models than are kept');
         const said: SaidModels = { at: Date.now(), names: names.slice(0, mostNames) };
         this.#take(said);
-        await kept.set(place, said);
+        await kept.set(place, said, keptFor);
       }
       if (this.#failures > 0) log.info({}, 'a provider tells its models again');
       this.#failures = 0;

@@ -17,8 +17,8 @@ import {
  * sum of what is spent and reserved is never less than what running calls can come to, however many there are. It costs no more to find.
  */
 
-/** The most tokens of an image: 16,384 patches of 28 × 28. */
-const imageTokens = 16_384;
+/** The most tokens of an image where its model's traits do not say it: 16,384 patches of 28 × 28. */
+const mostOfImage = 16_384;
 
 /** What turns, tools and calls cost besides their words. */
 const frame = 8;
@@ -222,6 +222,7 @@ function mostInput(call: Call, request: ChatRequest, targets: readonly Target[])
   const { bytes, frames, joints, images, sound, described, unseen } = sizeOf(request);
   const { body } = call;
   const refers = referring.some((name) => (body[name] ?? null) !== null) || isObject(body.prompt);
+  const image = Math.max(0, ...targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
   const context = Math.max(0, ...targets.map(({ traits }) => traits.inputLimit ?? longest.context));
   const told = Math.max(
     0,
@@ -231,7 +232,7 @@ function mostInput(call: Call, request: ChatRequest, targets: readonly Target[])
     bytes +
     frames * frame +
     joints * joint +
-    images * imageTokens +
+    images * image +
     sound +
     (request.tools.length > 0 ? (1 + described) * toolInstructions : 0) +
     (unseen || refers ? context : 0) +

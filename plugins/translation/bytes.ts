@@ -1,6 +1,10 @@
-import { stringEnd, type Codec, type Usage } from '#sluice';
+import { splitSse, stringEnd, type Codec, type Usage } from '#sluice';
 
 const quote = 0x22;
+const nothing = Buffer.alloc(0);
+
+/** The longest piece of a reply, in bytes, that may be a key with a model's name: as much is held back at most. */
+const longestName = 1024;
 
 /** Where the value of the one top-level `"model"` stands in a JSON object's bytes, quotes included. Undefined when there is none, or more than one. */
 export function findModel(bytes: Buffer): { readonly start: number; readonly end: number } | undefined {
@@ -57,11 +61,13 @@ function valueStart(bytes: Buffer, from: number): number {
   return index;
 }
 
-/** The bytes with the model's name replaced, as {@link Renamer} does it; the same buffer when there is none. */
-export function renamed(bytes: Buffer, key: string, name: string): Buffer {
-  if (!bytes.includes(`"${key}"`)) return bytes;
+/** A run of frames with the model's name replaced in each, as {@link Renamer} does it; the same buffer when there is none. */
+export function renamed(run: Buffer, key: string, name: string): Buffer {
+  const mark = `"${key}"`;
+  if (!run.includes(mark)) return run;
   const renamer = new Renamer(key, name);
-  return Buffer.concat([renamer.push(bytes), renamer.end()]);
+  const frames = splitSse(run).flatMap((frame) => [renamer.push(frame), renamer.end()]);
+  return frames.length === 2 && frames[1]?.length === 0 ? (frames[0] ?? run) : Buffer.concat(frames);
 }
 
 /**
@@ -113,10 +119,13 @@ export class Renamer {
     return Buffer.concat(parts);
   }
 
-  /** What was held when the reply ended. */
+  /** What was held when the reply ended. The next begins anew. */
   end(): Buffer {
-    const rest = this.#held ?? Buffer.alloc(0);
+    const rest = this.#held ?? nothing;
     this.#held = undefined;
+    this.#depth = 0;
+    this.#inString = false;
+    this.#escaped = false;
     return rest;
   }
 
@@ -124,22 +133,30 @@ export class Renamer {
   #nameAt(bytes: Buffer, at: number): { readonly start: number; readonly end: number } | 'cut' | undefined {
     const key = bytes.toString('latin1', at, at + this.#key.length);
     if (key !== this.#key) return this.#key.startsWith(key) ? 'cut' : undefined;
+    const unclear = bytes.length - at < longestName ? 'cut' : undefined;
     const start = valueStart(bytes, at + key.length);
-    if (start >= bytes.length) return 'cut';
+    if (start >= bytes.length) return unclear;
     // A value that reads like the key has no colon behind it.
     if (start === at + key.length || bytes[start] !== quote) return undefined;
     const end = stringEnd(bytes, start);
-    return end < 0 ? 'cut' : { start, end: end + 1 };
+    return end < 0 ? unclear : { start, end: end + 1 };
   }
 }
 
+/** Most places in a piece of a whole reply that are read for its usage: one that mentions it more often is read no further. */
+const mostUsages = 32;
+
 /** The last usage object in a piece of a whole reply, read without parsing the rest. */
 export function usageIn(piece: Buffer, codec: Codec): Usage | undefined {
+  let tried = 0;
   for (const mark of codec.marks.usage) {
     const key = mark.slice(0, mark.indexOf('"', 1) + 1);
     for (let at = piece.lastIndexOf(mark); at >= 0; at = at === 0 ? -1 : piece.lastIndexOf(mark, at - 1)) {
       const open = valueStart(piece, at + key.length);
-      const end = piece[open] === 0x7b ? objectEnd(piece, open) : -1;
+      if (piece[open] !== 0x7b) continue;
+      tried += 1;
+      if (tried > mostUsages) return undefined;
+      const end = objectEnd(piece, open);
       if (end < 0) continue;
       const usage = codec.usageTap().read(`{${key}:${piece.toString('utf8', open, end)}}`);
       if (usage !== undefined) return usage;

@@ -37,9 +37,11 @@ export function encodeRequest(
 
 /** What a codec is given to report losses to: each is added once, in the client's words. */
 export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['lose'] {
-  const reported = new Set<string>();
+  // Made on first use: most calls lose nothing.
+  let reported: Set<string> | undefined;
   return (path, kind = 'setting') => {
     const spelled = inClientWords(call.codec, path);
+    reported ??= new Set();
     if (reported.has(spelled)) return;
     reported.add(spelled);
     losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });

@@ -1,6 +1,5 @@
 import type { Observable } from 'rxjs';
 import {
-  appended,
   cutShort,
   HeldBytes,
   parseObject,
@@ -384,10 +383,12 @@ class PassedWhole {
   readonly #codec: Codec;
   readonly #emit: (event: GatewayEvent) => void;
   readonly #renamer: Renamer | undefined;
-  #head: Buffer[] | undefined;
-  #headLength = 0;
-  #tail: Buffer[] | undefined;
-  #tailLength = 0;
+  readonly #head = new HeldBytes();
+  /** What came last: at least so much as is remembered, where there was so much. */
+  #tail = new HeldBytes();
+  #beforeTail: HeldBytes | undefined;
+  /** The last byte that is not white space closes an object. */
+  #isClosed = false;
 
   /** `endsByClose`: nothing but the end of the connection says that it is whole. */
   constructor({ call, target }: PassOptions, emit: (event: GatewayEvent) => void, endsByClose: boolean) {
@@ -409,9 +410,11 @@ class PassedWhole {
 
   end(): void {
     if (this.#renamer !== undefined) this.#pass(this.#renamer.end());
-    if (!endsWithBrace(this.#tail ?? []) || this.#end?.reached === false) throw cutShort();
-    const told =
-      usageIn(joined(this.#tail ?? []), this.#codec) ?? usageIn(joined(this.#head ?? []), this.#codec);
+    // A connection that only closes does not tell a cut reply from a complete one.
+    if (!this.#isClosed || this.#end?.reached === false) throw cutShort();
+    const tail = this.#tail.take();
+    const last = this.#beforeTail === undefined ? tail : Buffer.concat([this.#beforeTail.take(), tail]);
+    const told = usageIn(last, this.#codec) ?? usageIn(this.#head.take(), this.#codec);
     const usage = withImages(told, this.#call);
     if (usage !== undefined) this.#emit({ type: 'usage', usage });
   }
@@ -421,16 +424,24 @@ class PassedWhole {
   }
 
   #remember(chunk: Buffer): void {
-    if (this.#headLength < rememberedLength) {
-      this.#head = appended(this.#head, chunk);
-      this.#headLength += chunk.length;
-    }
-    this.#tailLength += chunk.length;
-    const tail = (this.#tail = appended(this.#tail, chunk));
-    while (tail.length > 1 && this.#tailLength - (tail[0]?.length ?? 0) >= rememberedLength) {
-      this.#tailLength -= tail.shift()?.length ?? 0;
+    const last = lastByte(chunk);
+    if (last !== undefined) this.#isClosed = last === 0x7d;
+    if (this.#head.length < rememberedLength) this.#head.push(chunk);
+    this.#tail.push(chunk);
+    if (this.#tail.length >= rememberedLength) {
+      this.#beforeTail = this.#tail;
+      this.#tail = new HeldBytes();
     }
   }
+}
+
+/** The last byte that is not white space; undefined when there is none. */
+function lastByte(bytes: Buffer): number | undefined {
+  for (let index = bytes.length - 1; index >= 0; index -= 1) {
+    const byte = bytes[index];
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte;
+  }
+  return undefined;
 }
 
 /** True for an answer whose end does not have to be told from a broken connection. */
@@ -465,20 +476,4 @@ class JsonEnd {
       } else if (byte === 0x7d || byte === 0x5d) this.#depth -= 1;
     }
   }
-}
-
-function joined(chunks: readonly Buffer[]): Buffer {
-  const [only] = chunks;
-  return chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-}
-
-/** True when the last byte that is not white space closes an object: a connection that only closes does not tell a cut reply from a complete one. */
-function endsWithBrace(chunks: readonly Buffer[]): boolean {
-  for (const bytes of chunks.toReversed()) {
-    for (let index = bytes.length - 1; index >= 0; index -= 1) {
-      const byte = bytes[index];
-      if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return byte === 0x7d;
-    }
-  }
-  return false;
 }

@@ -52,7 +52,7 @@ export async function startDashboard(): Promise<Dashboard> {
       plugins: [(await import('${root}plugins/dashboard/index.ts')).default({ folder: '${outDir}' })],
       channels: [
         (await import('${root}channels/demo/index.ts')).default(),
-        openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers'] }),
+        openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers', 'gpt-4o*'] }),
       ],
     `),
     startChromium(),

@@ -278,6 +278,21 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     expect(await page.getByRole('table', { name: 'Changes' }).innerText()).toContain('Logged in');
   });
 
+  test('models behind a pattern are shown with what they cost, and where that comes from', async () => {
+    const { page } = await dashboard.open();
+    await goTo(page, 'Models and prices');
+    await page.getByLabel('Find a model').fill('gpt-4o-mini');
+    const row = page
+      .getByRole('row')
+      .filter({ has: page.getByRole('link', { name: 'gpt-4o-mini', exact: true }) });
+    await row.getByText(/list of 20\d\d-\d\d-\d\d/).waitFor();
+    expect(await row.innerText()).toContain('$0.15');
+    await page.getByLabel('Find a model').fill('demo');
+    await page.getByText('priced as demo*, config').first().waitFor();
+    await page.getByLabel('Find a model').fill('nobody-answers');
+    await page.getByText('no price').waitFor();
+  });
+
   test('columns sort by a click on their heads', async () => {
     const { page } = await dashboard.open();
     await goTo(page, 'Models and prices');

@@ -6,171 +6,25 @@ import openaiChannel from '../../channels/openai.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { streamOf, told, wholeOf, type Answer, type Telling } from '../support/provider-replies.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { formats, type FormatName } from './sdks.ts';
 
-/** What a provider tells of its usage. */
-type Telling = 'nothing' | 'zeros' | 'all';
-/** How its answer ends. */
+/** How an answer ends. */
 type Ending = 'ends' | 'reaches its limit' | 'is cut';
 
 const words = 'Forty-two, as has been known for a very long time.';
 
-/** One frame a write, as providers send them. */
+/** One frame a write, as providers send them; of an answer that is cut the words alone. */
 async function send(response: ServerResponse, frames: readonly string[], ending: Ending): Promise<void> {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const frame of frames) {
     response.write(`${frame}\n\n`);
     await new Promise((resolve) => setImmediate(resolve));
+    if (ending === 'is cut' && frame.includes(words)) break;
   }
   if (ending === 'is cut') response.destroy();
   else response.end();
-}
-
-const data = (json: JsonObject): string => `data: ${JSON.stringify(json)}`;
-const named = (json: JsonObject): string => `event: ${String(json.type)}\n${data(json)}`;
-
-type Counts = Readonly<Record<Telling, JsonObject>>;
-const chatCounts: Counts = {
-  nothing: {},
-  zeros: { usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } },
-  all: { usage: { prompt_tokens: 1234, completion_tokens: 5678, total_tokens: 6912 } },
-};
-const tokens = (input: number, output: number): JsonObject => ({
-  usage: { input_tokens: input, output_tokens: output },
-});
-const messagesCounts: Counts = { nothing: {}, zeros: tokens(0, 0), all: tokens(1234, 5678) };
-const generateCounts: Counts = {
-  nothing: {},
-  zeros: { usageMetadata: { trafficType: 'ON_DEMAND' } },
-  all: { usageMetadata: { promptTokenCount: 1234, candidatesTokenCount: 5678, totalTokenCount: 6912 } },
-};
-
-/** The frames of a provider's stream; the first of them alone when it is cut. */
-function framesOf(format: FormatName, telling: Telling, ending: Ending): readonly string[] {
-  const long = ending === 'reaches its limit';
-  switch (format) {
-    case 'chat-completions': {
-      const chunk = (choices: JsonValue, more: JsonObject = {}): string =>
-        data({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...more });
-      const said = chunk([{ index: 0, delta: { role: 'assistant', content: words }, finish_reason: null }]);
-      if (ending === 'is cut') return [said];
-      return [
-        said,
-        chunk([{ index: 0, delta: {}, finish_reason: long ? 'length' : 'stop' }]),
-        ...(telling === 'nothing' ? [] : [chunk([], chatCounts[telling])]),
-        'data: [DONE]',
-      ];
-    }
-    case 'messages': {
-      const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [] };
-      const { usage } = messagesCounts[telling];
-      const counts = usage === undefined ? {} : { usage };
-      const said = [
-        named({
-          type: 'message_start',
-          message: { ...message, stop_reason: null, stop_sequence: null, ...counts },
-        }),
-        named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
-        named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: words } }),
-      ];
-      if (ending === 'is cut') return said;
-      return [
-        ...said,
-        named({ type: 'content_block_stop', index: 0 }),
-        named({
-          type: 'message_delta',
-          delta: { stop_reason: long ? 'max_tokens' : 'end_turn', stop_sequence: null },
-          ...counts,
-        }),
-        named({ type: 'message_stop' }),
-      ];
-    }
-    case 'generate-content': {
-      const chunk = (text: string, more: JsonObject): string =>
-        data({
-          candidates: [{ content: { role: 'model', parts: [{ text }] }, index: 0, ...more }],
-          modelVersion: 'm',
-          responseId: 'r',
-          ...generateCounts[telling],
-        });
-      const said = chunk(words, {});
-      return ending === 'is cut' ? [said] : [said, chunk('', { finishReason: long ? 'MAX_TOKENS' : 'STOP' })];
-    }
-    case 'responses': {
-      const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', output: [] };
-      const item = { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed' };
-      const part = { type: 'output_text', text: words, annotations: [] };
-      const at = { item_id: 'msg_1', output_index: 0, content_index: 0 };
-      const status = long ? 'incomplete' : 'completed';
-      const said = [
-        named({ type: 'response.created', response: { ...response, status: 'in_progress' } }),
-        named({
-          type: 'response.output_item.added',
-          output_index: 0,
-          item: { ...item, status: 'in_progress', content: [] },
-        }),
-        named({ type: 'response.output_text.delta', ...at, delta: words }),
-      ];
-      if (ending === 'is cut') return said;
-      return [
-        ...said,
-        named({ type: 'response.output_item.done', output_index: 0, item: { ...item, content: [part] } }),
-        named({
-          type: `response.${status}`,
-          response: {
-            ...response,
-            status,
-            output: [{ ...item, content: [part] }],
-            ...(long ? { incomplete_details: { reason: 'max_output_tokens' } } : {}),
-            ...messagesCounts[telling],
-          },
-        }),
-      ];
-    }
-  }
-}
-
-/** A provider's whole reply. */
-function wholeOf(format: FormatName, telling: Telling, ending: Ending): JsonObject {
-  const long = ending === 'reaches its limit';
-  switch (format) {
-    case 'chat-completions': {
-      const message = { role: 'assistant', content: words, refusal: null };
-      const choices = [{ index: 0, message, finish_reason: long ? 'length' : 'stop' }];
-      return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, ...chatCounts[telling] };
-    }
-    case 'messages':
-      return {
-        id: 'msg_1',
-        type: 'message',
-        role: 'assistant',
-        model: 'm',
-        content: [{ type: 'text', text: words }],
-        stop_reason: long ? 'max_tokens' : 'end_turn',
-        stop_sequence: null,
-        ...messagesCounts[telling],
-      };
-    case 'generate-content': {
-      const content = { role: 'model', parts: [{ text: words }] };
-      const candidates = [{ content, finishReason: long ? 'MAX_TOKENS' : 'STOP', index: 0 }];
-      return { candidates, modelVersion: 'm', responseId: 'r', ...generateCounts[telling] };
-    }
-    case 'responses': {
-      const part = { type: 'output_text', text: words, annotations: [] };
-      const item = { id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content: [part] };
-      return {
-        id: 'resp_1',
-        object: 'response',
-        created_at: 1,
-        model: 'm',
-        status: long ? 'incomplete' : 'completed',
-        output: [item],
-        ...(long ? { incomplete_details: { reason: 'max_output_tokens' } } : {}),
-        ...messagesCounts[telling],
-      };
-    }
-  }
 }
 
 let gateway: TestGateway;
@@ -190,9 +44,14 @@ beforeAll(async () => {
     const format = providerOf[pathname.replace('/v1', '')] ?? 'generate-content';
     const stream =
       pathname.includes(':stream') || (JSON.parse(body.toString()) as JsonObject).stream === true;
-    if (stream) return send(response, framesOf(format, telling, ending), ending);
+    const answer: Answer = {
+      said: [{ kind: 'text', text: words }],
+      end: ending === 'reaches its limit' ? 'length' : 'stop',
+      telling,
+    };
+    if (stream) return send(response, streamOf(format, answer), ending);
     response.writeHead(200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(wholeOf(format, telling, ending)));
+    response.end(JSON.stringify(wholeOf(format, answer)));
   });
   const place = { key: 'k', baseUrl: `${upstream.url}/v1` };
   const traits = (name: FormatName) => ({ traits: { 'm-*': { formats: [name] } } });
@@ -254,15 +113,15 @@ async function ask(client: FormatName, model: string, stream: boolean): Promise<
 function usageIn(
   frames: readonly JsonObject[],
 ): readonly [input: JsonValue | undefined, output: JsonValue | undefined] | undefined {
-  let told: JsonObject | undefined;
+  let last: JsonObject | undefined;
   for (const frame of frames) {
     const inner = isObject(frame.response) ? frame.response.usage : undefined;
-    for (const usage of [frame.usage, frame.usageMetadata, inner]) if (isObject(usage)) told = usage;
+    for (const usage of [frame.usage, frame.usageMetadata, inner]) if (isObject(usage)) last = usage;
   }
-  if (told === undefined) return undefined;
+  if (last === undefined) return undefined;
   return [
-    told.input_tokens ?? told.prompt_tokens ?? told.promptTokenCount,
-    told.output_tokens ?? told.completion_tokens ?? told.candidatesTokenCount,
+    last.input_tokens ?? last.prompt_tokens ?? last.promptTokenCount,
+    last.output_tokens ?? last.completion_tokens ?? last.candidatesTokenCount,
   ];
 }
 
@@ -301,7 +160,7 @@ describe.each(pairs)('a %s client of a %s provider', (client, provider) => {
   test.each([true, false])('that tells its usage gets that (stream: %s)', async (stream) => {
     telling = 'all';
     ending = 'ends';
-    expect(usageIn(await ask(client, model, stream))).toEqual([1234, 5678]);
+    expect(usageIn(await ask(client, model, stream))).toEqual([told.input, told.output]);
   });
 });
 

@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import anthropicChannel from '../../channels/anthropic.ts';
 import cohere from '../../channels/cohere.ts';
@@ -170,6 +173,31 @@ describe('a provider that is asked for its models', () => {
       openai(gateway).chat.completions.create({ model, messages: [{ role: 'user', content: 'x' }] });
     expect((await ask('house/2')).choices[0]?.message.content).toBe('Hi');
     await expect(ask('house-3')).rejects.toMatchObject({ status: 503, code: 'no_available_channel' });
+  });
+
+  test('is served at once after a restart, also while it is down', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-lists-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const upstream = await upstreamOf(json(list));
+    const config: GatewayConfig = {
+      database: `sqlite:${join(folder, 'sluice.db')}`,
+      channels: [openaiChannel({ key, baseUrl: `${upstream.url}/v1`, models: 'discover' })],
+    };
+    const before = await startGateway(config);
+    await expect.poll(() => openaiNames(before)).toContain('house-1');
+    await before.close();
+    await upstream.close();
+
+    const after = await gatewayOf(config);
+    expect(after.gateway.catalog.serves('house/2')).toBe(true);
+    expect(await openaiNames(after)).toEqual(['house-1', 'house/2', 'text-embedding-3-small']);
+
+    // Another key may be shown other models.
+    const other = await gatewayOf({
+      ...config,
+      channels: [openaiChannel({ key: 'other', baseUrl: `${upstream.url}/v1`, models: 'discover' })],
+    });
+    expect(await openaiNames(other)).toEqual([]);
   });
 
   test.each([

@@ -175,6 +175,31 @@ describe('a reload', () => {
     await expect.poll(() => door.workers().length).toBe(1);
   });
 
+  test('during which files change again puts the same in force in all workers', async () => {
+    // The first worker that finds the order reads one text of its marker, and leaves another one for those that start after it.
+    const changing = (mark: string): string => `
+      import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+      const order = new URL('order.txt', import.meta.url);
+      if (existsSync(order)) {
+        rmSync(order);
+        const own = new URL(import.meta.url);
+        writeFileSync(own, readFileSync(own, 'utf8').replaceAll("'x-mark': '${mark}'", "'x-mark': 'last'"));
+      }
+      ${marker(mark)}`;
+    const door = await start({
+      'gateway.config.ts': config(`'demo'`, 'workers: 2'),
+      'plugins/marker.ts': marker('one'),
+    });
+    door.write('plugins/marker.ts', changing('two'));
+    door.write('plugins/order.txt', '');
+    door.signal('SIGHUP');
+    await door.logged(reloaded);
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask(door)));
+    await Promise.all(answers.map((answer) => text(answer)));
+    expect(new Set(answers.map(({ headers }) => headers['x-mark']))).toEqual(new Set(['last']));
+    expect(door.lines('files changed while workers read them: they are started again')).toHaveLength(1);
+  });
+
   test('lets a response that is made in the background be finished', async () => {
     const door = await start({ 'gateway.config.ts': config(`'demo'`) });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

@@ -1,193 +1,336 @@
-import { once } from 'node:events';
-import { Agent, request as send, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { startProcess, type GatewayProcess } from './_process.ts';
-import { fetchRaw, formatNames, read, voices, type Answer, type FormatName } from './_wire.ts';
-import { patience } from '../support/patience.ts';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as pass } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { definePlugin } from '#sluice';
+import demo from '../../channels/demo/index.ts';
+import { freePort } from '../chaos/free-port.ts';
+import { childrenOf, configWith, key as operatedKey, operate } from '../reload/gateway.ts';
+import { startGateway } from '../support/gateway.ts';
+import { operatorFolder } from '../support/operator-folder.ts';
 
-const words = ['before', ' the', ' end'];
-let upstream: ScriptedUpstream;
-let gateway: GatewayProcess | undefined;
-/** Lets the provider go on. */
-let goOn = Promise.withResolvers<void>();
+const main = fileURLToPath(new URL('../../core/cli/main.ts', import.meta.url));
+const key = `sk-${'S'.repeat(48)}`;
 
-beforeAll(async () => {
-  upstream = await startUpstream(async (request, response: ServerResponse) => {
-    const voice =
-      voices[
-        request.url.includes('/chat/')
-          ? 'chat-completions'
-          : request.url.includes('/messages')
-            ? 'messages'
-            : 'generate-content'
-      ];
-    const asStream = request.url.includes('stream') || /"stream":\s*true/.test(request.body.toString());
-    const frames = voice.frames(words);
-    if (asStream)
-      response
-        .writeHead(200, { 'content-type': 'text/event-stream' })
-        .write(frames.slice(0, -voice.ending).join(''));
-    await goOn.promise;
-    response.end(
-      asStream ? frames.slice(-voice.ending).join('') : JSON.stringify(voice.whole(words.join(''))),
-    );
-  });
-});
-afterAll(() => upstream.close());
-afterEach(async () => {
-  goOn.resolve();
-  goOn = Promise.withResolvers<void>();
-  upstream.requests.length = 0;
-  await gateway?.end();
-});
+/** Milliseconds for open calls when the gateway stops, and the length of a call that needs more. */
+const drain = 1_500;
+const slow = 120_000;
 
-const start = async (drain: number): Promise<GatewayProcess> => {
-  gateway = await startProcess(`
-    timeouts: { drain: ${drain} },
-    channels: [
-      openai({ key: 'k', baseUrl: '${upstream.url}/v1', models: ['via-chat'] }),
-      anthropic({ key: 'k', baseUrl: '${upstream.url}/v1', models: ['via-messages'] }),
-      gemini({ key: 'k', baseUrl: '${upstream.url}/v1beta', models: ['via-content'] }),
-    ]`);
-  return gateway;
-};
+const config = `
+  import { defineConfig } from '#sluice';
+  import demo from '../../../channels/demo/index.ts';
+  export default defineConfig({
+    timeouts: { drain: ${drain}, reload: ${drain} },
+    channels: [demo({ models: ['demo'] }), demo({ id: 'slow', models: { slow: 'demo' }, delay: ${slow} })],
+  });`;
 
-const agent = new Agent({ keepAlive: true });
+/** A worker that starts does what the file beside it says, and leaves a mark. */
+const plugin = `
+  import { appendFileSync, readFileSync } from 'node:fs';
+  import { definePlugin } from '#sluice';
+  const folder = new URL('..', import.meta.url);
+  export default definePlugin({
+    name: 'starter',
+    stage: 'observe',
+    async setup() {
+      const what = readFileSync(new URL('what.txt', folder), 'utf8');
+      appendFileSync(new URL('marks.txt', folder), what + '\\n');
+      if (what === 'die') process.exit(7);
+      if (what === 'hang') await new Promise((resolve) => setTimeout(resolve, ${slow}));
+      return (call, next) => next(call);
+    },
+  });`;
 
-/** An open call over a kept-alive connection, as SDKs make it. */
-function begin(
-  door: GatewayProcess,
-  client: FormatName,
-  model: string,
-  stream: boolean,
-): { readonly begun: Promise<void>; readonly answer: Promise<Answer> } {
-  const voice = voices[client];
-  const begun = Promise.withResolvers<void>();
-  const request = send(new URL(voice.path(model, stream), door.url), {
-    method: 'POST',
-    agent,
-    headers: { authorization: `Bearer ${door.key}`, 'content-type': 'application/json', ...voice.headers },
-  });
-  request.end(JSON.stringify(voice.body(model, stream)));
-  const answer = (async (): Promise<Answer> => {
-    const [response] = (await once(request, 'response')) as [IncomingMessage];
-    const chunks: Buffer[] = [];
-    response.on('error', () => {});
-    response.on('data', (chunk: Buffer) => {
-      chunks.push(chunk);
-      begun.resolve();
-    });
-    await new Promise<void>((resolve) => response.once('close', () => resolve()));
-    const bytes = Buffer.concat(chunks);
-    return {
-      status: response.statusCode ?? 0,
-      headers: response.headers,
-      bytes,
-      text: bytes.toString(),
-      ended: response.complete,
-    };
-  })();
-  return { begun: begun.promise, answer };
+interface Gateway {
+  readonly folder: string;
+  readonly child: ChildProcess;
+  readonly exited: Promise<number | string>;
+  signal(name: NodeJS.Signals): void;
+  /** What workers that start from now on do. */
+  next(what: 'serve' | 'die' | 'hang'): void;
+  /** Resolves when a worker that starts has come to do it. */
+  marked(what: string, times?: number): Promise<void>;
+  /** Resolves when it has so many. */
+  workers(count: number): Promise<void>;
+  post(path: string, body: object): Promise<Response>;
+  serves(): Promise<void>;
 }
 
-const refuses = (url: string): Promise<string> =>
-  new Promise((resolve) => {
-    const { port, hostname } = new URL(url);
-    const socket = connect(Number(port), hostname);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve('connected');
-    });
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? ''));
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await pass(20);
+}
+
+async function begin(what: 'serve' | 'hang'): Promise<Gateway> {
+  const folder = operatorFolder({ 'gateway.config.ts': config, 'plugins/starter.ts': plugin });
+  const next = (word: string): void => writeFileSync(join(folder, 'what.txt'), word);
+  next(what);
+  const port = await freePort();
+  const child = spawn(process.execPath, [main, 'start', '--config', join(folder, 'gateway.config.ts')], {
+    env: {
+      PATH: process.env.PATH,
+      SLUICE_PORT: String(port),
+      SLUICE_HOST: '127.0.0.1',
+      SLUICE_BOOTSTRAP_KEY: key,
+      SLUICE_ADMIN_PASSWORD: 'correct horse battery',
+      // By this a test finds all processes of this gateway.
+      MARK: folder,
+    },
+    // Nobody reads it: what fits into the pipe is all that is taken.
+    stdio: ['ignore', 'pipe', 'ignore'],
   });
-
-describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
-  test('lets open streams finish, refuses new connections, and ends with 0', async () => {
-    const door = await start(20_000);
-    const open = formatNames.flatMap((client) => [
-      begin(door, client, 'via-messages', true),
-      begin(door, client, 'via-chat', true),
-    ]);
-    const whole = begin(door, 'chat-completions', 'via-chat', false);
-    await Promise.all(open.map(({ begun }) => begun));
-    const idle = await fetchRaw(door, '/healthz');
-    expect(idle.status).toBe(200);
-    await expect.poll(() => upstream.requests.length).toBeGreaterThanOrEqual(7);
-    door.signal(signal);
-    await expect.poll(() => refuses(door.url)).toBe('ECONNREFUSED');
-    goOn.resolve();
-    const endedAt = performance.now();
-    for (const [index, { answer }] of open.entries()) {
-      const client = formatNames[Math.floor(index / 2)] ?? 'messages';
-      expect(read(client, true, await answer)).toMatchObject({ text: words.join(''), complete: true });
-    }
-    expect(read('chat-completions', false, await whole.answer)).toMatchObject({
-      text: words.join(''),
-      complete: true,
-    });
-    expect(await door.exited).toBe(0);
-    console.log(
-      `${signal}: ended ${(performance.now() - endedAt).toFixed(0)} ms after the last stream was let go on`,
-    );
+  onTestFinished(() => {
+    for (const pid of processesOf(folder)) process.kill(pid, 'SIGKILL');
   });
-});
-
-test('after the deadline open streams end with an error in their format, and the process with 0', async () => {
-  const door = await start(700);
-  const open = formatNames.map((client) => ({ client, call: begin(door, client, 'via-messages', true) }));
-  await Promise.all(open.filter(({ client }) => client !== 'generate-content').map(({ call }) => call.begun));
-  const waiting = begin(door, 'messages', 'via-chat', false);
-  await expect.poll(() => upstream.requests.length).toBeGreaterThanOrEqual(4);
-  door.signal('SIGTERM');
-  for (const { client, call } of open) {
-    const got = await call.answer;
-    expect(got.ended).toBe(true);
-    const reply = read(client, true, got);
-    expect(reply.text).toBe(words.join(''));
-    expect(reply.complete).toBe(false);
-    expect(JSON.stringify(reply.error)).toContain('shutting down');
-  }
-  const refused = await waiting.answer;
-  expect(refused.status).toBe(503);
-  expect(refused.headers['retry-after']).toBe('1');
-  expect(await door.exited).toBe(0);
-});
-
-test('connections on which no call is open keep nobody from stopping, used or not', async () => {
-  const door = await start(2 * patience.test);
-  const port = Number(new URL(door.url).port);
-  const open = async (said: string): Promise<void> => {
-    const socket = connect(port, '127.0.0.1');
-    onTestFinished(() => void socket.destroy());
-    socket.on('error', () => {});
-    await once(socket, 'connect');
-    socket.write(said);
-  };
-  await open('');
-  await open('POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-half: ');
-  await open('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
-  expect((await fetchRaw(door, '/healthz')).status).toBe(200);
-  door.signal('SIGTERM');
-  const toldAt = performance.now();
-  expect(await door.exited).toBe(0);
-  const took = performance.now() - toldAt;
-  console.log(
-    `ended ${took.toFixed(0)} ms after SIGTERM, with connections that said nothing, half a header, and all`,
+  const exited = new Promise<number | string>((resolve) =>
+    child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown')),
   );
+  const post: Gateway['post'] = (path, body) =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+  return {
+    folder,
+    child,
+    exited,
+    signal: (name) => void child.kill(name),
+    next,
+    marked: (word, times = 1) => until(() => marksIn(folder).filter((mark) => mark === word).length >= times),
+    workers: (count) => until(() => childrenOf(child.pid ?? 0).length === count),
+    post,
+    serves: () =>
+      until(async () => {
+        if (child.exitCode !== null) throw new Error(`The gateway ended with ${child.exitCode}.`);
+        const reply = await post('/v1/chat/completions', ask('demo')).catch(() => undefined);
+        await reply?.text();
+        return reply?.status === 200;
+      }),
+  };
+}
+
+function marksIn(folder: string): readonly string[] {
+  try {
+    return readFileSync(join(folder, 'marks.txt'), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+function ask(model: string, stream = false): object {
+  return { model, stream, messages: [{ role: 'user', content: 'hello' }] };
+}
+
+/** Every process of a gateway that is alive. */
+function processesOf(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        return (
+          readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`MARK=${folder}`) &&
+          !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+        );
+      } catch {
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+/** In which state a gateway may be when it is told to end. */
+const phases: Readonly<Record<string, () => Promise<Gateway>>> = {
+  'while it starts': async () => {
+    const gateway = await begin('hang');
+    await gateway.marked('hang');
+    return gateway;
+  },
+  'while it serves': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    return gateway;
+  },
+  'while a reload waits for its workers': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    gateway.next('hang');
+    gateway.signal('SIGHUP');
+    await gateway.marked('hang');
+    return gateway;
+  },
+  'while a reload tries a worker again that crashed': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    gateway.next('die');
+    gateway.signal('SIGHUP');
+    await gateway.marked('die', 2);
+    await gateway.workers(1);
+    // The next one would serve, if there were one.
+    gateway.next('serve');
+    return gateway;
+  },
+  'while a worker that crashed is tried again': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    gateway.next('die');
+    const [worker = 0] = childrenOf(gateway.child.pid ?? 0);
+    process.kill(worker, 'SIGKILL');
+    await gateway.marked('die');
+    await gateway.workers(0);
+    gateway.next('serve');
+    return gateway;
+  },
+  'while calls and streams are open': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    for (const stream of [true, false])
+      void gateway.post('/v1/chat/completions', ask('slow', stream)).then(
+        (reply) => reply.text(),
+        () => {},
+      );
+    await pass(200);
+    return gateway;
+  },
+  'while a background response is made': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    const reply = await gateway.post('/v1/responses', { model: 'slow', input: 'hello', background: true });
+    expect(await reply.json()).toMatchObject({ status: 'queued' });
+    return gateway;
+  },
+  'while nobody reads its log': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    for (let calls = 0; calls < 10; calls += 1)
+      await Promise.all(
+        Array.from({ length: 20 }, async () =>
+          (await gateway.post('/v1/chat/completions', ask('demo'))).text(),
+        ),
+      );
+    return gateway;
+  },
+  'while another process has locked its database': async () => {
+    const gateway = await begin('serve');
+    await gateway.serves();
+    const other = new DatabaseSync(join(gateway.folder, 'data/sluice.db'), { timeout: 5_000 });
+    onTestFinished(() => other.close());
+    other.exec('BEGIN IMMEDIATE');
+    for (let calls = 0; calls < 20; calls += 1)
+      expect((await gateway.post('/v1/chat/completions', ask('demo'))).status).toBe(200);
+    return gateway;
+  },
+};
+
+/** Longer than the time in which two signals are one key press. */
+const between = 700;
+
+/** What it is told, and how it ends then. */
+const endings: readonly { readonly signals: readonly NodeJS.Signals[]; readonly code: number }[] = [
+  { signals: ['SIGTERM'], code: 0 },
+  { signals: ['SIGINT'], code: 0 },
+  { signals: ['SIGHUP', 'SIGTERM'], code: 0 },
+];
+
+describe('a gateway that is told to end does so, and leaves no process behind', { timeout: 180_000 }, () => {
+  test.each(Object.keys(phases))('%s', async (phase) => {
+    const ended = endings.map(async ({ signals, code }) => {
+      const gateway = await phases[phase]?.();
+      if (gateway === undefined) throw new Error(`There is no phase "${phase}".`);
+      for (const signal of signals) {
+        gateway.signal(signal);
+        await pass(100);
+      }
+      expect([phase, signals, await gateway.exited]).toEqual([phase, signals, code]);
+      expect([phase, signals, processesOf(gateway.folder)]).toEqual([phase, signals, []]);
+    });
+    await Promise.all(ended);
+  });
+
+  test('at once when it is told so again, whatever it is doing', async () => {
+    const slowPhases = [
+      'while it starts',
+      'while a reload waits for its workers',
+      'while calls and streams are open',
+      'while a background response is made',
+    ];
+    const ended = slowPhases.map(async (phase) => {
+      const gateway = await phases[phase]?.();
+      if (gateway === undefined) throw new Error(`There is no phase "${phase}".`);
+      gateway.signal('SIGTERM');
+      await pass(between);
+      gateway.signal('SIGTERM');
+      // What had nothing to wait for has ended by then.
+      expect([0, 1]).toContain(await gateway.exited);
+      expect([phase, processesOf(gateway.folder)]).toEqual([phase, []]);
+    });
+    await Promise.all(ended);
+  });
 });
 
-test('a client that reads nothing cannot keep the gateway from stopping', async () => {
-  const door = await start(300);
-  const { answer } = begin(door, 'chat-completions', 'via-chat', true);
-  void answer.catch(() => {});
-  const socket = connect(Number(new URL(door.url).port), '127.0.0.1');
-  socket.on('error', () => {});
-  await once(socket, 'connect');
-  socket.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{');
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  door.signal('SIGTERM');
-  expect(await door.exited).toBe(0);
-  socket.destroy();
+describe(
+  'a response that is made in the background when the gateway is told to end',
+  { timeout: 120_000 },
+  () => {
+    /** What a later gateway on the same database says of a response that took so long to make. */
+    const laterSaid = async (time: number, delay: number): Promise<unknown> => {
+      const database = `sqlite:${operatorFolder()}/sluice.db`;
+      const text = configWith(
+        `database: '${database}', timeouts: { drain: ${time} }, channels: [demo({ models: ['demo'], delay: ${delay} })]`,
+      );
+      const headers = { authorization: `Bearer ${operatedKey}`, 'content-type': 'application/json' };
+      const gateway = await operate({ 'gateway.config.ts': text });
+      onTestFinished(() => gateway.end());
+      const begun = await fetch(`${gateway.url}/v1/responses`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ model: 'demo', input: 'hello', background: true }),
+      });
+      const { id } = (await begun.json()) as { id: string };
+      gateway.signal('SIGTERM');
+      expect(await gateway.exited).toBe(0);
+      const later = await operate({ 'gateway.config.ts': text });
+      onTestFinished(() => later.end());
+      return (await fetch(`${later.url}/v1/responses/${id}`, { headers })).json();
+    };
+
+    test('is finished where the time for open calls is enough', async () => {
+      expect(await laterSaid(90_000, 2_000)).toMatchObject({ status: 'completed', error: null });
+    });
+
+    test('has failed otherwise, and says so to whoever asks later', async () => {
+      expect(await laterSaid(300, 600_000)).toMatchObject({
+        status: 'failed',
+        error: { code: 'server_error', message: 'The gateway was stopped while it made this response.' },
+      });
+    });
+  },
+);
+
+test('a gateway that took long to start takes the first call', async () => {
+  const slowStart = definePlugin({
+    name: 'slow-start',
+    stage: 'observe',
+    async setup() {
+      for (let step = 0; step < 4; step += 1) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_400);
+        await pass(1);
+      }
+      return (call, next) => next(call);
+    },
+  });
+  const gateway = await startGateway({
+    overload: { lag: 1_000 },
+    plugins: [slowStart()],
+    channels: [demo({ models: ['demo'] })],
+  });
+  onTestFinished(() => gateway.close());
+  const reply = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(ask('demo')),
+  });
+  expect([reply.status, gateway.lines.filter(({ strain }) => strain !== undefined)]).toEqual([200, []]);
 });

@@ -1,3 +1,5 @@
+import * as fc from 'fast-check';
+import { Observable } from 'rxjs';
 import { describe, expect, it, test } from 'vitest';
 import { argumentsObject } from '../../core/formats/_shared/call-arguments.ts';
 import { inClientWords } from '../../core/formats/_shared/client-words.ts';
@@ -7,14 +9,17 @@ import type { Codec, EncodeTarget, ReplyContext, RouteParams, WireFrame } from '
 import { parseSse, writeSse } from '../../core/http/sse.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
-import type { JsonObject } from '../../core/model/json.ts';
+import { parseObject, type JsonObject } from '../../core/model/json.ts';
 import { allFormats, fixturesOf, requestOf } from '../support/fixtures.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
 import { checkLegal as generateLegal } from '../support/legal-generate-content.ts';
 import { checkLegal as messagesLegal } from '../support/legal-messages.ts';
 import { checkLegal as responsesLegal } from '../support/legal-responses.ts';
 import { checkLegal as textLegal } from '../support/legal-text-completions.ts';
+import { decodeReply } from '../../plugins/translation/decode-reply.ts';
 import { differences } from '../support/meaning.ts';
+import { streamOf, told, wholeOf, type Answer, type Said } from '../support/provider-replies.ts';
+import { tries } from '../support/tries.ts';
 
 const formats = await allFormats();
 const names = formats.map(({ name }) => name);
@@ -87,7 +92,7 @@ function whole(
 }
 
 /** What a reply says, in no format's words: what must be the same whoever carried it. */
-function said(events: readonly GatewayEvent[]): {
+function summary(events: readonly GatewayEvent[]): {
   text: string;
   reasoning: string;
   calls: string[];
@@ -156,7 +161,7 @@ describe.each(names)('law 1, there and back: %s', (name) => {
       const events = decodeStream(codec, fixture.text);
       const frames = encodeStream(codec, events);
       expect(legal[name]?.(frames)).toEqual([]);
-      expect(said(decodeStream(codec, frames.map(writeSse).join('')))).toEqual(said(events));
+      expect(summary(decodeStream(codec, frames.map(writeSse).join('')))).toEqual(summary(events));
     },
   );
 });
@@ -204,8 +209,8 @@ describe.each(pairs)('law 2, honest loss: %s to a %s channel', (from, to) => {
       const losses: string[] = [];
       const frames = encodeStream(other, events, 'm', losses);
       expect(legal[to]?.(frames)).toEqual([]);
-      const carried = said(decodeStream(other, frames.map(writeSse).join('')));
-      const original = said(events);
+      const carried = summary(decodeStream(other, frames.map(writeSse).join('')));
+      const original = summary(events);
       expect(carried.text).toBe(original.text);
       expect(carried.reasoning).toBe(original.reasoning);
       expect(carried.calls).toEqual(original.calls);
@@ -305,4 +310,200 @@ function covered(path: string, reported: ReadonlySet<string>): boolean {
   return [...reported].some(
     (one) => one !== '' && (path.startsWith(`${one}.`) || path.startsWith(`${one}[`)),
   );
+}
+
+const chatFormats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
+
+/** Words that JSON, escapes and cuts in a character's middle can do something to. */
+const prose = fc
+  .array(fc.constantFrom('Hi', ' there', '"', '\\', '\n', 'é', '🙂', '{', '}', '0'), {
+    minLength: 1,
+    maxLength: 6,
+  })
+  .map((all) => `w${all.join('')}w`);
+const object = fc
+  .dictionary(
+    fc.constantFrom('a', 'b', 'path', 'x.y', 'ü'),
+    fc.oneof(
+      prose,
+      fc.integer(),
+      fc.boolean(),
+      fc.constant(null),
+      fc.array(prose, { minLength: 1, maxLength: 2 }),
+    ),
+    { maxKeys: 4 },
+  )
+  .map((value) => JSON.stringify(value));
+const said: fc.Arbitrary<Said> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('text', 'reasoning'), text: prose }),
+  fc.record({ kind: fc.constant('call'), name: fc.constantFrom('read', 'write'), input: object }),
+);
+
+/** Neighbours of one kind are one: formats differ in where one text ends and the next begins. */
+function joined(all: readonly Said[]): Said[] {
+  const kept: Said[] = [];
+  for (const one of all) {
+    const last = kept.at(-1);
+    if (last !== undefined && last.kind !== 'call' && last.kind === one.kind)
+      kept[kept.length - 1] = { kind: one.kind, text: last.text + one.text };
+    else kept.push(one);
+  }
+  return kept;
+}
+
+const answers: fc.Arbitrary<Answer> = fc
+  .record({
+    said: fc.array(said, { minLength: 1, maxLength: 5 }).map(joined),
+    end: fc.constantFrom('stop', 'length', 'filter'),
+    telling: fc.constantFrom('nothing', 'zeros', 'all'),
+    pieces: fc.integer({ min: 1, max: 4 }),
+    streamsArguments: fc.boolean(),
+  })
+  .chain((answer) => {
+    // The limit may cut the last call in its middle.
+    const last = answer.said.at(-1);
+    if (answer.end !== 'length' || last?.kind !== 'call') return fc.constant(answer);
+    return fc.nat({ max: last.input.length }).map((at) => ({
+      ...answer,
+      said: [...answer.said.slice(0, -1), { ...last, input: last.input.slice(0, at) }],
+    }));
+  });
+
+/** Everything that events say, in its order; arguments as the object that they are in formats that want one. */
+function saidIn(events: readonly GatewayEvent[]): Said[] {
+  const found: { kind: Said['kind']; name: string; text: string }[] = [];
+  const byBlock = new Map<number, (typeof found)[number]>();
+  for (const event of events) {
+    const kind = /^(text|reasoning|tool)-start$/.exec(event.type)?.[1];
+    if (kind !== undefined && 'block' in event) {
+      const begun = { kind: kind === 'tool' ? 'call' : (kind as Said['kind']), name: '', text: '' };
+      if (event.type === 'tool-start') begun.name = event.name;
+      byBlock.set(event.block, begun);
+      found.push(begun);
+    }
+    const open = 'block' in event ? byBlock.get(event.block) : undefined;
+    if (open === undefined) continue;
+    if (event.type === 'text-delta' || event.type === 'reasoning-delta') open.text += event.text;
+    if (event.type === 'tool-delta') open.text += event.input;
+  }
+  return joined(
+    found.flatMap(({ kind, name, text }): Said[] => {
+      if (kind === 'call') return [{ kind, name, input: JSON.stringify(argumentsObject(text)) }];
+      return text === '' ? [] : [{ kind, text }];
+    }),
+  );
+}
+
+/** The events of a provider's bytes, as the gateway reads them. */
+function read(codec: Codec<ChatRequest>, bytes: readonly Buffer[], stream: boolean): GatewayEvent[] {
+  const events: GatewayEvent[] = [];
+  const source = new Observable<GatewayEvent>((subscriber) => {
+    subscriber.next({ type: 'answer', status: 200, headers: {} });
+    for (const piece of bytes) subscriber.next({ type: 'bytes', bytes: piece });
+    subscriber.complete();
+  });
+  let failure: unknown;
+  decodeReply(source, { codec, traits: {}, stream, estimateInput: () => 77 }).subscribe({
+    next: (event) => events.push(event),
+    error: (error: unknown) => {
+      failure = error;
+    },
+  });
+  if (failure !== undefined) throw failure;
+  return events;
+}
+
+/** Bytes in other cuts than the frames'. */
+function cutAnew(frames: readonly string[], length: number): Buffer[] {
+  const all = Buffer.from(frames.map((frame) => `${frame}\n\n`).join(''));
+  if (length === 0) return frames.map((frame) => Buffer.from(`${frame}\n\n`));
+  return Array.from({ length: Math.ceil(all.length / length) }, (_, index) =>
+    all.subarray(index * length, (index + 1) * length),
+  );
+}
+
+function finishOf(events: readonly GatewayEvent[]): string | undefined {
+  const finish = events.findLast((event) => event.type === 'finish');
+  // There is no refusal in most formats.
+  return finish?.type === 'finish' && finish.reason === 'refusal' ? 'content-filter' : finish?.reason;
+}
+
+function usageOf(events: readonly GatewayEvent[]): readonly number[] {
+  const usage = events.findLast((event) => event.type === 'usage');
+  return usage?.type === 'usage' ? [usage.usage.input, usage.usage.output] : [];
+}
+
+describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [provider, client] as const)))(
+  'law 3, nothing vanishes on the way: a %s provider and a %s client',
+  (provider, client) => {
+    const source = codecOf(provider);
+    const goal = codecOf(client);
+    const property = (stream: boolean, check: (answer: Answer, events: GatewayEvent[]) => void): void =>
+      fc.assert(
+        fc.property(answers, fc.constantFrom(0, 1, 7, 100), (answer, length) => {
+          // Whole arguments are never cut in the middle where they are an object.
+          const isObject = provider === 'generate-content' || (provider === 'messages' && !stream);
+          if (isObject && answer.said.some((one) => one.kind === 'call' && !isWhole(one.input))) return;
+          const bytes = stream
+            ? cutAnew(streamOf(provider, answer), length)
+            : [Buffer.from(JSON.stringify(wholeOf(provider, answer)))];
+          check(answer, read(source, bytes, stream));
+        }),
+        { numRuns: tries(300) },
+      );
+
+    function expected(answer: Answer): { said: Said[]; finish: string } {
+      const calls = answer.said.some(({ kind }) => kind === 'call');
+      const finish = { stop: calls ? 'tool-calls' : 'stop', length: 'length', filter: 'content-filter' }[
+        answer.end
+      ];
+      const normal = answer.said.map((one) =>
+        one.kind === 'call' ? { ...one, input: JSON.stringify(argumentsObject(one.input)) } : one,
+      );
+      return { said: normal, finish };
+    }
+
+    function expectUsage(answer: Answer, events: readonly GatewayEvent[]): void {
+      const [input = 0, output = 0] = usageOf(events);
+      if (answer.telling === 'all') expect([input, output]).toEqual([told.input, told.output]);
+      else {
+        expect(input).toBe(77);
+        expect(output).toBeGreaterThan(0);
+      }
+    }
+
+    it('in a stream: what was said, in its order, why it ended, and what it used', () => {
+      property(true, (answer, events) => {
+        const losses: string[] = [];
+        const frames = encodeStream(goal, events, 'm', losses);
+        expect(legal[client]?.(frames)).toEqual([]);
+        const back = decodeStream(goal, frames.map(writeSse).join(''));
+        const { said: all, finish } = expected(answer);
+        expect(saidIn(back)).toEqual(all);
+        expect(finishOf(back)).toBe(finish);
+        expectUsage(answer, back);
+        expect(losses.filter((path) => path.startsWith('opaque'))).toEqual([]);
+      });
+    });
+
+    it('in a whole reply', () => {
+      property(false, (answer, events) => {
+        const back = goal.decodeWhole(JSON.parse(JSON.stringify(whole(goal, events))) as JsonObject, {});
+        const { said: all, finish } = expected(answer);
+        // One message of a chat completion has one text, one reasoning, and its calls.
+        const sorted = (list: readonly Said[]): Said[] =>
+          joined(list.toSorted((one, other) => order.indexOf(one.kind) - order.indexOf(other.kind)));
+        const flat = provider === 'chat-completions' || client === 'chat-completions';
+        expect(flat ? sorted(saidIn(back)) : saidIn(back)).toEqual(flat ? sorted(all) : all);
+        expect(finishOf(back)).toBe(finish);
+        expectUsage(answer, back);
+      });
+    });
+  },
+);
+
+const order: readonly Said['kind'][] = ['reasoning', 'text', 'call'];
+
+function isWhole(input: string): boolean {
+  return input.trim() !== '' && parseObject(input) !== undefined;
 }

@@ -118,7 +118,7 @@ test('strangers who name any model make no new series', async () => {
   });
   onTestFinished(() => gateway.close());
   await Promise.all(Array.from({ length: 30 }, (_, index) => chat(gateway, `gpt-${index}`)));
-  await Promise.all(Array.from({ length: 30 }, (_, index) => chat(gateway, `nobody-${index}"\n\\`)));
+  await Promise.all(Array.from({ length: 30 }, (_, index) => chat(gateway, `nobody-${index}"\\`)));
   await chat(gateway, 'named');
   const models = async (): Promise<Map<string, number>> => {
     const sums = new Map<string, number>();

@@ -51,14 +51,16 @@ const tokensOf = (value: JsonValue | undefined): number =>
 const framing = (turns: number): number => 3 + 4 * turns;
 
 const letters = (unit: string): fc.Arbitrary<string> =>
-  fc.string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 400 });
+  fc.string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength: 400, size: 'max' });
 const text: fc.Arbitrary<string> = fc.oneof(
   letters('abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'),
   letters('0123456789'),
-  fc.uint8Array({ minLength: 1, maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('base64')),
+  fc
+    .uint8Array({ minLength: 1, maxLength: 300, size: 'max' })
+    .map((bytes) => Buffer.from(bytes).toString('base64')),
   letters('漢字仮名交文一二三四五六七八九十的是不了人我在有他这'),
-  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200 }),
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 100 }),
+  fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200, size: 'max' }),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 100, size: 'max' }),
   fc
     .array(fc.constantFrom('👩‍👩‍👧‍👦', '🏴‍☠️', '𐍈', '﷽', '𝔘', '\u0000', '\u0007', '\uD800', '"', '\\'), {
       minLength: 1,
@@ -295,7 +297,7 @@ describe('the most that a chat may come to', () => {
         expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
         expect(bound.output.most).toBe(one.limit * answers);
       }),
-      { numRuns: 150 },
+      { numRuns: 150, endOnFailure: true },
     );
   });
 
@@ -425,7 +427,7 @@ describe('the most that other requests may come to is no less than what is count
         expect(bound.input).toBeGreaterThanOrEqual(counted);
         expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
       }),
-      { numRuns: 100 },
+      { numRuns: 100, endOnFailure: true },
     );
   });
 

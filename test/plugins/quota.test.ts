@@ -279,6 +279,12 @@ describe('what is claimed before a call', () => {
     expect(await inputOf([block], [{ inputLimit: 30_000 }])).toBe(8 + expected);
   });
 
+  test('covers what a picture comes to at the model that takes it for the most', async () => {
+    const picture: Block = { type: 'image', source: data('image/png', 4) };
+    expect(await inputOf([picture], [{}, { imageTokens: 48_169 }])).toBe(8 + 48_169);
+    expect(await inputOf([picture], [{ imageTokens: 1_600 }])).toBe(8 + 1_600);
+  });
+
   test('covers a context of a million tokens where nobody says how long it may be', async () => {
     expect(await inputOf([{ type: 'file', source: data('application/pdf', 64_000) }])).toBe(8 + 1_048_576);
   });

@@ -77,6 +77,13 @@ export function checkMetadata(value: JsonValue | undefined): void {
   }
 }
 
+/** The name of a model, or 400 naming `path`: missing, empty, or no string. */
+export function requiredModel(value: JsonValue | undefined, path = 'model'): string {
+  const model = requiredString(value, path);
+  if (model === '') throw missing(path);
+  return model;
+}
+
 /** The longest name that a model may have, in characters. */
 const longestName = 256;
 /** Control characters, those that change how others are shown, halves of characters, and line ends. */
@@ -84,7 +91,6 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}]/u;
 
 /** The name of a model as clients may write it: lists, logs and counts are kept by it. Throws 400 naming `model`, never the name itself. */
 export function checkModelName(model: string): void {
-  if (model === '') throw missing('model');
   if (model.length > longestName) throw wrongValue('model', `a name of at most ${longestName} characters`);
   if (unprintable.test(model)) throw wrongValue('model', 'a name of printable characters');
 }

@@ -2,7 +2,7 @@ import type { GatewayRequest } from '../../model/request.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { tellsError } from './told-error.ts';
 import { upstreamError } from './upstream-error.ts';
-import { requiredString } from './check.ts';
+import { requiredModel } from './check.ts';
 import type { Codec } from '../format.ts';
 
 /** What a codec must say for itself when its operation has one request and one reply, and its requests name their model as `model`. */
@@ -21,7 +21,7 @@ export function oneShot<R extends GatewayRequest>({ path, ...own }: OneShot<R>):
     upstreamFraming: 'none',
     marks: { usage: ['"usage":{', '"usage": {'], terminal: [] },
     toleratesComments: true,
-    peek: ({ model }) => ({ model: requiredString(model, 'model'), stream: false }),
+    peek: ({ model }) => ({ model: requiredModel(model), stream: false }),
     validate: (body, params) => own.decodeRequest(body, params),
     clientFraming: () => 'none',
     patch: (body, { model }) => (model === undefined ? body : { ...body, model }),

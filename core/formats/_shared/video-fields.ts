@@ -3,7 +3,7 @@ import type { ImageInput } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../format.ts';
-import { given, optionalArray, optionalString, requiredString } from './check.ts';
+import { given, optionalArray, optionalString } from './check.ts';
 import { parseDataUrl, sniffBase64, toDataUrl } from './data-url.ts';
 
 /** Longest video that may be asked for, in seconds. */
@@ -56,13 +56,6 @@ export function optionalRatio(value: JsonValue | undefined, path: string): strin
 export function checkCount(value: JsonValue | undefined, path: string): void {
   const count = optionalInteger(value, path);
   if (count !== undefined && count !== 1) throw wrongValue(path, '1: ask for each video by itself');
-}
-
-/** The model's name. Throws 400 naming `path` when it is missing. */
-export function requiredModel(value: JsonValue | undefined, path: string): string {
-  const model = requiredString(value, path);
-  if (model === '') throw missing(path);
-  return model;
 }
 
 /** The prompt, which may be missing where an image says enough. Throws 400 naming `prompt`. */

@@ -3,7 +3,7 @@ import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
-import { given, optionalArray, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalArray, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import {
   atMost,
   imageOf,
@@ -14,7 +14,6 @@ import {
   optionalSeconds,
   ownExtra,
   promptOf,
-  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -48,7 +47,7 @@ export function decode(body: JsonObject): VideoRequest {
   return {
     operation: 'create-video',
     format: name,
-    model: requiredModel(body.model, 'model'),
+    model: requiredModel(body.model),
     prompt: promptOf(prompt, [...content.images, ...content.native]),
     images: content.images,
     ...videoSettings({

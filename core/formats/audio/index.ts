@@ -1,7 +1,7 @@
 import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { requiredString } from '../_shared/check.ts';
+import { requiredModel } from '../_shared/check.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec, Format } from '../format.ts';
@@ -54,7 +54,7 @@ const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
   marks: { usage: ['"usage"'], terminal: ['speech.audio.done'] },
   endsStream: (frame) => typeOf(frame) === 'speech.audio.done',
   peek: ({ model, stream_format: framing }) => ({
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     stream: framing === 'sse',
   }),
   clientFraming: () => 'sse',

@@ -2,7 +2,7 @@ import { wrongType, wrongValue } from '../../errors.ts';
 import type { SpeakRequest } from '../../model/audio.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { given, optionalNumber, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, Expected } from '../format.ts';
@@ -36,7 +36,7 @@ export function decodeSpeech(body: JsonObject): SpeakRequest {
   return {
     operation: 'speak',
     format: formatName,
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     text,
     voice: voiceOf(voice),
     fileFormat: fileFormat ?? 'mp3',

@@ -3,7 +3,7 @@ import type { TranscribeRequest } from '../../model/audio.ts';
 import type { FormPart } from '../../model/form.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { given, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalString, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../format.ts';
 import { recordingOf, secondsOf } from './recording.ts';
@@ -47,7 +47,7 @@ export function decodeTranscript(
     return {
       operation,
       format: formatName,
-      model: requiredString(model, 'model'),
+      model: requiredModel(model),
       file: recordingOf(params),
       stream: flagOf(stream),
       replyFormat,
@@ -64,7 +64,7 @@ export function decodeTranscript(
 
 /** Model and stream flag of a form. */
 export function peekTranscript(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  return { model: requiredString(body.model, 'model'), stream: flagOf(body.stream) };
+  return { model: requiredModel(body.model), stream: flagOf(body.stream) };
 }
 
 function flagOf(value: JsonValue | undefined): boolean {

@@ -33,6 +33,8 @@ export class ChoiceDecoder {
   #sound: { readonly block: number; rest: string } | undefined;
   /** The `index` of the `reasoning_details` entry that the open reasoning came from. */
   #detailIndex: JsonValue | undefined;
+  /** What the open reasoning has said in plain fields: an entry that vouches for it may say it once more. */
+  #thought = '';
   #finished = false;
   #strays: JsonObject[] = [];
 
@@ -116,6 +118,7 @@ export class ChoiceDecoder {
     const { kind, block } = this.#open;
     this.#open = undefined;
     this.#detailIndex = undefined;
+    this.#thought = '';
     if (kind === 'reasoning' && proof !== undefined) {
       events.push({
         type: 'reasoning-end',
@@ -175,6 +178,7 @@ export class ChoiceDecoder {
     const text = delta[field];
     if (!isText(text)) return;
     const block = this.#enter('reasoning', events);
+    this.#thought += text;
     const own: MutableObject = {};
     if (field === 'reasoning') own.$field = 'reasoning';
     else if (isText(delta.reasoning))
@@ -196,6 +200,16 @@ export class ChoiceDecoder {
         { reasoning_content: delta.reasoning_content ?? null, reasoning: delta.reasoning ?? null },
         events,
       );
+    // Of several entries the first may leave its text to the plain string, which has all of them.
+    const longer =
+      whole !== '' && read[0]?.text === '' ? copies.filter((field) => isLonger(delta[field], whole)) : [];
+    if (longer.length > 0) {
+      const before = Object.fromEntries(
+        longer.map((field) => [field, String(delta[field]).slice(0, -whole.length)]),
+      );
+      this.#reasoning({ reasoning_content: null, reasoning: null, ...before }, events);
+    }
+    same.push(...longer);
     if (same.length > 0 && beside === undefined) marks.$also = same;
     const called = idsOf(delta.tool_calls);
     entries.forEach((entry, index) => {
@@ -231,6 +245,10 @@ export class ChoiceDecoder {
     if (detail.text === '') {
       if (detail.proof === undefined) this.#strays.push(entry);
       else this.#proofBlock(detail, entry, events);
+      return;
+    }
+    if (detail.proof !== undefined && this.#open?.kind === 'reasoning' && this.#thought === detail.text) {
+      this.#leave(events, detail.proof, { [formatName]: { $details: [entry] } });
       return;
     }
     const index = entry.index;
@@ -372,6 +390,10 @@ function readCitation(item: JsonObject): Citation {
 function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
   const list = Array.isArray(calls) ? (calls as readonly JsonValue[]) : [];
   return new Set(list.filter(isObject).map(({ id }) => id));
+}
+
+function isLonger(value: JsonValue | undefined, ending: string): boolean {
+  return isText(value) && value.length > ending.length && value.endsWith(ending);
 }
 
 function isText(value: JsonValue | undefined): value is string {

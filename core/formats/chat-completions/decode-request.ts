@@ -7,6 +7,7 @@ import {
   optionalBoolean,
   optionalObject,
   optionalString,
+  requiredModel,
   requiredString,
 } from '../_shared/check.ts';
 import { readSettings } from '../_shared/settings.ts';
@@ -38,8 +39,7 @@ const toolFields = new Set(['role', 'content', 'tool_call_id', 'name']);
 
 /** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
 export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
+  const model = requiredModel(body.model);
   return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
 }
 

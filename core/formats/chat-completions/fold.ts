@@ -16,7 +16,7 @@ interface Answer {
   readonly calls: Map<number, MutableObject>;
   /** Lists that grow, by their names: those of the chunks belong to others. */
   readonly lists: Map<string, JsonValue[]>;
-  /** Base64 of the sound: pieces that simply follow each other are one. */
+  /** Base64 of the sound, as it came. */
   readonly sound: string[];
   content: string;
   /** Some content was said, be it empty. */
@@ -181,16 +181,22 @@ function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended
 function addAudio({ message, sound }: Answer, delta: JsonObject): void {
   message.audio = joinStrings(message.audio, delta, 'transcript');
   if (typeof delta.data !== 'string') return;
-  const last = sound.at(-1);
-  // A piece that ends in padding cannot simply be followed by another.
-  if (last === undefined || last.endsWith('=')) sound.push(delta.data);
-  else sound[sound.length - 1] = last + delta.data;
+  sound.push(delta.data);
 }
 
 function joinedBase64(pieces: readonly string[]): string {
-  const [only] = pieces;
-  if (pieces.length === 1 && only !== undefined) return only;
-  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');
+  const last = pieces.length - 1;
+  if (!pieces.some((piece, index) => index < last && piece.endsWith('='))) return pieces.join('');
+  /** What may be read on its own: a piece that ends in padding cannot simply be followed by another. */
+  const runs: Buffer[] = [];
+  let run: string[] = [];
+  pieces.forEach((piece, index) => {
+    run.push(piece);
+    if (index < last && !piece.endsWith('=')) return;
+    runs.push(Buffer.from(run.join(''), 'base64'));
+    run = [];
+  });
+  return Buffer.concat(runs).toString('base64');
 }
 
 /** Entries of one `index` and type are pieces of one entry, as providers stream them. */

@@ -1,7 +1,7 @@
 import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
 import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalNumber, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalNumber, optionalString, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
@@ -29,7 +29,7 @@ export function decodeRequest(body: JsonObject): EmbedRequest {
   return {
     operation: 'embed',
     format: formatName,
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     inputs: readInputs(input),
     ...(length === undefined ? {} : { dimensions: length }),
     ...(purpose === undefined ? {} : { purpose }),

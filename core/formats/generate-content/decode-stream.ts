@@ -122,7 +122,8 @@ export class ReplyDecoder implements StreamDecoder {
     }
     const { finishReason: word } = wire;
     if (word !== undefined && word !== null && word !== '') fields.finishReason = word;
-    if (Object.keys(fields).length === 0 || this.#events.attach(fields, before)) return;
+    // A content that holds nothing says something only where it is all that there is of an end.
+    if (Object.keys(fields).every((key) => key === '$content') || this.#events.attach(fields, before)) return;
     this.#events.produce({
       type: 'opaque',
       format,

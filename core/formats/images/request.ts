@@ -2,7 +2,7 @@ import { wrongType, wrongValue } from '../../errors.ts';
 import { plainName, type FormPart } from '../../model/form.ts';
 import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalBoolean, optionalString, requiredString } from '../_shared/check.ts';
+import { given, optionalBoolean, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
@@ -27,7 +27,7 @@ export function decodeRequest(operation: Making): (body: JsonObject, params: Rou
     return {
       operation,
       format: formatName,
-      model: requiredString(model, 'model'),
+      model: requiredModel(model),
       prompt: promptOf(prompt, operation),
       images,
       ...(mask === undefined ? {} : { mask }),
@@ -46,7 +46,7 @@ export function peek(operation: Making): (
   readonly stream: boolean;
 } {
   return ({ model, stream }, { form }) => ({
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     stream:
       operation !== 'vary-image' &&
       optionalBoolean(form === undefined ? stream : asBoolean(stream), 'stream') === true,

@@ -3,7 +3,7 @@ import type { ImageInput } from '../../model/image.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest, VideoTaskRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
-import { given } from '../_shared/check.ts';
+import { given, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
@@ -16,7 +16,6 @@ import {
   optionalRatio,
   ownExtra,
   promptOf,
-  requiredModel,
   unread,
   videoSettings,
   withMetadata,

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { given, optionalBoolean, requiredString } from '../_shared/check.ts';
+import { given, optionalBoolean, requiredModel } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
@@ -38,7 +38,7 @@ function base(
     },
     endsStream: (frame) => typeOf(frame) === 'message_stop',
     peek: (body) => ({
-      model: requiredString(body.model, 'model'),
+      model: requiredModel(body.model),
       stream: !counting && optionalBoolean(body.stream, 'stream') === true,
     }),
     validate: (body) => decodeRequest(body, operation),

@@ -1,7 +1,14 @@
 import { missing, wrongType, wrongValue } from '../../errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalBoolean, optionalObject, requiredString } from '../_shared/check.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  requiredModel,
+  requiredString,
+} from '../_shared/check.ts';
 import { readSettings, type MutableObject } from '../_shared/settings.ts';
 import { decodeContent } from './decode-blocks.ts';
 import { decodeToolChoice, decodeTools } from './decode-tools.ts';
@@ -39,7 +46,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
   return {
     operation,
     format: name,
-    model: requiredString(body.model, 'model'),
+    model: requiredModel(body.model),
     stream: operation === 'chat' && stream === true,
     system,
     messages,

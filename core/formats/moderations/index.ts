@@ -4,7 +4,7 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { given, optionalString } from '../_shared/check.ts';
+import { given, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
@@ -26,7 +26,7 @@ const moderate: Codec<ModerationRequest> = oneShot<ModerationRequest>({
     terminal: [],
     reply: ['results'],
   },
-  peek: ({ model }) => ({ model: optionalString(model, 'model') ?? defaultModel, stream: false }),
+  peek: ({ model }) => ({ model: given(model) ? requiredModel(model) : defaultModel, stream: false }),
   // A body without a model is one for the official provider's default: others must be told.
   passes: ({ model }) => given(model),
   decodeRequest,
@@ -59,7 +59,7 @@ function decodeRequest(body: JsonObject): ModerationRequest {
   return {
     operation: 'moderate',
     format: formatName,
-    model: optionalString(model, 'model') ?? defaultModel,
+    model: given(model) ? requiredModel(model) : defaultModel,
     inputs: readInputs(input),
     ...extraOf(formatName, rest, Array.isArray(input) ? {} : { single: true }),
   };

@@ -1,7 +1,6 @@
-import { missing } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { RealtimeRequest } from '../../model/realtime.ts';
-import { requiredString } from '../_shared/check.ts';
+import { requiredModel } from '../_shared/check.ts';
 import type { Codec } from '../format.ts';
 import { dial } from './tunnel.ts';
 import { formatName } from './wire.ts';
@@ -34,8 +33,7 @@ export const realtimeCodec: Codec<RealtimeRequest> = {
 };
 
 function modelOf(body: JsonObject): string {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
+  const model = requiredModel(body.model);
   return model;
 }
 

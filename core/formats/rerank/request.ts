@@ -1,7 +1,14 @@
 import { missing, wrongType, wrongValue } from '../../errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest } from '../../model/rerank.ts';
-import { given, optionalArray, optionalBoolean, optionalNumber, requiredString } from '../_shared/check.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalNumber,
+  requiredModel,
+  requiredString,
+} from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget } from '../format.ts';
@@ -27,7 +34,7 @@ export function decodeRequest(body: JsonObject): RerankRequest {
   return {
     operation: 'rerank',
     format: formatName,
-    model: requiredString(model, 'model'),
+    model: requiredModel(model),
     query: requiredString(query, 'query'),
     documents: readDocuments(documents, fields),
     returnDocuments: optionalBoolean(returns, 'return_documents') ?? false,

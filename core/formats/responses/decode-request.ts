@@ -1,7 +1,6 @@
-import { missing } from '../../errors.ts';
 import type { ChatRequest, ChatSettings, Message, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalBoolean, optionalObject, requiredString } from '../_shared/check.ts';
+import { given, optionalArray, optionalBoolean, optionalObject, requiredModel } from '../_shared/check.ts';
 import { readSettings } from '../_shared/settings.ts';
 import { decodeInput, type Aside } from './decode-items.ts';
 import { decodeToolChoice, decodeToolList } from './decode-tools.ts';
@@ -40,8 +39,7 @@ export const encryptedWord = 'reasoning.encrypted_content';
 
 /** Model and stream flag of a request. Throws 400 when the model is missing or either has the wrong type. */
 export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
+  const model = requiredModel(body.model);
   return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
 }
 

@@ -1,4 +1,4 @@
-import { missing, wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import {
@@ -7,7 +7,7 @@ import {
   optionalNumber,
   optionalObject,
   optionalString,
-  requiredString,
+  requiredModel,
 } from '../_shared/check.ts';
 import { readSettings, type MutableObject } from '../_shared/settings.ts';
 import { promptMessage } from './prompt.ts';
@@ -18,8 +18,7 @@ const bodyFields = new Set(['model', 'prompt', 'stream', 'stream_options', ...ro
 
 /** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
 export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredString(body.model, 'model');
-  if (model === '') throw missing('model');
+  const model = requiredModel(body.model);
   return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
 }
 

@@ -1,7 +1,7 @@
 import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
 import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';
-import { requiredModel } from '../_shared/video-fields.ts';
+import { requiredModel } from '../_shared/check.ts';
 import type { Format } from '../format.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
 import { decode, encode } from './request.ts';
@@ -21,7 +21,7 @@ const videoGenerations: Format = {
   codecs: videoCodecs({
     format: name,
     words,
-    model: ({ model }) => requiredModel(model, 'model'),
+    model: ({ model }) => requiredModel(model),
     decode,
     encode,
     readReport,

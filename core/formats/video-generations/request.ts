@@ -4,7 +4,7 @@ import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { given, optionalString } from '../_shared/check.ts';
+import { given, optionalString, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
   checkCount,
@@ -18,7 +18,6 @@ import {
   optionalSize,
   ownExtra,
   promptOf,
-  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -47,7 +46,7 @@ export function decode(body: JsonObject, params: RouteParams): VideoRequest {
   return {
     operation: 'create-video',
     format: name,
-    model: requiredModel(body.model, 'model'),
+    model: requiredModel(body.model),
     prompt: promptOf(body.prompt, images),
     images,
     ...videoSettings({ seconds, size, ...settings }),

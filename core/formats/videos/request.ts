@@ -4,7 +4,7 @@ import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { given } from '../_shared/check.ts';
+import { given, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
@@ -18,7 +18,6 @@ import {
   optionalSize,
   ownExtra,
   promptOf,
-  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -35,7 +34,7 @@ const read = new Set(
 
 /** The model's name; empty for a video that is made anew, whose model is that of the first. */
 export function modelIn(body: JsonObject, { id }: RouteParams): string {
-  return id === undefined ? requiredModel(body.model, 'model') : '';
+  return id === undefined ? requiredModel(body.model) : '';
 }
 
 /** A client's request. Throws 400 with the path. */

@@ -1,5 +1,5 @@
 import { videoCodecs } from '../_shared/video-codec.ts';
-import { requiredModel } from '../_shared/video-fields.ts';
+import { requiredModel } from '../_shared/check.ts';
 import type { Format, Route } from '../format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
@@ -9,7 +9,7 @@ import { kinds, name, words } from './wire.ts';
 const codecs = videoCodecs({
   format: name,
   words,
-  model: ({ model }) => requiredModel(model, 'model'),
+  model: ({ model }) => requiredModel(model),
   decode,
   encode,
   readReport,

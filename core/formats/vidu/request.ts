@@ -2,7 +2,7 @@ import { missing, wrongValue } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { optionalString } from '../_shared/check.ts';
+import { optionalString, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {
   atMost,
@@ -15,7 +15,6 @@ import {
   optionalSeconds,
   ownExtra,
   promptOf,
-  requiredModel,
   unread,
   videoSettings,
   withMetadata,
@@ -44,7 +43,7 @@ export function decode(body: JsonObject, { kind = 'text2video' }: RouteParams): 
   return {
     operation: 'create-video',
     format: name,
-    model: requiredModel(body.model, 'model'),
+    model: requiredModel(body.model),
     prompt: promptOf(body.prompt, images),
     images,
     ...videoSettings({

@@ -191,7 +191,19 @@ describe('a model that several channels serve at different prices', () => {
     expect(prices.most('fast', 0, million)).toBe(5 * million);
   });
 
-  test('has no price as long as one of them has none: that one would be free', () => {
+  test('is charged as at the dearest by one that has a pattern for it and knows nothing of it', () => {
+    const some = createPrices({}, () => {}, catalogOf(openai({ key }), groq({ key }), openrouter({ key })));
+    const heard = used({ units: { seconds: 60 } });
+    expect(some.most('whisper-1', 0, 0, { seconds: 60 })).toBe(6000);
+    expect(some.cost('whisper-1', heard, { channel: 'groq', model: 'whisper-1' })?.microDollars).toBe(6000);
+    expect(some.most('openai/gpt-oss-120b', million, 0)).toBe(150_000);
+    const elsewhere = { channel: 'openrouter', model: 'openai/gpt-oss-120b' };
+    expect(some.cost('openai/gpt-oss-120b', used({ input: million }), elsewhere)?.microDollars).toBe(150_000);
+    expect(some.unpriced('whisper-1')).toBe(false);
+    expect(some.unpriced('vendor/unknown')).toBe(true);
+  });
+
+  test('has no price as long as one that the config names for it has none: that one would be free', () => {
     const missing: string[] = [];
     const some = createPrices(
       {},
@@ -202,6 +214,8 @@ describe('a model that several channels serve at different prices', () => {
       ),
     );
     expect(some.most('fast', 1, 1)).toBeUndefined();
+    const elsewhere = { channel: 'openrouter', model: 'openai/gpt-5-nano' };
+    expect(some.cost('fast', used({ input: 1 }), elsewhere)).toBeUndefined();
     expect(missing).toEqual(['fast']);
     expect(some.row('fast')).toMatchObject({ model: 'gpt-5-nano' });
   });

@@ -131,6 +131,14 @@ describe('an event loop that is late', () => {
     ]);
   });
 
+  test('before calls come is the work of the start', () => {
+    const machine = new Machine({ lag: 2_000 });
+    machine.time += 60_000;
+    machine.overload.begin();
+    machine.look();
+    expect([machine.overload.lag, machine.overload.strain]).toEqual([0, undefined]);
+  });
+
   test('once, for however long, is a pause', () => {
     const machine = new Machine({ lag: 500 });
     machine.look(60_000);

@@ -210,6 +210,23 @@ describe('a call whose arguments are streamed', () => {
     },
   );
 
+  test.each<[string, readonly Part[], string[]]>([
+    [
+      'a piece of a call that never began is reported as lost',
+      [piece('$.a', { numberValue: 1 })],
+      ['generate-content'],
+    ],
+    ['an end that is told twice is no loss', [...boston, over], []],
+    ['nor is a part that says nothing', [{ text: 'Hi' }, { text: '' }, over, { text: ' there' }], []],
+  ])('%s', (_, parts, lost) => {
+    const reply = context();
+    const encoder = formats.find(({ name }) => name === 'messages')?.codecs.chat?.encodeStream?.(reply);
+    for (const event of decodeSse(streamOf(parts))) encoder?.event(event);
+    expect(reply.losses.filter((path) => path.startsWith('opaque'))).toEqual(
+      lost.map((what) => `opaque.${what}`),
+    );
+  });
+
   test('comes whole to a client of this format that is translated for', () => {
     const frames = encode(decodeSse(streamOf(boston)));
     const calls = frames.flatMap((frame) => {

@@ -19,14 +19,18 @@ interface Outcome {
 }
 
 /** What a client of the provider's own format would get of a stream that comes in these pieces. */
-function passed(codec: Codec, pieces: Iterable<Buffer>, { stream = true, passes = true } = {}): Outcome {
+function passed(
+  codec: Codec,
+  pieces: Iterable<Buffer>,
+  { stream = true, passes = true, asked = 'm' } = {},
+): Outcome {
   const source: Observable<GatewayEvent> = from(
     (function* events(): Generator<GatewayEvent> {
       yield { type: 'answer', status: 200, headers: { 'content-length': '1' } };
       for (const bytes of pieces) yield { type: 'bytes', bytes };
     })(),
   );
-  const call = { codec, stream, askedModel: 'm', body: {} } as Call;
+  const call = { codec, stream, askedModel: asked, body: {} } as Call;
   const target = { model: 'm', traits: {} } as Target;
   const reply = passes
     ? passReply(source, { call, target, swallowUsage: false })
@@ -67,7 +71,8 @@ const oddFrame = fc.oneof(
     '\n\n',
     'id: 7\nretry: 10\n\n',
     'data:\n\n',
-    'data: no JSON\n\n',
+    'data: no JSON {"\n\n',
+    ': {{{ "model":"m"\n\n',
     'data: []\n\n',
     'data: 7\n\n',
     'event: ping\ndata: {"type":"ping"}\n\n',
@@ -113,6 +118,8 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
             const whole = passed(codec, [Buffer.from(sent)]);
             expect(whole).toMatchObject({ text: sent, error: undefined });
             expect(passed(codec, cut(sent, sizes))).toEqual(whole);
+            const renamed = passed(codec, [Buffer.from(sent)], { asked: 'mine' });
+            expect(passed(codec, cut(sent, sizes), { asked: 'mine' })).toEqual(renamed);
           },
         ),
         { seed, numRuns: 400 },
@@ -272,10 +279,16 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
       },
     );
 
-    test('is looked at a few times and no more where a whole reply is mostly blank', () => {
+    test('is looked at a few times and no more where a whole reply is mostly blank, or one long name', () => {
       const pieces = [Buffer.from('{'), ...repeated(many, ' '), Buffer.from('"choices":[]}')];
       for (const passes of [true, false]) {
         expect(looked(() => passed(codec, pieces, { stream: false, passes }))).toBeLessThan(20 * many);
+      }
+      for (const value of [' ', 'x']) {
+        const key = `{"choices":[],"${codec.marks.model ?? 'model'}":${value === 'x' ? '"' : ''}`;
+        const long = [Buffer.from(key), ...repeated(10 * many, value), Buffer.from('"}')];
+        const way = { stream: false, asked: 'mine' };
+        expect(looked(() => passed(codec, long, way))).toBeLessThan(20 * 10 * many);
       }
     });
   },

@@ -204,6 +204,13 @@ describe('the usage in a whole reply', () => {
     expect(usageIn(Buffer.from('{"usage":{"input":1},"x":{"usage":null}}'), codec)).toEqual({ input: 1 });
   });
 
+  test('is given up where there is no end of mentions of it', () => {
+    const codecOfMany = { ...codec, usageTap: () => ({ read: () => ((reads += 1), undefined) }) };
+    let reads = 0;
+    expect(usageIn(Buffer.from(`{"x":[${'{"usage":{}},'.repeat(5000)}1]}`), codecOfMany)).toBeUndefined();
+    expect(reads).toBeLessThan(100);
+  });
+
   test('that is cut is none', () => {
     expect(usageIn(Buffer.from('{"usage":{"input":1'), codec)).toBeUndefined();
     expect(usageIn(Buffer.from('{"usage":{"input":"}'), codec)).toBeUndefined();
