@@ -264,6 +264,8 @@ export class Exchange extends Lifetime {
   readonly gate = new Gate();
   readonly startedAt = performance.now();
   readonly created = Math.floor(Date.now() / 1000);
+  /** Unix seconds at which the reply was complete; told by the first who asks. */
+  completed: number | undefined;
   readonly id: string;
   readonly operation: Operation;
   readonly format: Format;
@@ -551,6 +553,9 @@ class Context implements ReplyContext {
   }
   get created(): number {
     return this.#exchange.created;
+  }
+  get completed(): number {
+    return (this.#exchange.completed ??= Math.floor(Date.now() / 1000));
   }
   get inputEstimate(): number {
     const { decoded, wire } = this.#exchange;

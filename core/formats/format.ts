@@ -114,6 +114,8 @@ export interface ReplyContext {
   readonly requestId: string;
   /** Unix seconds for replies whose upstream gave no time. */
   readonly created: number;
+  /** Unix seconds at which the reply was complete: the same for all who write it, whoever asks first. Absent: whenever it is asked for. */
+  readonly completed?: number;
   /** Estimated input tokens for formats that must say a number first; 0 when unknown. */
   readonly inputEstimate: number;
   /** Something in the reply that this format has no place for. */

@@ -3,6 +3,18 @@ import { callKey, chatOf } from '../../core/call.ts';
 import { testCall } from '../plugins/_call.ts';
 
 describe('a view of a call', () => {
+  test('was complete at one moment, whoever asks for it, and however late', () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: 1_900_000_000_000 });
+    try {
+      const { call } = testCall({ model: 'x' });
+      expect(call.replyContext().completed).toBe(1_900_000_000);
+      vi.setSystemTime(1_900_000_009_000);
+      expect(call.with({ model: 'y' }).replyContext().completed).toBe(1_900_000_000);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('changes what it names and leaves the call as it is', () => {
     const { call } = testCall({ model: 'x', settings: { temperature: 1, topP: 0.5 } });
     const view = call.with({ model: 'y', settings: { temperature: 0 } });

@@ -23,17 +23,19 @@ export interface Snapshot {
 export function responseObject(snapshot: Snapshot, context: ReplyContext): JsonObject {
   const { id, created, status, output, provider } = snapshot;
   const top = { id, object: 'response', created_at: created };
-  if (provider === undefined) return { ...top, ...echo(context), ...state(snapshot), output };
+  if (provider === undefined) return { ...top, ...echo(context), ...state(snapshot, context), output };
   const told: MutableObject = { ...top, status, ...provider, ...kept(context), model: context.model, output };
-  if (provider.status !== status || snapshot.error !== undefined) Object.assign(told, state(snapshot));
+  if (provider.status !== status || snapshot.error !== undefined)
+    Object.assign(told, state(snapshot, context));
   if (snapshot.usage !== undefined) told.usage = snapshot.usage;
   return told;
 }
 
-function state({ created, status, reason, error, usage }: Snapshot): JsonObject {
+function state({ created, status, reason, error, usage }: Snapshot, context: ReplyContext): JsonObject {
+  const completed = (): number => context.completed ?? Math.floor(Date.now() / 1000);
   return {
     status,
-    completed_at: status === 'completed' ? Math.max(created, Math.floor(Date.now() / 1000)) : null,
+    completed_at: status === 'completed' ? Math.max(created, completed()) : null,
     error: error ?? null,
     incomplete_details: reason === undefined ? null : { reason },
     usage: usage ?? null,
