@@ -35,16 +35,23 @@ export function eachInOrder(
 ): MonoTypeOperatorFunction<GatewayEvent> {
   return (source) =>
     new Observable((subscriber) => {
-      const queue: GatewayEvent[] = [];
+      /** What waits, from `next` on. */
+      let queue: GatewayEvent[] = [];
+      let next = 0;
       let busy = false;
       let done: (() => void) | undefined;
       const drain = async (): Promise<void> => {
         busy = true;
         call.gate.close();
         try {
-          for (let event = queue.shift(); event !== undefined && !subscriber.closed; event = queue.shift()) {
+          for (let event = queue[next]; event !== undefined && !subscriber.closed; event = queue[next]) {
+            next += 1;
+            // Now and then, lest what was done is kept as long as something waits.
+            if (next > 1024 && next * 2 > queue.length) next -= queue.splice(0, next).length;
             for (const result of await work(event)) subscriber.next(result);
           }
+          queue = [];
+          next = 0;
         } catch (error) {
           subscriber.error(error);
         } finally {

@@ -223,18 +223,22 @@ function restored(
   present: ReadonlySet<string>,
 ): readonly Block[] | undefined {
   const content: Block[] = [];
-  const waiting = turn.thoughts.slice(told.get(turn) ?? 0);
+  let next = told.get(turn) ?? 0;
   let missing = 0;
   const tell = (ready: (thought: Thought) => boolean): void => {
-    for (let thought = waiting[0]; thought !== undefined && ready(thought); thought = waiting[0]) {
-      waiting.shift();
+    for (
+      let thought = turn.thoughts[next];
+      thought !== undefined && ready(thought);
+      thought = turn.thoughts[next]
+    ) {
+      next += 1;
       if (thought.proof !== undefined && present.has(thought.proof.value)) continue;
       content.push(blockOf(thought, message));
       missing += 1;
     }
   };
   const calls = message.content.filter((block) => block.type === 'tool-call');
-  const first = Math.min(...calls.map(({ id }) => placeOf(id, turn)));
+  const first = calls.reduce((least, { id }) => Math.min(least, placeOf(id, turn)), Infinity);
   for (const block of message.content) {
     if (isReasoning(block)) continue;
     if (block.type === 'tool-call') {
@@ -246,17 +250,29 @@ function restored(
     }
   }
   if (calls.some(({ id }) => placeOf(id, turn) === turn.calls.length - 1)) tell(() => true);
-  told.set(turn, turn.thoughts.length - waiting.length);
+  told.set(turn, next);
   return missing > 0 || content.some(isProved) ? content : undefined;
 }
 
 /** The number of a call in its turn; a call that the turn did not make stands before all. */
 function placeOf(id: string, turn: Turn): number {
-  return Math.max(
-    0,
-    turn.calls.findIndex((call) => call.id === id),
-  );
+  return placesOf(turn).get(id) ?? 0;
 }
+
+/** The first call of each id in a turn. A turn may come back in as many messages as it has calls. */
+function placesOf(turn: Turn): ReadonlyMap<string, number> {
+  let places = allPlaces.get(turn);
+  if (places === undefined) {
+    const found = new Map<string, number>();
+    turn.calls.forEach(({ id }, place) => {
+      if (!found.has(id)) found.set(id, place);
+    });
+    allPlaces.set(turn, (places = found));
+  }
+  return places;
+}
+
+const allPlaces = new WeakMap<Turn, ReadonlyMap<string, number>>();
 
 function blockOf({ text, proof, extra }: Thought, message: Message): Block {
   return {
@@ -269,7 +285,8 @@ function blockOf({ text, proof, extra }: Thought, message: Message): Block {
 }
 
 function proved(block: ToolCallBlock, turn: Turn): ToolCallBlock {
-  const call = turn.calls.find(({ id }) => id === block.id);
+  const place = placesOf(turn).get(block.id);
+  const call = place === undefined ? undefined : turn.calls[place];
   if (call?.proof === undefined) return block;
   if (call.beside === undefined) return { ...block, proof: call.proof };
   const own: JsonObject = { ...block.extra?.['chat-completions'], $extra_content: call.beside };

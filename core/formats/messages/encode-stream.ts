@@ -2,6 +2,7 @@ import type { GatewayError } from '../../errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
+import { WaitingBlocks } from '../_shared/waiting-blocks.ts';
 import { ArgumentsText } from '../_shared/call-arguments.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { sealProof } from '../_shared/proof.ts';
@@ -39,7 +40,7 @@ const none: readonly WireFrame[] = [];
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: ReplyContext;
   readonly #lost = new Set<string>();
-  readonly #held = new Map<number, GatewayEvent[]>();
+  readonly #waiting = new WaitingBlocks();
   readonly #ending: Ending = { usage: undefined, finish: undefined, calls: false, refused: false, last: {} };
   #out: WireFrame[] = [];
   #started = false;
@@ -101,11 +102,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     if (this.#done) return none;
     this.#start();
     this.#close();
-    for (const [block, events] of this.#held) {
-      this.#held.delete(block);
-      for (const event of events) this.#handle(block, event);
-      this.#close();
-    }
+    while (this.#next()) this.#close();
     this.#done = true;
     this.#out.push(...lastFrames(this.#ending, this.#context));
     return this.#flush();
@@ -147,22 +144,19 @@ export class MessagesStreamEncoder implements StreamEncoder {
   /** Sends an event to its block, or lets it wait; then the waiting ones, as far as the floor is free. */
   #route(block: number, event: GatewayEvent): void {
     if (this.#current !== undefined && this.#current.block !== block) {
-      const waiting = this.#held.get(block);
-      if (waiting === undefined) this.#held.set(block, [event]);
-      else waiting.push(event);
+      this.#waiting.add(block, event);
       return;
     }
     this.#handle(block, event);
-    while (this.#current === undefined && this.#held.size > 0) this.#next();
+    while (this.#current === undefined && this.#next());
   }
 
-  /** Gives the floor to the block that waits longest. */
-  #next(): void {
-    for (const [block, events] of this.#held) {
-      this.#held.delete(block);
-      for (const event of events) this.#handle(block, event);
-      return;
-    }
+  /** Gives the floor to the block that waits longest; false when none does. */
+  #next(): boolean {
+    const next = this.#waiting.take();
+    if (next === undefined) return false;
+    for (const event of next.events) this.#handle(next.block, event);
+    return true;
   }
 
   #handle(block: number, event: GatewayEvent): void {

@@ -4,6 +4,7 @@ import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { loseForeign } from '../_shared/foreign.ts';
+import { WaitingBlocks } from '../_shared/waiting-blocks.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../format.ts';
 import { FrameWriter, isOrdinary } from './encode-stream-frames.ts';
 import { OutputWriter } from './encode-stream-output.ts';
@@ -24,10 +25,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: ReplyContext;
   readonly #writer = new FrameWriter();
   readonly #lost = new Set<string>();
-  readonly #held = new Map<number, GatewayEvent[]>();
-  /** The blocks that wait, in their order: a Map from which the first is taken again and again has to look for it. */
-  readonly #waiting: number[] = [];
-  #nextWaiting = 0;
+  readonly #waiting = new WaitingBlocks();
   #output: OutputWriter | undefined;
   #id = '';
   #created = 0;
@@ -96,11 +94,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     const output = this.#start();
     const { status, reason } = ending(this.#finish, output.refused);
     output.endFloor();
-    for (const [block, events] of this.#held) {
-      this.#held.delete(block);
-      for (const event of events) output.event(block, event);
-      output.endFloor();
-    }
+    while (this.#next(output)) output.endFloor();
     output.settle(status);
     const { $response } = own(this.#finish?.extra);
     const native = isObject($response) ? $response : undefined;
@@ -158,24 +152,19 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #route(block: number, event: GatewayEvent): void {
     const output = this.#start();
     if (output.floor !== undefined && output.floor !== block) {
-      const waiting = this.#held.get(block);
-      if (waiting === undefined) {
-        this.#held.set(block, [event]);
-        this.#waiting.push(block);
-      } else waiting.push(event);
+      this.#waiting.add(block, event);
       return;
     }
     output.event(block, event);
-    while (output.floor === undefined && this.#held.size > 0) this.#next(output);
+    while (output.floor === undefined && this.#next(output));
   }
 
-  /** Gives the floor to the block that waits longest. */
-  #next(output: OutputWriter): void {
-    const block = this.#waiting[this.#nextWaiting] ?? 0;
-    this.#nextWaiting += 1;
-    const events = this.#held.get(block) ?? [];
-    this.#held.delete(block);
-    for (const event of events) output.event(block, event);
+  /** Gives the floor to the block that waits longest; false when none does. */
+  #next(output: OutputWriter): boolean {
+    const next = this.#waiting.take();
+    if (next === undefined) return false;
+    for (const event of next.events) output.event(next.block, event);
+    return true;
   }
 
   /** Remembers under which id a provider of this format knows a block: its other events name it so. */

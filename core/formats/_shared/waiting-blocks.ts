@@ -1,0 +1,36 @@
+import type { GatewayEvent } from '../../model/event.ts';
+
+/** The events of a block that waits for the floor. */
+export interface WaitingBlock {
+  readonly block: number;
+  readonly events: readonly GatewayEvent[];
+}
+
+/** Blocks that wait while another one is said, for formats that say one after the other. The one that waits longest comes first. */
+export class WaitingBlocks {
+  readonly #events = new Map<number, GatewayEvent[]>();
+  /** The blocks in their order: a Map from which the first is taken again and again has to look for it. */
+  readonly #order: number[] = [];
+  #next = 0;
+
+  /** Another event of the block, which waits from now on. */
+  add(block: number, event: GatewayEvent): void {
+    const events = this.#events.get(block);
+    if (events !== undefined) {
+      events.push(event);
+      return;
+    }
+    this.#events.set(block, [event]);
+    this.#order.push(block);
+  }
+
+  /** Undefined when none waits. */
+  take(): WaitingBlock | undefined {
+    const block = this.#order[this.#next];
+    const events = block === undefined ? undefined : this.#events.get(block);
+    if (block === undefined || events === undefined) return undefined;
+    this.#next += 1;
+    this.#events.delete(block);
+    return { block, events };
+  }
+}

@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import type { EncodeTarget } from '../../core/formats/format.ts';
+import { chatCodecOf } from '../linear/codecs.ts';
+import { chatFormats, requestShapes } from '../linear/requests.ts';
+
+/** More than a function takes as arguments. */
+const many = 150_000;
+
+const target: EncodeTarget = {
+  model: 'm',
+  stream: false,
+  traits: {},
+  headers: {},
+  unsupported: 'drop',
+  lose: () => {},
+};
+
+test.each(['many parts', 'many messages of one role'])(
+  'a conversation of %s reaches a channel of every format, however many there are',
+  { timeout: 120_000 },
+  (name) => {
+    const shape = requestShapes.find((one) => one.name === name);
+    const source = chatCodecOf('chat-completions');
+    const request = source.validate(shape?.make('chat-completions', many) ?? {}, {});
+    for (const format of chatFormats) {
+      const { body } = chatCodecOf(format).encodeRequest(request, target);
+      expect(JSON.stringify(body).split('hello').length - 1, format).toBe(many + 1);
+    }
+  },
+);
