@@ -306,7 +306,7 @@ describe('POST /v1/images/generations, by the official client', () => {
     });
   });
 
-  test('images are paid for by the piece where nothing else is told', async () => {
+  test('images are paid for by the piece, and by tokens where the provider tells them', async () => {
     const { value, record } = await gateway.apiKeys.create({ name: 'painter' });
     answer = older;
     await client(value).images.generate({ model: 'dall-e-2', prompt: 'a cat', n: 2 });
@@ -328,7 +328,8 @@ describe('POST /v1/images/generations, by the official client', () => {
         expect.arrayContaining([
           { input: 0, output: 0, microDollars: 40_000, images: 2 },
           { input: 0, output: 0, microDollars: 200_000, images: 5 },
-          { input: 50, output: 100, microDollars: undefined, images: 1 },
+          // By the tokens that it tells, at the prices that ship: $10 and $40 a million.
+          { input: 50, output: 100, microDollars: 4_500, images: 1 },
         ]),
       );
     });
