@@ -200,6 +200,20 @@ describe('a reload', () => {
     expect(door.lines('files changed while workers read them: they are started again')).toHaveLength(1);
   });
 
+  test('follows by itself where files had changed when a worker took the place of another', async () => {
+    const door = await start({
+      'gateway.config.ts': config(`'demo'`, 'workers: 2'),
+      'plugins/marker.ts': marker('one'),
+    });
+    door.write('plugins/marker.ts', marker('two'));
+    const [worker = 0] = door.workers();
+    process.kill(worker, 'SIGKILL');
+    await door.logged(reloaded);
+    const answers = await Promise.all(Array.from({ length: 12 }, () => ask(door)));
+    await Promise.all(answers.map((answer) => text(answer)));
+    expect(new Set(answers.map(({ headers }) => headers['x-mark']))).toEqual(new Set(['two']));
+  });
+
   test('lets a response that is made in the background be finished', async () => {
     const door = await start({ 'gateway.config.ts': config(`'demo'`) });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
