@@ -22,7 +22,7 @@ import { isChat, type GatewayRequest } from './model/request.ts';
 import { withSystemPrompt } from './routing/system-prompt.ts';
 import type { Target } from './routing/target.ts';
 import { checkMemberNames } from './member-names.ts';
-import { estimateTokens } from './tokens.ts';
+import { estimateInput, estimateTokens } from './tokens.ts';
 
 /** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
 export interface CallKey<T> {
@@ -553,7 +553,10 @@ class Context implements ReplyContext {
     return this.#exchange.created;
   }
   get inputEstimate(): number {
-    return estimateTokens(this.#exchange.wire.bytes.length);
+    const { decoded, wire } = this.#exchange;
+    return decoded !== undefined && isChat(decoded)
+      ? estimateInput(decoded)
+      : estimateTokens(wire.bytes.length);
   }
 }
 

@@ -80,9 +80,14 @@ export interface ErrorDetails {
   readonly cause?: unknown;
 }
 
+/** The longest message and the longest path of a field that anybody is told, in characters. */
+const longestMessage = 4_000;
+const longestParam = 500;
+
 /**
  * Every failure that a client may see. Before the first event of a reply it becomes a status in the client's envelope,
- * after it the format's error event. The message is shown to clients: it holds no secret and no upstream address.
+ * after it the format's error event. The message is shown to clients: it holds no secret and no upstream address, and is cut
+ * where it is long.
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
@@ -96,12 +101,12 @@ export class GatewayError extends Error {
   readonly staleConnection: boolean;
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
-    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    super(shortened(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'GatewayError';
     const kind: ErrorKind = errorTable[code];
     this.code = code;
     this.status = details.status ?? kind.status;
-    this.param = details.param;
+    this.param = details.param === undefined ? undefined : shortened(details.param, longestParam);
     this.origin = details.origin ?? (this.status < 500 ? 'client' : 'gateway');
     this.retryable = details.retryable ?? kind.retry;
     this.retryAfter = details.retryAfter;
@@ -109,6 +114,13 @@ export class GatewayError extends Error {
     this.details = details.details;
     this.staleConnection = details.staleConnection === true;
   }
+}
+
+/** A text that quotes what a client or a provider has sent, without the middle where it is long: how it ends tells as much. */
+function shortened(text: string, most = longestMessage): string {
+  if (text.length <= most) return text;
+  const tail = Math.floor(most / 8);
+  return `${text.slice(0, most - tail)}…${text.slice(-tail)}`.toWellFormed();
 }
 
 /** Any thrown value as a GatewayError; what was not meant for clients becomes a plain `internal_error`. */

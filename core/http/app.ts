@@ -318,7 +318,7 @@ export function createApp(
       allowed.length > 0
         ? new GatewayError(
             'method_not_allowed',
-            `${ctx.method} is not allowed on ${ctx.path}: use ${allowed.join(' or ')}.`,
+            `${ctx.method} is not allowed on ${ctx.path.slice(0, 200)}: use ${allowed.join(' or ')}.`,
             {
               headers: { allow: allowed.join(', ') },
             },

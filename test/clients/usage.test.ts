@@ -177,3 +177,27 @@ test.each(tellsInErrors)(
     expect(usageIn(frames)?.[1]).toBe(Math.ceil(words.length / 4));
   },
 );
+
+test('the first frame of a messages stream takes no picture for as many tokens as its bytes would be', async () => {
+  telling = 'all';
+  ending = 'ends';
+  const image = { type: 'base64', media_type: 'image/jpeg', data: `/9j/${'A'.repeat(400_000)}` };
+  const response = await fetch(`${gateway.url}/v1/messages`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'anthropic-version': '2023-06-01',
+      authorization: `Bearer ${gateway.key}`,
+    },
+    body: JSON.stringify({
+      model: 'm-chat-completions',
+      stream: true,
+      max_tokens: 100,
+      messages: [{ role: 'user', content: [{ type: 'image', source: image }] }],
+    }),
+  });
+  const first = /^data: (\{.*)$/m.exec(await response.text())?.[1] ?? '';
+  const { message } = JSON.parse(first) as { message: { usage: { input_tokens: number } } };
+  expect(message.usage.input_tokens).toBeGreaterThan(1000);
+  expect(message.usage.input_tokens).toBeLessThan(3000);
+});

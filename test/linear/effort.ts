@@ -1,16 +1,23 @@
 import { Session, type HeapProfiler, type Profiler } from 'node:inspector';
+import { exponentOf, factor, type Job, type Work } from './measure.ts';
 
-/** What a run costs, however busy the machine is. */
-export interface Effort {
-  /** How often the blocks of the product's own code were entered. */
+/** How work grows by what it does, however busy the machine is. 1 for what is proportional to its input, 2 for its square. */
+export interface EffortGrowth {
+  readonly work: Work;
+  readonly size: number;
+  /** How often the blocks of the product's own code are entered. */
   readonly steps: number;
-  /** Bytes that were asked for, those that are garbage by now among them; to a few per cent. */
-  readonly allocated: number;
+  /** What is asked for in bytes, those that are garbage by now among them. */
+  readonly bytes: number;
 }
 
 const source = /\/(core|plugins|channels)\/.*\.ts/;
 
-/** Counts the effort of runs on this thread. Slow; close it. */
+/** Steps and bytes below which nothing is said of how they grow: fixed costs, and the first sizes of tables, would show. */
+const few = 2_000;
+const little = 256 * 1024;
+
+/** Counts the effort of runs on this thread, that of searches inside Node apart. Slow; close it. */
 export class EffortCounter {
   readonly #session = new Session();
 
@@ -21,28 +28,42 @@ export class EffortCounter {
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  count(run: () => unknown): Effort {
-    this.#steps();
-    const options = {
-      samplingInterval: 2048,
-      includeObjectsCollectedByMajorGC: true,
-      includeObjectsCollectedByMinorGC: true,
+  /** How the work grows from this size, or the largest that it has, to four times as much. */
+  growth(work: Work, size: number): EffortGrowth {
+    const least = Math.min(size, Math.floor((work.most ?? Infinity) / factor));
+    const [small, large] = [work.make(least), work.make(least * factor)];
+    small.run();
+    this.#takeSteps();
+    const [first, second] = [this.#count(small), this.#count(large)];
+    return {
+      work,
+      size: least,
+      steps: exponentOf(Math.max(few, first.steps), Math.max(few, second.steps)),
+      bytes: exponentOf(Math.max(little, first.bytes), Math.max(little, second.bytes)),
     };
-    this.#session.post('HeapProfiler.startSampling', options);
-    run();
-    let allocated = 0;
-    this.#session.post('HeapProfiler.stopSampling', (_error, { profile }) => {
-      allocated = sizeOf(profile.head);
-    });
-    return { steps: this.#steps(), allocated };
   }
 
   close(): void {
     this.#session.disconnect();
   }
 
+  #count(job: Job): { readonly steps: number; readonly bytes: number } {
+    const options = {
+      samplingInterval: 2048,
+      includeObjectsCollectedByMajorGC: true,
+      includeObjectsCollectedByMinorGC: true,
+    };
+    this.#session.post('HeapProfiler.startSampling', options);
+    job.run();
+    let bytes = 0;
+    this.#session.post('HeapProfiler.stopSampling', (_error, { profile }) => {
+      bytes = sizeOf(profile.head);
+    });
+    return { steps: this.#takeSteps(), bytes };
+  }
+
   /** Since the last time. */
-  #steps(): number {
+  #takeSteps(): number {
     let steps = 0;
     this.#session.post('Profiler.takePreciseCoverage', (_error, { result }) => {
       for (const script of result) if (source.test(script.url)) steps += stepsOf(script);

@@ -62,7 +62,7 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
   const admit = await handlerOf(quota, tools, { assumedOutput: 1_000 });
   // As the gateway does it: what is sent to a channel goes through the step that the plugin has left.
   const handler: Handler = (call, next) =>
-    admit(call, async (admitted) => admitted.get(sending)?.(admitted, next) ?? next(admitted));
+    admit(call, async (one) => one.get(sending)?.(one, next) ?? next(one));
   return { handler, asked, lesser, released, watched, state };
 }
 

@@ -108,12 +108,13 @@ export class ChatWholeEncoder implements WholeEncoder {
 
   constructor(context: ReplyContext) {
     // Member by member: a context's members may be getters, which a spread would lose.
-    const { model, requestId, created, inputEstimate } = context;
+    const { model, requestId, created } = context;
     this.#stream = new ChatStreamEncoder({
       model,
       requestId,
       created,
-      inputEstimate,
+      // This format says no number before the true ones are known.
+      inputEstimate: 0,
       lose: (path) => context.lose(path),
       body: { ...context.body, stream_options: { include_usage: true } },
     });

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { codecWork } from './codecs.ts';
+import { EffortCounter } from './effort.ts';
+import type { Work } from './measure.ts';
+
+/** The smaller of two sizes. */
+const size = 64;
+/** What copies a list for each of its members gives 2. Small tables that are grown blur the rest. */
+const most = 1.5;
+/** Of each part's shapes one in so many is tried here, of the next part the next ones: `npm run linear` tries all. */
+const share = 8;
+
+let counter: EffortCounter;
+beforeAll(() => {
+  counter = new EffortCounter();
+});
+afterAll(() => counter.close());
+
+/** What grows faster than its input. */
+function growths(works: readonly Work[]): string[] {
+  return works
+    .map((work) => counter.growth(work, size))
+    .filter(({ steps, bytes }) => steps > most || bytes > most)
+    .map(
+      ({ work, steps, bytes }) =>
+        `${work.part}, ${work.shape}: steps ${steps.toFixed(2)}, bytes ${bytes.toFixed(2)}`,
+    );
+}
+
+const parts = [...new Set(codecWork.map(({ part }) => part))];
+
+describe('work grows no faster than its input, by the steps and the bytes that it takes', () => {
+  test.each(parts.map((part, place) => [part, place] as const))('%s', { timeout: 120_000 }, (part, place) => {
+    const works = codecWork.filter((work) => work.part === part);
+    expect(works.length).toBeGreaterThan(0);
+    expect(growths(works.filter((_, index) => index % share === place % share))).toEqual([]);
+  });
+
+  test('and what grows faster is found', () => {
+    const copying: Work = {
+      part: 'a list that is copied for each of its members',
+      shape: 'numbers',
+      make: (count) => ({
+        bytes: count,
+        run() {
+          let list: number[] = [];
+          // oxlint-disable-next-line oxc/no-accumulating-spread -- that is what shall be found
+          for (let index = 0; index < 20 * count; index += 1) list = [...list, index];
+          return list;
+        },
+      }),
+    };
+    expect(growths([copying])).toHaveLength(1);
+  });
+});
