@@ -17,14 +17,16 @@ const target: EncodeTarget = {
 
 test.each(['many parts', 'many messages of one role'])(
   'a conversation of %s reaches a channel of every format, however many there are',
-  { timeout: 120_000 },
   (name) => {
     const shape = requestShapes.find((one) => one.name === name);
     const source = chatCodecOf('chat-completions');
     const request = source.validate(shape?.make('chat-completions', many) ?? {}, {});
     for (const format of chatFormats) {
       const { body } = chatCodecOf(format).encodeRequest(request, target);
-      expect(JSON.stringify(body).split('hello').length - 1, format).toBe(many + 1);
+      expect({ format, said: JSON.stringify(body).split('hello').length - 1 }).toEqual({
+        format,
+        said: many + 1,
+      });
     }
   },
 );
