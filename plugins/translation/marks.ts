@@ -12,7 +12,7 @@ export class MarkSearch {
 
   constructor({ usage, terminal }: Codec['marks']) {
     const all = [...errorMarks, ...terminal, ...usage];
-    this.#pattern = new RegExp(all.map((mark) => RegExp.escape(mark)).join('|'));
+    this.#pattern = new RegExp(all.map((mark) => mark.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
     this.#overlap = Math.max(...all.map((mark) => mark.length)) - 1;
   }
 
