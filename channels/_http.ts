@@ -13,7 +13,7 @@ import {
   type JsonObject,
   type ModelTraits,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 

@@ -75,17 +75,17 @@ describe('who may import whom', () => {
   });
 
   test.each(['plugins', 'channels'])(
-    '%s import #sluice, their own folder, rxjs, zod, prom-client and Node',
+    '%s import sluice, their own folder, rxjs, zod, prom-client and Node',
     (folder) => {
-      const packages = new Set(['#sluice', 'rxjs', 'zod', 'prom-client']);
+      const packages = new Set(['sluice', 'rxjs', 'zod', 'prom-client']);
       expect(
         verdict(
           strangers(scripts(folder), (specifier, target) =>
-            target === undefined || specifier === '#sluice'
+            target === undefined || specifier === 'sluice'
               ? packages.has(specifier) || isBuiltin(specifier)
               : target.startsWith(`${folder}/`),
           ),
-          `What ${folder} need of the core is exported by core/index.ts and imported as '#sluice': export it there, or do without.`,
+          `What ${folder} need of the core is exported by core/index.ts and imported as 'sluice': export it there, or do without.`,
         ),
       ).toBe('');
     },
