@@ -490,6 +490,53 @@ describe('what is published', () => {
     ).toBe('');
   });
 
+  test('every plugin and channel can be imported by its name', () => {
+    const { exports } = JSON.parse(read('package.json')) as { exports: Record<string, unknown> };
+    const folders = [...plugins, ...channels]
+      .filter((path) => /^[a-z]+\/[^/]+\/index\.ts$/.test(path))
+      .map((path) => path.replace('/index.ts', ''));
+    expect(
+      verdict(
+        folders.filter(
+          (path) =>
+            (exports[`./${path}`] as Record<string, string> | undefined)?.['sluice-source'] !==
+            `./${path}/index.ts`,
+        ),
+        'Name these folders in "exports" of package.json, as the others are: a pattern finds files alone.',
+      ),
+    ).toBe('');
+    const named = Object.keys(exports).filter((path) => /^\.\/(plugins|channels)\/[^*]+$/.test(path));
+    expect(
+      verdict(
+        named.filter((path) => !folders.includes(path.slice(2))),
+        '"exports" of package.json names folders that are gone: take them out.',
+      ),
+    ).toBe('');
+  });
+
+  test('a new gateway has every channel that the config of the repository has', () => {
+    const template = read('template/gateway.config.ts').split('\n');
+    expect(
+      verdict(
+        read('gateway.config.ts')
+          .split('\n')
+          .filter((line) => !template.includes(line)),
+        'Add these lines to template/gateway.config.ts: it is this config, and a channel of its own.',
+      ),
+    ).toBe('');
+  });
+
+  test('statements bind their values by place or by name', () => {
+    expect(
+      verdict(
+        places(core, /\?\d/, { strings: false }).filter((place) =>
+          /SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE/.test(place),
+        ),
+        'SQLite in Node 22 binds no numbers: write ? or $name instead of ?1.',
+      ),
+    ).toBe('');
+  });
+
   test('the map of the core is true', () => {
     const map = read('core/README.md');
     const named = new Set([...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => `core/${path}`));
