@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definePlugin, gathered, type Budget, type GatewayEvent } from '#sluice';
+import { definePlugin, gathered, type Budget, type GatewayEvent } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import { openLedger } from '../../core/state/ledger.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addReplyHeaders, definePlugin, GatewayError } from '#sluice';
+import { addReplyHeaders, definePlugin, GatewayError } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { definePlugin } from '#sluice';
+import { definePlugin } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import { freePort } from '../chaos/free-port.ts';
 import { childrenOf, configWith, key as operatedKey, operate } from '../reload/gateway.ts';
@@ -20,7 +20,7 @@ const drain = 1_500;
 const slow = 120_000;
 
 const config = `
-  import { defineConfig } from '#sluice';
+  import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({
     timeouts: { drain: ${drain}, reload: ${drain} },
@@ -30,7 +30,7 @@ const config = `
 /** A worker that starts does what the file beside it says, and leaves a mark. */
 const plugin = `
   import { appendFileSync, readFileSync } from 'node:fs';
-  import { definePlugin } from '#sluice';
+  import { definePlugin } from 'sluice';
   const folder = new URL('..', import.meta.url);
   export default definePlugin({
     name: 'starter',

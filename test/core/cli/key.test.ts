@@ -6,7 +6,7 @@ import { sluice, startGatewayIn } from './_process.ts';
 import { sluiceInShell, type Told } from './_shell.ts';
 
 const config = `
-  import { defineConfig } from '#sluice';
+  import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({ channels: [demo({ models: ['a', 'b'] })] });`;
 

@@ -8,7 +8,7 @@ import { sluice, start } from './_process.ts';
 import { sluiceInShell } from './_shell.ts';
 
 const launcher = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
-const config = `import { defineConfig } from '#sluice'; export default defineConfig({});`;
+const config = `import { defineConfig } from 'sluice'; export default defineConfig({});`;
 
 describe('sluice', () => {
   test('without a command explains itself', async () => {

@@ -115,7 +115,7 @@ describe('a price list', () => {
 });
 
 const config = `
-  import { defineConfig } from '#sluice';
+  import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   import imported from './prices.ts';
   export default defineConfig({ prices: { ...imported, 'own-*': { input: 1, output: 2 } }, channels: [demo()] });`;
