@@ -31,7 +31,7 @@ export interface BookkeeperOptions {
   readonly most?: number;
   /** How long settlements are gathered. Default 25: half of what they may take, the other half is for the database. */
   readonly gather?: number;
-  /** How long `close` tries to settle what waits while the database fails. Default 5,000. */
+  /** How long `close` tries to settle what waits while the database fails. Default 3,000: a worker that ends has four seconds for it all. */
   readonly patience?: number;
 }
 
@@ -53,7 +53,7 @@ const settling = { others: 75, longest: 1_000 };
 export function startBookkeeper(
   ledger: Ledger,
   report: (error: Error) => void,
-  { most = 10_000, gather = 25, patience = 5_000 }: BookkeeperOptions = {},
+  { most = 10_000, gather = 25, patience = 3_000 }: BookkeeperOptions = {},
 ): Bookkeeper {
   let queue: Settlement[] = [];
   const released = new Set<string>();
