@@ -46,11 +46,11 @@ function conversation(id: string, owner = 'alice', metadata: JsonObject = {}) {
 }
 
 /** By how much a run of the suite divides the limits of text and what is held against them; `npm run fuzz` takes them as they are. */
-const part = process.env.SLUICE_FUZZ === 'all' ? 1 : 64;
+const divisor = process.env.SLUICE_FUZZ === 'all' ? 1 : 64;
 
 function divideLimits(): void {
   const whole = { ...mostText };
-  Object.assign(mostText, { history: whole.history / part, page: whole.page / part });
+  Object.assign(mostText, { history: whole.history / divisor, page: whole.page / divisor });
   onTestFinished(() => void Object.assign(mostText, whole));
 }
 
@@ -235,7 +235,7 @@ export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesD
       const { store, stores } = await open();
       await store.save(turn('a'));
       await store.save(turn('b', { previous: 'a' }));
-      await execute(stores, `UPDATE responses SET input = ${text(140_000_000 / part)}`);
+      await execute(stores, `UPDATE responses SET input = ${text(140_000_000 / divisor)}`);
       await expect(store.chain('alice', 'b')).rejects.toMatchObject({ code: 'invalid_request' });
     });
   });
@@ -353,7 +353,7 @@ export function responsesSuite({ newUrl, execute, text, refuseLast }: ResponsesD
       await store.createConversation(conversation('conv_1'), all);
       await execute(
         stores,
-        `UPDATE conversation_items SET value = '{"id":"' || item || '","text":"' || ${text(90_000_000 / part)} || '"}'`,
+        `UPDATE conversation_items SET value = '{"id":"' || item || '","text":"' || ${text(90_000_000 / divisor)} || '"}'`,
       );
       const first = await store.listItems('alice', 'conv_1', { order: 'asc', limit: 100 });
       expect([itemIds(first?.items), first?.hasMore]).toEqual([['1'], true]);
