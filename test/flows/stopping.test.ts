@@ -59,8 +59,8 @@ interface Gateway {
   serves(): Promise<void>;
 }
 
-async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await pass(20);
+async function until(isTrue: () => boolean | Promise<boolean>, interval = 20): Promise<void> {
+  while (!(await isTrue())) await pass(interval);
 }
 
 async function begin(what: 'serve' | 'hang'): Promise<Gateway> {
@@ -108,7 +108,7 @@ async function begin(what: 'serve' | 'hang'): Promise<Gateway> {
         const reply = await post('/v1/chat/completions', ask('demo')).catch(() => undefined);
         await reply?.text();
         return reply?.status === 200;
-      }),
+      }, 150),
   };
 }
 

@@ -63,7 +63,7 @@ async function startWith(stdout: number | 'pipe'): Promise<Logging> {
   };
   while ((await ask().catch(() => 0)) !== 200) {
     if (child.exitCode !== null) throw new Error(`The gateway ended with ${child.exitCode}.`);
-    await pass(50);
+    await pass(150);
   }
   return {
     child,
