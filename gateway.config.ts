@@ -1,20 +1,20 @@
-import { defineConfig, env } from '#sluice';
-import anthropic from './channels/anthropic.ts';
-import cohere from './channels/cohere.ts';
-import deepseek from './channels/deepseek.ts';
-import demo from './channels/demo/index.ts';
-import doubao from './channels/doubao.ts';
-import gemini from './channels/gemini.ts';
-import groq from './channels/groq.ts';
-import jina from './channels/jina.ts';
-import mistral from './channels/mistral.ts';
-import openai from './channels/openai.ts';
-import openrouter from './channels/openrouter.ts';
-import vidu from './channels/vidu.ts';
-import voyage from './channels/voyage.ts';
+import { defineConfig, env } from 'sluice';
+import anthropic from 'sluice/channels/anthropic';
+import cohere from 'sluice/channels/cohere';
+import deepseek from 'sluice/channels/deepseek';
+import demo from 'sluice/channels/demo';
+import doubao from 'sluice/channels/doubao';
+import gemini from 'sluice/channels/gemini';
+import groq from 'sluice/channels/groq';
+import jina from 'sluice/channels/jina';
+import mistral from 'sluice/channels/mistral';
+import openai from 'sluice/channels/openai';
+import openrouter from 'sluice/channels/openrouter';
+import vidu from 'sluice/channels/vidu';
+import voyage from 'sluice/channels/voyage';
 
-// Plugins need no entry here: every file in plugins/ runs with its default options. List one to give it options
-// (logging({ successes: false }), imported from './plugins/logging.ts') or to switch it off (logging.off()).
+// Plugins need no entry here: those of Sluice, and every file in plugins/, run with their default options. List one to give it options
+// (logging({ successes: false }), imported from 'sluice/plugins/logging') or to switch it off (logging.off()).
 // "npx sluice check" shows what is in force. Variables may stand in a file .env beside this one: see .env.example.
 export default defineConfig({
   listen: { port: 8080 },

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import type { ZodObject } from 'zod';
 import {
   defineChannel,
   matchesModel,
   parseObject,
+  version,
   type ChannelEntry,
   type ChannelKind,
   type ChannelOptions,
@@ -13,7 +13,7 @@ import {
   type JsonObject,
   type ModelTraits,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -126,9 +126,6 @@ export function bearer(key: string | undefined): Readonly<Record<string, string>
   return key === undefined ? {} : { authorization: `Bearer ${key}` };
 }
 
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
 const userAgent = `sluice/${version}`;
 
 /** The headers of every request. Compression is declined: it would hold events back until a block of them is full. */

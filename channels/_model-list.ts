@@ -1,4 +1,4 @@
-import { isObject, parseObject, type HttpClient, type JsonObject, type JsonValue } from '#sluice';
+import { isObject, parseObject, type HttpClient, type JsonObject, type JsonValue } from 'sluice';
 
 /** More than any list of models has. */
 const mostPages = 20;

@@ -1,5 +1,5 @@
 import type { ZodObject } from 'zod';
-import { matchesModel, type ChannelParts, type ChannelSpec, type ModelTraits } from '#sluice';
+import { matchesModel, type ChannelParts, type ChannelSpec, type ModelTraits } from 'sluice';
 import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */

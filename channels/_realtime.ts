@@ -1,4 +1,4 @@
-import type { ChannelParts, ChannelTools, UpstreamRequest } from '#sluice';
+import type { ChannelParts, ChannelTools, UpstreamRequest } from 'sluice';
 
 /** Where the sockets of a provider are, and who it is told that asks. */
 export interface SocketPlace {

@@ -1,4 +1,4 @@
-import type { ModelTraits } from '#sluice';
+import type { ModelTraits } from 'sluice';
 import { httpChannel } from './_http.ts';
 
 /** Anthropic. Chat and token counts in the messages format; what a model takes is read off its generation. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelParts, type ModelTraits } from '#sluice';
+import { defineChannel, type ChannelParts, type ModelTraits } from 'sluice';
 import { overHttp } from './_http.ts';
 import { overSockets } from './_realtime.ts';
 

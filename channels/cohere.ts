@@ -21,7 +21,7 @@ import {
   type JsonObject,
   type JsonValue,
   type RerankRequest,
-} from '#sluice';
+} from 'sluice';
 import { bearer, overHttp, plainKind } from './_http.ts';
 
 /** Most texts of one request for embeddings. */

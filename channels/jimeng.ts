@@ -1,4 +1,4 @@
-import { defineChannel } from '#sluice';
+import { defineChannel } from 'sluice';
 import { overHttp, plainKind } from './_http.ts';
 import { halves, signing } from './_signed.ts';
 import { volcHeaders } from './_volc-signature.ts';

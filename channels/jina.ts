@@ -1,4 +1,4 @@
-import { defineChannel, embedCodec, type Codec, type EmbedPurpose, type EmbedRequest } from '#sluice';
+import { defineChannel, embedCodec, type Codec, type EmbedPurpose, type EmbedRequest } from 'sluice';
 import { bearer, overHttp, plainKind } from './_http.ts';
 
 const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {

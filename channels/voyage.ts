@@ -10,7 +10,7 @@ import {
   type EmbedPurpose,
   type EmbedRequest,
   type RerankRequest,
-} from '#sluice';
+} from 'sluice';
 import { bearer, overHttp, plainKind } from './_http.ts';
 
 const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({

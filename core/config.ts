@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { isAddressRange } from './addresses.ts';
 import type { ChannelEntry, PluginEntry } from './define.ts';
 import { fetchSchema } from './http/fetch-settings.ts';
 import { realtimeSchema } from './http/realtime-settings.ts';
+import { loadModule } from './installation/load.ts';
 import { logLevels } from './log.ts';
 import { pricesSchema } from './prices.ts';
 import { overloadSchema, workersSchema } from './processes/settings.ts';
@@ -210,7 +210,7 @@ export async function importConfig(
   }
   loadEnvironmentFile(dirname(file));
   try {
-    return { exported: ((await import(pathToFileURL(file).href)) as { default?: unknown }).default, file };
+    return { exported: (await loadModule(file)).default, file };
   } catch (error) {
     throw new ConfigError([
       `${file} does not load: ${error instanceof Error ? error.message : String(error)}`,
@@ -328,10 +328,34 @@ function readEntries<E extends { readonly kind: string }>(
         `${file}, ${at}: the ${kind} is not called. Write it with parentheses: ${(item.spec as { name: string }).name}().`,
       );
     } else if (typeof item === 'object' && 'kind' in item && item.kind === kind) {
-      entries.push({ at, entry: item as E });
+      const flaw = flawOf(item, kind);
+      if (flaw === undefined) entries.push({ at, entry: item as E });
+      else problems.push(`${file}, ${at}: ${flaw}`);
     } else {
-      problems.push(`${file}, ${at}: not a ${kind}. Import one from ${list}/ and call it with its options.`);
+      problems.push(
+        `${file}, ${at}: not a ${kind}, but ${inWords(item)}. Import one from ${list}/, or from a package, and call it with its options.`,
+      );
     }
   });
   return entries;
+}
+
+/** What is wrong with a definition that no compiler has seen, as a sentence. */
+function flawOf(entry: object, kind: string): string | undefined {
+  const spec = 'spec' in entry ? entry.spec : undefined;
+  if (typeof spec !== 'object' || spec === null || !('name' in spec) || typeof spec.name !== 'string')
+    return `the ${kind} has no name. Whoever made it must give define${kind === 'plugin' ? 'Plugin' : 'Channel'} one.`;
+  if (!('setup' in spec) || typeof spec.setup !== 'function')
+    return `the ${kind} "${spec.name}" has no function "setup". Whoever made it must give it one.`;
+  return undefined;
+}
+
+/** What stands in the place of something else, for a sentence. */
+function inWords(value: unknown): string {
+  if (typeof value === 'function') return `the function "${value.name}"`;
+  if (typeof value !== 'object' || value === null) return `a ${typeof value}`;
+  if (Array.isArray(value)) return 'a list';
+  if ('kind' in value && typeof value.kind === 'string') return `a ${value.kind}`;
+  const members = Object.keys(value).slice(0, 5);
+  return members.length === 0 ? 'an empty object' : `an object with ${members.join(', ')}`;
 }

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { loadModule } from './installation/load.ts';
 
 /** One definition that a folder holds. */
 export interface Discovered {
@@ -39,7 +39,7 @@ export async function discover(
       continue;
     }
     try {
-      const module = (await import(pathToFileURL(file).href)) as { default?: unknown };
+      const module = await loadModule(file);
       if (module.default === undefined)
         problems.push(
           `${file}: has no default export. Export the definition by default, or begin the name with "_".`,

@@ -1,5 +1,4 @@
 import { basename, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Channel } from './channel.ts';
 import { sending } from './charge.ts';
@@ -20,6 +19,7 @@ import { readBodyStep } from './http/body.ts';
 import { createGuardedFetch } from './http/guarded-fetch.ts';
 import { createFetchMedia } from './http/guarded-fetch-media.ts';
 import { createGuardedStream } from './http/guarded-stream.ts';
+import { home } from './installation/home.ts';
 import { makeChannel, type Making } from './configured-channel.ts';
 import type { Log } from './log.ts';
 import { Notices } from './notices.ts';
@@ -66,8 +66,6 @@ export interface Gateway {
   readonly warnings: readonly string[];
   close(): Promise<void>;
 }
-
-const home = fileURLToPath(new URL('..', import.meta.url));
 
 /** Builds a gateway. Throws ConfigError with every problem of plugins and channels at once. */
 export async function createGateway(config: LoadedConfig, surroundings: Surroundings): Promise<Gateway> {

@@ -1,5 +1,6 @@
-/** The public surface of Sluice: all that plugins, channels and configs import. Within the repository it is `#sluice`. */
+/** The public surface of Sluice: all that plugins, channels and configs import. They import it as `sluice`. */
 
+export { version } from './installation/home.ts';
 export { addressList, isAddressRange, plainAddress, type AddressList } from './addresses.ts';
 export { caller } from './caller.ts';
 export {

@@ -1,4 +1,4 @@
-import { addressList, type AddressList, type ApiKey } from '#sluice';
+import { addressList, type AddressList, type ApiKey } from 'sluice';
 
 /** One list per key record: a changed record is another object. */
 const lists = new WeakMap<ApiKey, AddressList>();

@@ -1,4 +1,4 @@
-import type { Wire } from '#sluice';
+import type { Wire } from 'sluice';
 
 const socketPrefix = 'openai-insecure-api-key.';
 

@@ -12,7 +12,7 @@ import {
   type Next,
   type Observing,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 
 const recordKey = callKey<CallRecord>('call record');
 

@@ -10,7 +10,7 @@ import {
   type Call,
   type PluginTools,
   type Wire,
-} from '#sluice';
+} from 'sluice';
 import { allowsAddress } from './_addresses.ts';
 import { readCredentials, removeCredentials } from './_credentials.ts';
 import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePlugin } from '#sluice';
+import { definePlugin } from 'sluice';
 import { limitsSchema, outputGuess, runLimited, type Limited } from './rate-limit/limits.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, type AttemptEvent, type Usage } from '#sluice';
+import { caller, definePlugin, type AttemptEvent, type Usage } from 'sluice';
 import { inNextTurn, recorded, rounded, type CallRecord } from './_record.ts';
 import { clientRequestId } from './request-id.ts';
 

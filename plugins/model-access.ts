@@ -9,7 +9,7 @@ import {
   type Call,
   type GatewayEvent,
   type PluginTools,
-} from '#sluice';
+} from 'sluice';
 
 /**
  * A caller whose key names models gets 403 for every other model, and sees no other in the model lists. The name asked for and the name

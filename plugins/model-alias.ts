@@ -11,7 +11,7 @@ import {
   type ListedModel,
   type Reasoning,
   isChat,
-} from '#sluice';
+} from 'sluice';
 
 /** Published model names that end like a suffix. They matter only where a channel serves them by pattern alone. */
 const published = [

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePlugin, matchesModel } from '#sluice';
+import { definePlugin, matchesModel } from 'sluice';
 import { limitsSchema, outputGuess, reachesModel, runLimited, type Limited } from './rate-limit/limits.ts';
 
 /** Names of models that are remembered with their limits: names that match nothing are the callers' to invent. */

@@ -10,7 +10,7 @@ import {
   type Next,
   type Usage,
   chatOf,
-} from '#sluice';
+} from 'sluice';
 
 const format = 'text-completions';
 

@@ -8,7 +8,7 @@ import {
   type CallEdits,
   type JsonValue,
   type Message,
-} from '#sluice';
+} from 'sluice';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';

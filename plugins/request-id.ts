@@ -1,4 +1,4 @@
-import { callKey, definePlugin } from '#sluice';
+import { callKey, definePlugin } from 'sluice';
 
 /** The id that the client gave its request, for whoever writes about the call. */
 export const clientRequestId = callKey<string>('client request id');

@@ -8,7 +8,7 @@ import {
   type Health,
   type JsonValue,
   type Target,
-} from '#sluice';
+} from 'sluice';
 
 const options = z.strictObject({
   /** Headers that name the session, lower case, the most telling first. They count where the body names none. */

@@ -1,4 +1,4 @@
-import { parseObject, type FinishReason, type Proof, type Reasoning } from '#sluice';
+import { parseObject, type FinishReason, type Proof, type Reasoning } from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import { describeMedia, textOf, type CallableTool, type Question } from './question.ts';
 import { callContent, type Seals } from './seals.ts';

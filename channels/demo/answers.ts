@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { errorTable, GatewayError, type Call, type ErrorCode, type Format, type Upstream } from '#sluice';
+import { errorTable, GatewayError, type Call, type ErrorCode, type Format, type Upstream } from 'sluice';
 import { body, Clock, reply } from './reply.ts';
 
 /** Waits, unless the client leaves. */

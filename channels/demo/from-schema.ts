@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '#sluice';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
 
 const deepest = 12;
 const mostItems = 100;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { GatewayEvent, ImageInput, ImageRequest } from '#sluice';
+import type { GatewayEvent, ImageInput, ImageRequest } from 'sluice';
 import { stripes, type Colour } from './png.ts';
 import type { Doing } from './operations.ts';
 

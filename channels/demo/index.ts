@@ -15,7 +15,7 @@ import {
   type RouteParams,
   type Upstream,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import { answerId, failure, page, pause, refusal, requestId } from './answers.ts';
 import { replyEvents } from './events.ts';
 import { answerOther, otherOperations } from './operations.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type ModerationRequest } from '#sluice';
+import { isObject, type JsonObject, type ModerationRequest } from 'sluice';
 import { wordsIn } from './embed.ts';
 import type { Doing } from './operations.ts';
 

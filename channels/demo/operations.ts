@@ -14,7 +14,7 @@ import {
   type ReplyContext,
   type Upstream,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';
 import { images } from './images.ts';

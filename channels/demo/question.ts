@@ -8,7 +8,7 @@ import type {
   Tool,
   ToolResultBlock,
   UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import { lastUserText } from './seals.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { inputUsage, type InputUsage } from './usage.ts';

@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonValue,
   type SocketMessage,
-} from '#sluice';
+} from 'sluice';
 import { fromSchema } from './from-schema.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { countWords, pieces } from './words.ts';

@@ -9,7 +9,7 @@ import {
   type StreamEncoder,
   type Upstream,
   type WireFrame,
-} from '#sluice';
+} from 'sluice';
 import type { Switches } from './switches.ts';
 
 /** One thing to do while a body is sent. */

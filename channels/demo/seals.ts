@@ -6,7 +6,7 @@ import {
   type Message,
   type Proof,
   type ToolCallBlock,
-} from '#sluice';
+} from 'sluice';
 
 /** What a signature vouches for. */
 type Sealed = 'reasoning' | 'text' | 'tool-call';

@@ -1,4 +1,4 @@
-import { asWave, type GatewayEvent, type SpeakRequest } from '#sluice';
+import { asWave, type GatewayEvent, type SpeakRequest } from 'sluice';
 import type { Doing } from './operations.ts';
 
 const rate = 24_000;

@@ -1,4 +1,4 @@
-import { GatewayError, type FinishReason } from '#sluice';
+import { GatewayError, type FinishReason } from 'sluice';
 
 /** Every magic word, by the kind of value it takes. `channels/README.md` says what each does. */
 const kinds = {

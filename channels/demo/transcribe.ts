@@ -1,4 +1,4 @@
-import type { GatewayEvent, TranscribeRequest, TranscriptSegment } from '#sluice';
+import type { GatewayEvent, TranscribeRequest, TranscriptSegment } from 'sluice';
 import type { Doing } from './operations.ts';
 
 /** Bytes of a recording that the demo hears one word in. */

@@ -1,4 +1,4 @@
-import { isObject, type Block, type ChatRequest, type Usage } from '#sluice';
+import { isObject, type Block, type ChatRequest, type Usage } from 'sluice';
 import { countWords } from './words.ts';
 
 /** The input side of usage. */

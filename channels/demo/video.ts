@@ -6,7 +6,7 @@ import {
   type Format,
   type Upstream,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import { pause, refusal } from './answers.ts';
 import { body, reply } from './reply.ts';
 

@@ -1,11 +1,5 @@
-import { readFileSync } from 'node:fs';
 import type { Gateway } from '../gateway.ts';
 import { stages } from '../pipeline.ts';
-
-/** The version in package.json. */
-export const { version } = JSON.parse(
-  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-) as { version: string };
 
 /** What is in force, for a person: plugins in their order, channels with the formats they speak and the models they serve, warnings. */
 export function describeGateway({ plugins, catalog, warnings }: Gateway): string {

@@ -1,14 +1,16 @@
 import { enableCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+import { packageFolder, version } from '../installation/home.ts';
 import { UsageError, type Command } from './command.ts';
 
 // What V8 has compiled is kept for the next start, which then takes half of the CPU. In a folder of this installation, not in one that
 // every user of the machine can write to. Where nothing can be written all is as before.
-enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/sluice', import.meta.url)));
+enableCompileCache(join(packageFolder, 'node_modules/.cache/sluice'));
 
 /** Each is loaded when it is wanted: the process that starts the others stays small. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   start: async () => (await import('./start.ts')).start,
+  init: async () => (await import('./init.ts')).init,
   check: async () => (await import('./check.ts')).check,
   key: async () => (await import('./key.ts')).key,
   prices: async () => (await import('./prices.ts')).prices,
@@ -19,7 +21,7 @@ process.exitCode = await main(process.argv.slice(2));
 /** Runs one command and returns the exit code. */
 async function main([name = 'help', ...rest]: readonly string[]): Promise<number> {
   if (name === '--version' || name === '-v' || name === 'version') {
-    console.log((await import('./describe.ts')).version);
+    console.log(version);
     return 0;
   }
   const wantsHelp = name === 'help' || name === '--help' || name === '-h';
@@ -45,7 +47,6 @@ async function main([name = 'help', ...rest]: readonly string[]): Promise<number
 }
 
 async function overview(): Promise<string> {
-  const { version } = await import('./describe.ts');
   const lines = Object.entries(commands).map(
     async ([name, load]) => `  ${name.padEnd(8)}${(await load()).summary}`,
   );

@@ -1,8 +1,8 @@
-import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../config.ts';
 import type { ChannelKind, ChannelOptions, ChannelParts, ChannelTools } from '../define.ts';
 import { findChannelKinds } from '../gateway.ts';
 import type { Operation } from '../formats/format.ts';
+import { home } from '../installation/home.ts';
 import { createLog, type Log } from '../log.ts';
 
 /** Endpoints that providers have together or not at all, as the columns of the table. */
@@ -33,9 +33,7 @@ const words: { readonly [O in Operation]?: string } = {
  * Which kind of channel speaks which endpoint in which form, as a table in Markdown. It is asked of the kinds themselves: each is set up
  * with a key that is none, and sends nothing. Throws ConfigError when a kind does not load.
  */
-export async function channelMatrix(
-  root = fileURLToPath(new URL('../..', import.meta.url)),
-): Promise<string> {
+export async function channelMatrix(root = home): Promise<string> {
   const problems: string[] = [];
   const kinds = await findChannelKinds(root, problems);
   if (problems.length > 0) throw new ConfigError(problems);

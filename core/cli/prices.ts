@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { ConfigError, loadConfig } from '../config.ts';
 import { findChannelKinds } from '../gateway.ts';
+import { home } from '../installation/home.ts';
 import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../prices.ts';
 import { importKnownModels, writeKnownModels } from '../prices/import-known.ts';
@@ -101,7 +101,7 @@ function listOf(texts: readonly string[] | undefined): readonly string[] | undef
 /** The providers that the kinds of channels name. */
 async function catalogues(): Promise<readonly string[]> {
   const problems: string[] = [];
-  const kinds = await findChannelKinds(fileURLToPath(new URL('../..', import.meta.url)), problems);
+  const kinds = await findChannelKinds(home, problems);
   if (problems.length > 0) throw new ConfigError(problems);
   return [...new Set(kinds.flatMap(({ spec }) => spec.catalogue ?? []))];
 }

@@ -1,14 +1,17 @@
 #!/usr/bin/env node
-// Plain JavaScript for any Node from 20 on: finds a Node that runs TypeScript, and runs the command line in it.
+// Plain JavaScript for any Node from 20 on: finds a Node that runs TypeScript, and runs the command line in it. In the repository that
+// is the TypeScript beside this file, in the package what is compiled from it.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
-const main = new URL('main.ts', import.meta.url);
+const source = new URL('main.ts', import.meta.url);
+const isRepository = existsSync(source);
+const main = isRepository ? source : new URL('../../dist/core/cli/main.js', import.meta.url);
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
-if (major > 22 || (major === 22 && minor >= 19)) {
+if (major > 22 || (major === 22 && minor >= 18)) {
   await import(main.href);
 } else {
   // The npm package "node", a development dependency, brings the program that the tests ran on.
@@ -17,7 +20,7 @@ if (major > 22 || (major === 22 && minor >= 19)) {
     .find((path) => existsSync(path));
   if (own === undefined) {
     console.error(
-      `Sluice needs Node 22.19 or newer, and this is ${process.versions.node}. Install one, or run "npm ci" in the folder of Sluice.`,
+      `Sluice needs Node 22.18 or newer, and this is ${process.versions.node}. Install one${isRepository ? ', or run "npm ci" in the folder of Sluice' : ''}.`,
     );
     process.exit(1);
   }

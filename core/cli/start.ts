@@ -1,4 +1,5 @@
 import { closeSync, openSync } from 'node:fs';
+import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Primary } from '../processes/primary.ts';
 import { readArguments, type Command } from './command.ts';
@@ -18,7 +19,7 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
   async run(args) {
     const { values } = readArguments(args, { watch: { type: 'boolean' } });
     const primary = new Primary({
-      program: fileURLToPath(new URL('worker.ts', import.meta.url)),
+      program: fileURLToPath(new URL(`worker${extname(import.meta.url)}`, import.meta.url)),
       config: values.config,
       watch: values.watch === true,
       show: (text) => console.log(text),

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../config.ts';
+import { version } from '../installation/home.ts';
 import { createLog, hideSecret, type Log } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
 import type { Facts, StartOrder } from '../processes/messages.ts';
@@ -10,7 +11,7 @@ import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl, startServer, type RunningServer } from '../server.ts';
 import { openAdminPassword } from '../state/admin-password.ts';
 import { examine } from './check.ts';
-import { describeGateway, version } from './describe.ts';
+import { describeGateway } from './describe.ts';
 import { explain } from './explain.ts';
 
 /*

@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
+import { packageFolder } from '../installation/home.ts';
 import { createLog, maskSecrets, type Log } from '../log.ts';
 import { HealthDesk } from '../routing/health-primary.ts';
 import { RatesDesk } from '../state/rates-primary.ts';
@@ -457,15 +458,12 @@ export class Primary {
     const root = this.#facts?.root ?? '';
     const words = problems.slice(0, mostProblems).map((problem) => {
       const near = root === '' ? problem : problem.replaceAll(`${root}/`, '');
-      return maskSecrets(near.replaceAll(home, '')).slice(0, longestProblem);
+      return maskSecrets(near.replaceAll(packageFolder, '')).slice(0, longestProblem);
     });
     const more = problems.length - words.length;
     return more > 0 ? [...words, `And ${more} more.`] : words;
   }
 }
-
-/** The folder of Sluice itself. */
-const home = new URL('../..', import.meta.url).pathname;
 
 function tell({ process }: Slot, message: ToWorker): void {
   if (process.isConnected()) process.send(message);

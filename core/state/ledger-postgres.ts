@@ -1,7 +1,7 @@
 import type { Amounts } from '../model/usage-record.ts';
 import type { Budget } from './api-keys.ts';
 import { counted, firstThatFits, newReservationId, periodStart, reservedAt } from './ledger-periods.ts';
-import { chargesOf, checked, forPostgres, standingAt, statesOf, type ChargeRow } from './ledger-sql.ts';
+import { chargesOf, checked, standingAt, statesOf, type ChargeRow } from './ledger-sql.ts';
 import type { Ledger, Reservation, Settlement } from './ledger.ts';
 import type { PostgresDatabase, PostgresSession } from './postgres.ts';
 import { workInPostgres } from './sql.ts';
@@ -16,7 +16,7 @@ const mostTogether = 500;
 /** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */
 const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
-const standing = forPostgres(standingAt(clock));
+const standing = standingAt({ key: '$1', day: '$2', month: '$3', now: clock });
 const giveBack = 'DELETE FROM ledger_reservations WHERE id = ANY($1::text[])';
 
 /** Claims on one key stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database. */

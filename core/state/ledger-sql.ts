@@ -3,43 +3,27 @@ import type { Budget } from './api-keys.ts';
 import { counted, periods, periodStart, reservedAt } from './ledger-periods.ts';
 import type { BudgetState, Settlement } from './ledger.ts';
 
-/**
- * Key, start of the day, start of the month: what is spent and reserved. `now` is the time by which claims have run out, in SQL. One
- * statement, so that no settlement is seen by half.
- */
-export function standingAt(now: string): string {
+/** How a statement says where a value goes; `now`, the time by which claims have run out, may be SQL. */
+export type StandingNames = Readonly<Record<'key' | 'day' | 'month' | 'now', string>>;
+
+/** What is spent and reserved since the starts of the day and the month. One statement, so that no settlement is seen by half. */
+export function standingAt({ key, day, month, now }: StandingNames): string {
   return [
-    ...(['?2', '?3', '0'] as const).map(
+    ...[day, month, '0'].map(
       (since, index) =>
         `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens FROM ledger_spent
-         WHERE key_id = ?1 AND period = '${periods[index]}' AND since = ${since}`,
+         WHERE key_id = ${key} AND period = '${periods[index]}' AND since = ${since}`,
     ),
-    ...(['AND day = ?2', 'AND month = ?3', ''] as const).map(
+    ...[`AND day = ${day}`, `AND month = ${month}`, ''].map(
       (narrowed, index) =>
         `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars,
-           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ?1 AND expires > ${now} ${narrowed}`,
+           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ${key} AND expires > ${now} ${narrowed}`,
     ),
   ].join(' UNION ALL ');
 }
 
-/** The ledger's statements for SQLite. */
-export const statements = {
-  /** Id, key, micro-dollars, tokens, day, month, lease, expiry. */
-  claim: `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`,
-  /** Key, period, since, micro-dollars, tokens. */
-  charge: `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
-    ON CONFLICT (key_id, period, since) DO UPDATE SET
-      micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
-} as const;
-
 /** Milliseconds of a day of UTC: it knows no other days. */
 const dayLength = 86_400_000;
-
-/** A statement with Postgres' parameters. */
-export function forPostgres(statement: string): string {
-  return statement.replaceAll(/\?(\d)/g, '$$$1');
-}
 
 /** One row of {@link standingAt}. */
 export type StandingRow = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { firstThatFits, newReservationId, periodStart, reservedAt } from './ledger-periods.ts';
-import { chargesOf, checked, standingAt, statements, statesOf } from './ledger-sql.ts';
+import { chargesOf, checked, standingAt, statesOf } from './ledger-sql.ts';
 import type { Ledger, Reservation, Settlement } from './ledger.ts';
 import { workInSqlite } from './sql.ts';
 import { transactionInSqlite } from './sqlite-writes.ts';
@@ -14,19 +14,27 @@ const patience = 1_000;
  * claim can come between a look and a claim. Leases are measured by the clock of the machine, which all processes on one file share.
  */
 export function openSqliteLedger(connection: DatabaseSync): Ledger {
-  const standing = connection.prepare(standingAt('?4'));
-  const claim = connection.prepare(statements.claim);
-  const charge = connection.prepare(statements.charge);
+  // Values go by their place or by name: Node 22 binds no numbers (`?1`).
+  const standing = connection.prepare(standingAt({ key: '$key', day: '$day', month: '$month', now: '$now' }));
+  const claim = connection.prepare(
+    `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`,
+  );
+  const charge = connection.prepare(
+    `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (key_id, period, since) DO UPDATE SET
+       micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
+  );
   const giveBack = connection.prepare('DELETE FROM ledger_reservations WHERE id = ?');
   const renewal = connection.prepare(
-    'UPDATE ledger_reservations SET expires = ?1 + lease WHERE id = ?2 AND expires > ?1',
+    'UPDATE ledger_reservations SET expires = $now + lease WHERE id = $id AND expires > $now',
   );
   const expired = connection.prepare('SELECT 1 FROM ledger_reservations WHERE expires <= ? LIMIT 1');
   const sweeping = connection.prepare('DELETE FROM ledger_reservations WHERE expires <= ?');
 
   const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
   const standingOf = (keyId: string, now: number) =>
-    standing.all(keyId, periodStart('day', now), periodStart('month', now), now);
+    standing.all({ key: keyId, day: periodStart('day', now), month: periodStart('month', now), now });
 
   const claimNow = ({ id, keyId, most, lease }: Reservation, at: number, now: number): void => {
     const { microDollars, tokens } = most;
@@ -68,7 +76,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
     renew: (reservations) =>
       inTransaction(() => {
         const now = Date.now();
-        const lost = reservations.filter(({ id }) => Number(renewal.run(now, id).changes) === 0);
+        const lost = reservations.filter(({ id }) => Number(renewal.run({ now, id }).changes) === 0);
         for (const one of lost) claimNow(one, reservedAt(one.id) ?? now, now);
         return lost.map(({ id }) => id);
       }),

@@ -7,11 +7,13 @@ import type { ReportShared } from './rates.ts';
 const commandTime = 400;
 /** Longest time for a connection to be made and tried. */
 const connectTime = 1_000;
+/** When the socket itself gives up: it goes by time, and must not do so because the process stood still. */
+const socketTime = 30_000;
 /** Pause between two tries while the store is gone. */
 const pause = 500;
 
-/** A timer that is late by this much shows that the process was busy with something else. */
-const standstill = 100;
+/** Time between two looks whether an answer has come. */
+const look = 50;
 
 type Client = ReturnType<typeof connecting>;
 
@@ -54,9 +56,11 @@ export class SharedLink {
   constructor(options: SharedLinkOptions) {
     this.#options = options;
     hidePassword(options.url);
-    this.#opening = Promise.race([this.#connect(), after(commandTime)]).finally(() => {
-      this.#opening = undefined;
-    });
+    this.#opening = within(commandTime, this.#connect())
+      .catch(() => {})
+      .finally(() => {
+        this.#opening = undefined;
+      });
   }
 
   get isUp(): boolean {
@@ -99,7 +103,13 @@ export class SharedLink {
       const client = (made = connecting(this.#options.url));
       // Without a listener what befalls an idle connection would end the process.
       client.on('error', (error: Error) => this.#lost(client, error));
-      await within(connectTime, client.connect());
+      const connected = client.connect();
+      // One that is made after it was given up would stay open.
+      connected.then(
+        () => (client.isOpen ? undefined : discard(client)),
+        () => {},
+      );
+      await within(connectTime, connected);
       // A store that can be read but not written (a replica, a full disk) is of no use.
       const probe = client.sendCommand(['SET', `${this.#options.prefix}probe`, '1', 'PX', '1000']);
       const known = this.#options.scripts.map(({ text }) => client.sendCommand(['SCRIPT', 'LOAD', text]));
@@ -143,7 +153,7 @@ function connecting(url: string) {
     // The older form of the protocol: every server and every compatible one speaks it.
     RESP: 2,
     disableOfflineQueue: true,
-    socket: { connectTimeout: connectTime, reconnectStrategy: false, noDelay: true },
+    socket: { connectTimeout: socketTime, reconnectStrategy: false, noDelay: true },
   });
 }
 
@@ -158,28 +168,25 @@ function discard(client: Client): void {
 /** Rejects when the promise takes longer; what becomes of it then concerns nobody. */
 function within<T>(time: number, promise: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const begun = performance.now();
-    const late = (): void => reject(new Error(`The shared store did not answer within ${time} ms.`));
-    let timer = setTimeout(() => {
-      // When this process itself stood still the command may not even have been sent: that is not the store's fault.
-      if (performance.now() - begun < time + standstill) late();
-      else timer = setTimeout(late, standstill);
-    }, time);
+    // Looks, not time: a gateway that stood still itself, and has not read what came meanwhile, must not take the store for gone.
+    let looks = 0;
+    const timer = setInterval(() => {
+      looks += 1;
+      if (looks * look < time) return;
+      clearInterval(timer);
+      reject(new Error(`The shared store did not answer within ${time} ms.`));
+    }, look);
     promise.then(
       (value) => {
-        clearTimeout(timer);
+        clearInterval(timer);
         resolve(value);
       },
       (error: unknown) => {
-        clearTimeout(timer);
+        clearInterval(timer);
         reject(error instanceof Error ? error : new Error('The shared store failed.', { cause: error }));
       },
     );
   });
-}
-
-function after(time: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, time).unref());
 }
 
 function hidePassword(url: string): void {

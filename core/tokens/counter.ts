@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 
 /** A text to be counted, and what it is called. */
@@ -52,7 +53,7 @@ export class TokenCounter {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./worker.ts', import.meta.url), {
+    const thread = new Worker(new URL(`worker${extname(import.meta.url)}`, import.meta.url), {
       execArgv: [],
       resourceLimits: { maxYoungGenerationSizeMb: 16 },
     });

@@ -6,7 +6,7 @@ import {
   type Channel,
   type DirectCalls,
   type GatewayEvent,
-} from '#sluice';
+} from 'sluice';
 import type { ChannelTestResult } from './schemas.ts';
 
 /** The longest that a test may take, in milliseconds. */

@@ -6,7 +6,7 @@ import {
   type ListedModel,
   type PlaceHealth,
   type PluginTools,
-} from '#sluice';
+} from 'sluice';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';

@@ -1,4 +1,4 @@
-import type { UsageRecord } from '#sluice';
+import type { UsageRecord } from 'sluice';
 
 const columns = [
   'id',

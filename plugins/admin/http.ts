@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { addressList, GatewayError, plainAddress, toGatewayError, type Log } from '#sluice';
+import { addressList, GatewayError, plainAddress, toGatewayError, type Log } from 'sluice';
 import { lifetime } from './sessions.ts';
 
 /** On every answer: none is kept, none is taken for something else, and nothing of it goes to others. */

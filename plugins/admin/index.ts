@@ -6,7 +6,7 @@ import {
   type AdminPassword,
   type Log,
   type PluginTools,
-} from '#sluice';
+} from 'sluice';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
 import { answer, refuse, secure, sessionToken, setSessionCookie } from './http.ts';

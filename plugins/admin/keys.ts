@@ -6,7 +6,7 @@ import {
   type Budget,
   type JsonObject,
   type PluginTools,
-} from '#sluice';
+} from 'sluice';
 import type { Audit } from './audit.ts';
 import { overlap } from './globs.ts';
 import { namesOf } from './names.ts';

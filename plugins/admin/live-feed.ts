@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { caller, InFlight, type Call } from '#sluice';
+import { caller, InFlight, type Call } from 'sluice';
 import { recordOf } from '../_record.ts';
 import { liveCall, type LiveCall } from './schemas.ts';
 

@@ -11,7 +11,7 @@ import {
   type Next,
   type PeerAnswer,
   type Peers,
-} from '#sluice';
+} from 'sluice';
 import { recorded } from '../_record.ts';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas.ts';

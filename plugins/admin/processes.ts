@@ -1,4 +1,4 @@
-import type { PluginTools } from '#sluice';
+import type { PluginTools } from 'sluice';
 import type { Audit } from './audit.ts';
 import type { Handlers } from './serve.ts';
 

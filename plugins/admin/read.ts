@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { checkJsonType, GatewayError, parseJsonBody, readBytes } from '#sluice';
+import { checkJsonType, GatewayError, parseJsonBody, readBytes } from 'sluice';
 
 const limits = { body: 1024 * 1024, depth: 16, values: 20_000 };
 

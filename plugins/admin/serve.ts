@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createClientAddress, GatewayError, toGatewayError, type PluginTools } from '#sluice';
+import { createClientAddress, GatewayError, toGatewayError, type PluginTools } from 'sluice';
 import type { z } from 'zod';
 import {
   answer,

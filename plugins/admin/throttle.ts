@@ -1,5 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
-import { GatewayError, type RateGrant, type Rates } from '#sluice';
+import { GatewayError, type RateGrant, type Rates } from 'sluice';
 import { countFailures, growingDelay, networkOf } from '../_failures.ts';
 
 /** Wrong passwords of one address that cost no time, and how long all of them are remembered, in milliseconds. */

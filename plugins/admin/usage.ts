@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { GatewayError, type PluginTools, type UsageGrouping, type UsageLog, type UsageSums } from '#sluice';
+import { GatewayError, type PluginTools, type UsageGrouping, type UsageLog, type UsageSums } from 'sluice';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
 import type { OverviewRange } from './schemas.ts';

@@ -1,4 +1,4 @@
-import { isObject, wrongValue, type JsonObject, type JsonValue } from '#sluice';
+import { isObject, wrongValue, type JsonObject, type JsonValue } from 'sluice';
 
 /** A wish for compaction, whichever of its spellings the client used. */
 export interface Wish {

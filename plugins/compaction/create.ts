@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type JsonValue,
   chatOf,
-} from '#sluice';
+} from 'sluice';
 import { officialForm, readAsked, type Asked } from './asked.ts';
 import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
 import { compactionAlone, withCompaction } from './reply.ts';

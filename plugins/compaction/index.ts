@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePlugin, openSealer } from '#sluice';
+import { definePlugin, openSealer } from 'sluice';
 import { compact } from './compact.ts';
 import { create } from './create.ts';
 import { itemsOf } from './items.ts';

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '#sluice';
+import { isObject, type JsonObject, type JsonValue } from 'sluice';
 
 /** An item of a request's `input`. What is not even an object is refused before it comes here. */
 export type Item = JsonObject;

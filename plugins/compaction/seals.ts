@@ -1,4 +1,4 @@
-import { GatewayError, isObject, type JsonObject, type JsonValue, type Sealer } from '#sluice';
+import { GatewayError, isObject, type JsonObject, type JsonValue, type Sealer } from 'sluice';
 import type { Item } from './items.ts';
 
 const purpose = 'compaction';

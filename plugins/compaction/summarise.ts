@@ -10,7 +10,7 @@ import {
   type Next,
   type Usage,
   chatOf,
-} from '#sluice';
+} from 'sluice';
 import type { Item } from './items.ts';
 import { transcript } from './transcript.ts';
 

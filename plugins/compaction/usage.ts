@@ -1,4 +1,4 @@
-import type { JsonObject, Usage } from '#sluice';
+import type { JsonObject, Usage } from 'sluice';
 
 /** Usage as the object of a compaction shows it. */
 export function written({ input, output, cacheRead, cacheWrite, reasoning }: Usage): JsonObject {

@@ -10,7 +10,7 @@ import {
   type Sealer,
   type Target,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 import type { Item } from './items.ts';
 import { suffixOf } from './reply.ts';
 import { compactionItem, type Compacted } from './seals.ts';

@@ -6,7 +6,7 @@ import {
   type Message,
   type Target,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 import type { Parts } from './parts.ts';
 
 /** The same request with the beginning of its answer as its last turn, and with as much less to say. */

@@ -12,7 +12,7 @@ import {
   type Next,
   type PluginTools,
   type Target,
-} from '#sluice';
+} from 'sluice';
 import { goingOn, usedBy } from './going-on.ts';
 import { Parts } from './parts.ts';
 

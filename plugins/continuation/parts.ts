@@ -1,4 +1,4 @@
-import { sumUsage, type GatewayEvent, type Usage } from '#sluice';
+import { sumUsage, type GatewayEvent, type Usage } from 'sluice';
 
 /** Most characters of an answer that are kept to go on from. */
 const longest = 1024 * 1024;

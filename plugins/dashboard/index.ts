@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { definePlugin } from '#sluice';
+import { definePlugin } from 'sluice';
 import { answerWith, nothingBuilt, pageHeaders } from './answer.ts';
 import { readPage, type Page } from './page.ts';
 

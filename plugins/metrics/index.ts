@@ -8,7 +8,7 @@ import {
   hideSecret,
   toGatewayError,
   type PeerAnswer,
-} from '#sluice';
+} from 'sluice';
 import { CallRecord, inNextTurn, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';

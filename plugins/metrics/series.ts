@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry, type Aggregator } from 'prom-client';
-import { charge, type PluginTools, type Standing } from '#sluice';
+import { charge, type PluginTools, type Standing } from 'sluice';
 import type { CallRecord } from '../_record.ts';
 import { Tally, Timing } from './tally.ts';
 

@@ -1,4 +1,4 @@
-import { GatewayError, type Amounts, type Bookkeeper, type Call, type Reservation } from '#sluice';
+import { GatewayError, type Amounts, type Bookkeeper, type Call, type Reservation } from 'sluice';
 
 /** What a call has claimed of its budgets, from the claim to the charge that settles it. */
 export class Claim {

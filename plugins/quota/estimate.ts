@@ -10,7 +10,7 @@ import {
   type MediaBlock,
   type Target,
   type Units,
-} from '#sluice';
+} from 'sluice';
 
 /**
  * What calls are expected to use, and the most that they may. Budgets are measured by the most alone, far from their end and near it: so the

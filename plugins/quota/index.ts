@@ -21,7 +21,7 @@ import {
   type Next,
   type Operation,
   type PluginTools,
-} from '#sluice';
+} from 'sluice';
 import { Claim, costsTheSame } from './claim.ts';
 import { boundOf } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';

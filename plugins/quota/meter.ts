@@ -10,7 +10,7 @@ import {
   type Observing,
   type Usage,
   wordBytes,
-} from '#sluice';
+} from 'sluice';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */

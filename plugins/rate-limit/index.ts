@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { caller, definePlugin, type ApiKey } from '#sluice';
+import { caller, definePlugin, type ApiKey } from 'sluice';
 import {
   limitsAnything,
   limitsSchema,

@@ -18,7 +18,7 @@ import {
   type RateVerdict,
   type SlotRule,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 import { estimateInput } from '../quota/estimate.ts';
 
 /** What may be limited, of whomever: options have the same names as the members of an API key. */

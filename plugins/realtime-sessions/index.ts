@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type Call, type GatewayEvent, type Next } from '#sluice';
+import { caller, definePlugin, GatewayError, type Call, type GatewayEvent, type Next } from 'sluice';
 import { Session } from './session.ts';
 
 const options = z.strictObject({

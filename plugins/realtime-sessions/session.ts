@@ -17,7 +17,7 @@ import {
   type Settlement,
   type Usage,
   type UsageRecord,
-} from '#sluice';
+} from 'sluice';
 
 /** What sessions charge with. */
 export interface SessionTools {

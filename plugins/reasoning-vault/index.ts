@@ -12,7 +12,7 @@ import {
   type Next,
   type Target,
   chatOf,
-} from '#sluice';
+} from 'sluice';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';

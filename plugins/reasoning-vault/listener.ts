@@ -1,4 +1,4 @@
-import { isObject, numbered, type GatewayEvent, type Proof } from '#sluice';
+import { isObject, numbered, type GatewayEvent, type Proof } from 'sluice';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
 /** What was heard of one reply and is not stored yet. */

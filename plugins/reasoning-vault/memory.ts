@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Stores } from '#sluice';
+import type { Stores } from 'sluice';
 import type { Maker, Turn } from './turn.ts';
 
 /** What is kept under a key: a turn, the key of the turn that the key stands for, or the maker of a proof. */

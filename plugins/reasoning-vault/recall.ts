@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Block, JsonObject, Loss, Message, ReasoningBlock, Target, ToolCallBlock } from '#sluice';
+import type { Block, JsonObject, Loss, Message, ReasoningBlock, Target, ToolCallBlock } from 'sluice';
 import { turnKey, type Kept, type Memory } from './memory.ts';
 import { fits, proofsOf, type CalledTool, type Thought, type Turn } from './turn.ts';
 

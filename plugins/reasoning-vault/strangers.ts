@@ -1,4 +1,4 @@
-import type { Block, Extra, JsonObject, Message, Proof, Target } from '#sluice';
+import type { Block, Extra, JsonObject, Message, Proof, Target } from 'sluice';
 import { proofKey, type Memory } from './memory.ts';
 import { isAccountOf, type Maker } from './turn.ts';
 

@@ -1,4 +1,4 @@
-import type { Call, JsonObject, Proof, Target } from '#sluice';
+import type { Call, JsonObject, Proof, Target } from 'sluice';
 
 /** Who made a piece of reasoning: nobody else can be trusted to take it back. */
 export interface Maker {

@@ -10,7 +10,7 @@ import {
   type JsonObject,
   type ResponseStore,
   type StoredResponse,
-} from '#sluice';
+} from 'sluice';
 import { growConversation, turnOf, type Keeping } from './keep.ts';
 import { begunResponse, failureOf, Recorder } from './record.ts';
 import type { Resolved } from './resolve.ts';

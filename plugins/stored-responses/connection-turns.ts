@@ -1,4 +1,4 @@
-import { callKey, connection, type Call, type JsonObject } from '#sluice';
+import { callKey, connection, type Call, type JsonObject } from 'sluice';
 
 /** The most turns that one connection remembers: as many as it may have lanes, each with its latest. */
 const mostTurns = 16;

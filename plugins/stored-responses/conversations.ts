@@ -8,7 +8,7 @@ import {
   type JsonValue,
   type ResponseStore,
   type StoredConversation,
-} from '#sluice';
+} from 'sluice';
 import { randomId, readItems, referenceIn, withIds } from './items.ts';
 import { listBody, pageBody, readPageQuery } from './pages.ts';
 import type { AddEndpoint } from './endpoints.ts';

@@ -9,7 +9,7 @@ import {
   type PluginTools,
   type ResponseStore,
   type StoredResponse,
-} from '#sluice';
+} from 'sluice';
 import { addConversationEndpoints } from './conversations.ts';
 import { pageBody, pageOf, readPageQuery } from './pages.ts';
 import { replay } from './replay.ts';

@@ -10,7 +10,7 @@ import {
   type Loss,
   type Next,
   type Target,
-} from '#sluice';
+} from 'sluice';
 import type { Resolved } from './resolve.ts';
 
 /** Fields that this gateway acts upon by itself: no provider shall do it too. */

@@ -13,7 +13,7 @@ import {
   type JsonObject,
   type Next,
   type Target,
-} from '#sluice';
+} from 'sluice';
 import { BackgroundRuns } from './background.ts';
 import { addEndpoints } from './endpoints.ts';
 import { forward, inClientsPlaces, isNative, only } from './forward.ts';

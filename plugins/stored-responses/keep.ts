@@ -8,7 +8,7 @@ import {
   type ResponseStore,
   type StoredResponse,
   type Verdict,
-} from '#sluice';
+} from 'sluice';
 import { keepOnConnection } from './connection-turns.ts';
 import { withIds } from './items.ts';
 import { Recorder } from './record.ts';

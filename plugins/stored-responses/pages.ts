@@ -1,4 +1,4 @@
-import { wrongType, wrongValue, type ItemPage, type ItemQuery, type JsonObject } from '#sluice';
+import { wrongType, wrongValue, type ItemPage, type ItemQuery, type JsonObject } from 'sluice';
 
 const LIMIT = { usual: 20, most: 100 };
 

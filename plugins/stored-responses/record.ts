@@ -9,7 +9,7 @@ import {
   type StreamEncoder,
   type Verdict,
   type WireFrame,
-} from '#sluice';
+} from 'sluice';
 
 /** Largest whole reply that is gathered while it passes, in bytes. A larger one reaches the client and is not kept. */
 const wholeLimit = 64 * 1024 * 1024;

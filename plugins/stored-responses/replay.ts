@@ -7,7 +7,7 @@ import {
   type JsonObject,
   type ReplyContext,
   type StoredResponse,
-} from '#sluice';
+} from 'sluice';
 import { isRunning } from './seen.ts';
 
 /** How often a response that is still being made is looked up, in milliseconds. */

@@ -7,7 +7,7 @@ import {
   type JsonValue,
   type ResponseStore,
   type StoredResponse,
-} from '#sluice';
+} from 'sluice';
 import { turnOnConnection } from './connection-turns.ts';
 import { referenceIn } from './items.ts';
 

@@ -9,7 +9,7 @@ import {
   type Frame,
   type GatewayEvent,
   type JsonObject,
-} from '#sluice';
+} from 'sluice';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;

@@ -1,4 +1,4 @@
-import { splitSse, stringEnd, type Codec, type Usage } from '#sluice';
+import { splitSse, stringEnd, type Codec, type Usage } from 'sluice';
 
 const quote = 0x22;
 const nothing = Buffer.alloc(0);

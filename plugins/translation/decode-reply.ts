@@ -16,7 +16,7 @@ import {
   type JsonObject,
   type ModelTraits,
   type StreamDecoder,
-} from '#sluice';
+} from 'sluice';
 import {
   checkFirstFrame,
   errorOf,

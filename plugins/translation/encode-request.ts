@@ -9,7 +9,7 @@ import {
   type Loss,
   type Target,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 import type { TranslationOptions } from './index.ts';
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */

@@ -15,7 +15,7 @@ import {
   type Target,
   type Upload,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 
 const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
 

@@ -18,7 +18,7 @@ import {
   type PluginTools,
   type Target,
   chatOf,
-} from '#sluice';
+} from 'sluice';
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';

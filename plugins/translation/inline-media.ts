@@ -14,7 +14,7 @@ import {
   type Message,
   type PluginTools,
   type Target,
-} from '#sluice';
+} from 'sluice';
 import type { TranslationOptions } from './index.ts';
 
 /** Fetches of one call at the same time. */

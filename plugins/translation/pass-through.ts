@@ -20,7 +20,7 @@ import {
   type Target,
   type UpstreamRequest,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 import {
   errorOf,
   FileFinder,

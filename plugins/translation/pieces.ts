@@ -11,7 +11,7 @@ import {
   type OperationResult,
   type Target,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
 import type { TranslationOptions } from './index.ts';

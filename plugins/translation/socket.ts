@@ -12,7 +12,7 @@ import {
   type Target,
   type Usage,
   type UpstreamRequest,
-} from '#sluice';
+} from 'sluice';
 
 /**
  * Passes a session through to the target: both sides' messages as they are, but for the name of the model. What the answers in it use is

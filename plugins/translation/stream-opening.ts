@@ -5,7 +5,7 @@ import {
   type Frame,
   type ModelTraits,
   type StreamDecoder,
-} from '#sluice';
+} from 'sluice';
 import { failureIn, objectIn } from './answer.ts';
 
 /** Most bytes of a stream that are held back before it says something. A response tells twice what it was asked, with all of its tools. */

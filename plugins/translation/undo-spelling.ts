@@ -1,4 +1,4 @@
-import { parseObject, type EncodedRequest, type GatewayEvent } from '#sluice';
+import { parseObject, type EncodedRequest, type GatewayEvent } from 'sluice';
 
 type Emit = (event: GatewayEvent) => void;
 

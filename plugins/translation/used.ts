@@ -1,4 +1,4 @@
-import { estimateTokens, wordBytes, type GatewayEvent, type Usage } from '#sluice';
+import { estimateTokens, wordBytes, type GatewayEvent, type Usage } from 'sluice';
 
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 

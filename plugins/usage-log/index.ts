@@ -19,7 +19,7 @@ import {
   type Prices,
   type Usage,
   type UsageRecord,
-} from '#sluice';
+} from 'sluice';
 import { CallRecord, inNextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';

@@ -1,4 +1,4 @@
-import { isObject, maskSecrets, type JsonValue } from '#sluice';
+import { isObject, maskSecrets, type JsonValue } from 'sluice';
 
 /** What stands in place of what was removed. */
 const removed = '…';

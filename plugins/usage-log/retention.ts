@@ -1,4 +1,4 @@
-import type { Log, PluginTools, UsageLog } from '#sluice';
+import type { Log, PluginTools, UsageLog } from 'sluice';
 
 /** When old records are looked for, in milliseconds: not at the start, when there is other work. */
 const times = { first: 30_000, pause: 600_000 };

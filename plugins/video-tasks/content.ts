@@ -8,7 +8,7 @@ import {
   type Target,
   type Task,
   type Upstream,
-} from '#sluice';
+} from 'sluice';
 import { requestFor, type Poller } from './poller.ts';
 import type { Delivery } from './shown.ts';
 

@@ -19,7 +19,7 @@ import {
   type TaskStore,
   type VideoReport,
   type VideoRequest,
-} from '#sluice';
+} from 'sluice';
 import { newTaskId } from './ids.ts';
 import { ownerOf } from './owner.ts';
 import type { Poller } from './poller.ts';

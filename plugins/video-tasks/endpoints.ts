@@ -14,7 +14,7 @@ import {
   type PluginTools,
   type Task,
   type TaskStore,
-} from '#sluice';
+} from 'sluice';
 import { contentOf, partIn, type ContentTools } from './content.ts';
 import { ownerOf } from './owner.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { definePlugin, openTaskStore, type Call, type Task } from '#sluice';
+import { definePlugin, openTaskStore, type Call, type Task } from 'sluice';
 import { createTask } from './create.ts';
 import { addEndpoints } from './endpoints.ts';
 import { Poller } from './poller.ts';

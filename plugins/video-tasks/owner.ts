@@ -1,4 +1,4 @@
-import { caller, type Call } from '#sluice';
+import { caller, type Call } from 'sluice';
 
 /** Whose tasks a call may see: the id of its key, or nobody's where no key is asked. */
 export function ownerOf(call: Call): string {

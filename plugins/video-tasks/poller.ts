@@ -13,7 +13,7 @@ import {
   type TaskLease,
   type TaskStore,
   type VideoReport,
-} from '#sluice';
+} from 'sluice';
 import { refundOf } from './refund.ts';
 
 /** How providers are asked. Times are in milliseconds. */

@@ -1,4 +1,4 @@
-import { GatewayError, type ImageInput, type Upload, type VideoRequest } from '#sluice';
+import { GatewayError, type ImageInput, type Upload, type VideoRequest } from 'sluice';
 
 /** What the first bytes of an image look like. */
 const kinds: readonly (readonly [mimeType: string, fits: (head: Buffer) => boolean])[] = [

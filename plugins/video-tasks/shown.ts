@@ -1,4 +1,4 @@
-import type { Call, PluginTools, Task } from '#sluice';
+import type { Call, PluginTools, Task } from 'sluice';
 import { requestFor } from './poller.ts';
 
 /** How clients get at a finished video. */

@@ -30,7 +30,7 @@ export async function startChild<Ready>(
   nodeOptions: readonly string[] = [],
 ): Promise<Child<Ready>> {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), {
-    execArgv: [...nodeOptions],
+    execArgv: [...process.execArgv, ...nodeOptions],
     env: {
       ...(process.env['PATH'] === undefined ? {} : { PATH: process.env['PATH'] }),
       NODE_ENV: 'production',

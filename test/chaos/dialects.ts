@@ -1,4 +1,4 @@
-import type { ChannelEntry } from '#sluice';
+import type { ChannelEntry } from 'sluice';
 import openai from '../../channels/openai.ts';
 import type { WireFrame } from '../../core/formats/format.ts';
 import { voices, type Read, type Voice } from '../flows/_wire.ts';

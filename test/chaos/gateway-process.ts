@@ -1,7 +1,7 @@
 /** The gateway of the chaos, in a process of its own: a real server with every plugin, and a probe that looks into it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { join } from 'node:path';
-import { definePlugin, type PluginTools, type UsageRecord } from '#sluice';
+import { definePlugin, type PluginTools, type UsageRecord } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import { readConfig, type GatewayConfig } from '../../core/config.ts';
 import { createLog } from '../../core/log.ts';

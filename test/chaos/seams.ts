@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { catchError, EMPTY, of } from 'rxjs';
-import { definePlugin, type GatewayEvent, type PluginEntry } from '#sluice';
+import { definePlugin, type GatewayEvent, type PluginEntry } from 'sluice';
 
 /** Ways to spoil the gateway itself, by which the suite proves that it would notice. */
 export const seams = ['clean-end', 'refusal-as-success', 'leak', 'lost-record'] as const;

@@ -54,12 +54,24 @@ describe('problems of a config', () => {
       'gateway.config.ts: option "timeouts.idle": Invalid input: expected number, received string.',
       'gateway.config.ts: unknown option "pluigns". Check the spelling, or remove it.',
       'gateway.config.ts, plugins[0]: the plugin is not called. Write it with parentheses: logging().',
-      'gateway.config.ts, plugins[1]: not a plugin. Import one from plugins/ and call it with its options.',
+      'gateway.config.ts, plugins[1]: not a plugin, but an object with not. Import one from plugins/, or from a package, and call it with its options.',
       'gateway.config.ts, channels[0]: the channel is not called. Write it with parentheses: demo().',
-      'gateway.config.ts, channels[1]: not a channel. Import one from channels/ and call it with its options.',
-      'gateway.config.ts, channels[2]: not a channel. Import one from channels/ and call it with its options.',
+      'gateway.config.ts, channels[1]: not a channel, but a string. Import one from channels/, or from a package, and call it with its options.',
+      'gateway.config.ts, channels[2]: not a channel, but a plugin. Import one from channels/, or from a package, and call it with its options.',
     ]);
     expect(() => readConfig(config, file)).toThrow(ConfigError);
+  });
+
+  test('are told of definitions that somebody else has made by halves', () => {
+    const config = {
+      plugins: [{ kind: 'plugin', spec: { name: 'half' } }],
+      channels: [{ kind: 'channel' }, { kind: 'channel', spec: { name: 'part', setup: 'later' } }],
+    };
+    expect(problemsOf(config)).toEqual([
+      'gateway.config.ts, plugins[0]: the plugin "half" has no function "setup". Whoever made it must give it one.',
+      'gateway.config.ts, channels[0]: the channel has no name. Whoever made it must give defineChannel one.',
+      'gateway.config.ts, channels[1]: the channel "part" has no function "setup". Whoever made it must give it one.',
+    ]);
   });
 
   test('are told of an export that is none, and of lists that are none', () => {
@@ -136,7 +148,7 @@ describe('a config file', () => {
     const folder = operatorFolder({
       '.env': 'SLUICE_TEST_SET=from the file\nSLUICE_TEST_UNSET=from the file\n',
       'gateway.config.ts': `
-        import { defineConfig, env } from '#sluice';
+        import { defineConfig, env } from 'sluice';
         export default defineConfig({ data: env('SLUICE_TEST_SET', '') + '/' + env('SLUICE_TEST_UNSET', '') });
       `,
     });

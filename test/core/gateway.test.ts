@@ -55,7 +55,7 @@ const channel = defineChannel({
 });
 
 const pluginFile = (name: string, more = ''): string => `
-  import { definePlugin } from '#sluice';
+  import { definePlugin } from 'sluice';
   export default definePlugin({ name: '${name}', stage: 'shape', ${more} setup: () => (call, next) => next(call) });
 `;
 

@@ -1,5 +1,5 @@
 import { request as send, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
-import type { ChannelEntry } from '#sluice';
+import type { ChannelEntry } from 'sluice';
 import anthropic from '../../channels/anthropic.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';

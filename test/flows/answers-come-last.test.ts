@@ -1,6 +1,6 @@
 import { from, of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definePlugin, type GatewayEvent, type Plugin } from '#sluice';
+import { definePlugin, type GatewayEvent, type Plugin } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { refusedSocket } from '../support/websocket.ts';

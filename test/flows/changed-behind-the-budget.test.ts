@@ -1,9 +1,10 @@
 import { of } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { definePlugin, gathered, type Budget, type GatewayEvent } from '#sluice';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { definePlugin, gathered, type Budget, type GatewayEvent } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import { openLedger } from '../../core/state/ledger.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
 
 /** Does with a call what its header says, behind the plugins that have let it in and reserved what it may cost. */
 const changing = definePlugin({
@@ -63,14 +64,11 @@ async function spend(wish: string, budgets: Budget[], stream = false) {
   const text = await response.text();
   const ledger = openLedger(gateway.stores);
   // It is charged in the next turns.
-  const state = await vi.waitFor(
-    async () => {
-      const [found] = await ledger.states(record.id, budgets);
-      expect(found?.reserved).toBe(0);
-      return found;
-    },
-    { timeout: 15_000, interval: 20 },
-  );
+  const state = await eventually(async () => {
+    const [found] = await ledger.states(record.id, budgets);
+    expect(found?.reserved).toBe(0);
+    return found;
+  });
   return { status: response.status, text, spent: state?.spent ?? -1 };
 }
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request as send, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { definePlugin } from '#sluice';
+import { definePlugin } from 'sluice';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { formatNames, voices, type FormatName } from './_wire.ts';

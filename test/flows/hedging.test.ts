@@ -1,6 +1,6 @@
 import { request as send, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { definePlugin, type PluginTools, type UsageRecord } from '#sluice';
+import { definePlugin, type PluginTools, type UsageRecord } from 'sluice';
 import type { GatewayConfig } from '../../core/config.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

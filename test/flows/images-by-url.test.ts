@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { GatewayConfig, ModelTraits } from '#sluice';
+import type { GatewayConfig, ModelTraits } from 'sluice';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
 import translation from '../../plugins/translation/index.ts';

@@ -9,7 +9,7 @@ const key = `sk-${'k'.repeat(48)}`;
 const formats = ['chat-completions', 'messages', 'generate-content'] as const;
 
 const config = `
-  import { defineConfig } from '#sluice';
+  import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({
     channels: [

@@ -156,7 +156,7 @@ async function excess(where: string, reply: Response): Promise<string[]> {
   return found;
 }
 
-describe('what a client has sent is repeated in part, whatever it is', { timeout: 120_000 }, () => {
+describe('what a client has sent is repeated in part, whatever it is', () => {
   test.each(Object.keys(requests))('%s', async (path) => {
     const found: string[] = [];
     for (const [place, body] of lengthened(requests[path] ?? {}))

@@ -12,7 +12,7 @@ import {
   type Handler,
   type Stage,
   type Upstream,
-} from '#sluice';
+} from 'sluice';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, formatNames, read, readError, voices, type Answer, type FormatName } from './_wire.ts';

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { map } from 'rxjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { definePlugin } from '#sluice';
+import { definePlugin } from 'sluice';
 import quota from '../../plugins/quota/index.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';
 import usageLog from '../../plugins/usage-log/index.ts';

@@ -17,7 +17,7 @@ const config = (models: string, more = ''): string =>
 
 /** A plugin that says of itself which one it is. */
 const marker = (mark: string): string => `
-  import { addReplyHeaders, definePlugin } from '#sluice';
+  import { addReplyHeaders, definePlugin } from 'sluice';
   export default definePlugin({
     name: 'marker',
     stage: 'shape',

@@ -12,7 +12,7 @@ import {
   type ReplyContext,
   type Target,
   type WireFrame,
-} from '#sluice';
+} from 'sluice';
 import { parseSse } from '../../core/http/sse.ts';
 import { decodeReply } from '../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../plugins/translation/pass-through.ts';

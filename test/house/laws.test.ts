@@ -75,17 +75,17 @@ describe('who may import whom', () => {
   });
 
   test.each(['plugins', 'channels'])(
-    '%s import #sluice, their own folder, rxjs, zod, prom-client and Node',
+    '%s import sluice, their own folder, rxjs, zod, prom-client and Node',
     (folder) => {
-      const packages = new Set(['#sluice', 'rxjs', 'zod', 'prom-client']);
+      const packages = new Set(['sluice', 'rxjs', 'zod', 'prom-client']);
       expect(
         verdict(
           strangers(scripts(folder), (specifier, target) =>
-            target === undefined || specifier === '#sluice'
+            target === undefined || specifier === 'sluice'
               ? packages.has(specifier) || isBuiltin(specifier)
               : target.startsWith(`${folder}/`),
           ),
-          `What ${folder} need of the core is exported by core/index.ts and imported as '#sluice': export it there, or do without.`,
+          `What ${folder} need of the core is exported by core/index.ts and imported as 'sluice': export it there, or do without.`,
         ),
       ).toBe('');
     },
@@ -486,6 +486,53 @@ describe('what is published', () => {
             target !== undefined || isBuiltin(specifier) || Object.hasOwn(dependencies, nameOf(specifier)),
         ),
         'Add the package to dependencies in package.json: one that another package brings along may be gone tomorrow.',
+      ),
+    ).toBe('');
+  });
+
+  test('every plugin and channel can be imported by its name', () => {
+    const { exports } = JSON.parse(read('package.json')) as { exports: Record<string, unknown> };
+    const folders = [...plugins, ...channels]
+      .filter((path) => /^[a-z]+\/[^/]+\/index\.ts$/.test(path))
+      .map((path) => path.replace('/index.ts', ''));
+    expect(
+      verdict(
+        folders.filter(
+          (path) =>
+            (exports[`./${path}`] as Record<string, string> | undefined)?.['sluice-source'] !==
+            `./${path}/index.ts`,
+        ),
+        'Name these folders in "exports" of package.json, as the others are: a pattern finds files alone.',
+      ),
+    ).toBe('');
+    const named = Object.keys(exports).filter((path) => /^\.\/(plugins|channels)\/[^*]+$/.test(path));
+    expect(
+      verdict(
+        named.filter((path) => !folders.includes(path.slice(2))),
+        '"exports" of package.json names folders that are gone: take them out.',
+      ),
+    ).toBe('');
+  });
+
+  test('a new gateway has every channel that the config of the repository has', () => {
+    const template = read('template/gateway.config.ts').split('\n');
+    expect(
+      verdict(
+        read('gateway.config.ts')
+          .split('\n')
+          .filter((line) => !template.includes(line)),
+        'Add these lines to template/gateway.config.ts: it is this config, and a channel of its own.',
+      ),
+    ).toBe('');
+  });
+
+  test('statements bind their values by place or by name', () => {
+    expect(
+      verdict(
+        places(core, /\?\d/, { strings: false }).filter((place) =>
+          /SELECT|INSERT|UPDATE|DELETE|VALUES|WHERE/.test(place),
+        ),
+        'SQLite in Node 22 binds no numbers: write ? or $name instead of ?1.',
       ),
     ).toBe('');
   });

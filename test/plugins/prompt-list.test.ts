@@ -3,7 +3,7 @@ import { Observable, take } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
-import { GatewayError, type GatewayEvent, type JsonObject, type Next } from '#sluice';
+import { GatewayError, type GatewayEvent, type JsonObject, type Next } from 'sluice';
 import type { Call } from '../../core/call.ts';
 import { Exchange, firstView } from '../../core/call.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';

@@ -86,7 +86,7 @@ describe('the plugins on the page', () => {
   test('run by being in the folder, and change nothing until they are told to', async () => {
     const folder = folderWith(
       'plugins/README.md',
-      `import { defineConfig } from '#sluice'; ${demo} export default defineConfig({ channels: [demo()] });`,
+      `import { defineConfig } from 'sluice'; ${demo} export default defineConfig({ channels: [demo()] });`,
     );
     expect(await typeErrors(folder)).toBe('');
     const gateway = await startGatewayIn(folder);
@@ -98,7 +98,7 @@ describe('the plugins on the page', () => {
   test('mask, refuse and answer when the config says so', async () => {
     const folder = folderWith(
       'plugins/README.md',
-      `import { defineConfig } from '#sluice';
+      `import { defineConfig } from 'sluice';
        ${demo}
        import promptLimit from './plugins/prompt-limit.ts';
        import redact from './plugins/redact.ts';
@@ -124,7 +124,7 @@ describe('the plugins on the page', () => {
   test('answer without any provider, in every format, streamed and whole', async () => {
     const folder = folderWith(
       'plugins/README.md',
-      `import { defineConfig } from '#sluice';
+      `import { defineConfig } from 'sluice';
        import maintenance from './plugins/maintenance.ts';
        export default defineConfig({ plugins: [maintenance({ message: 'Back at noon.' })] });`,
     );
@@ -179,7 +179,7 @@ describe('the channels on the page', () => {
     const names = paths.map((path) => path.replace(/^channels\/(.*)\.ts$/, '$1'));
     const folder = folderWith(
       'channels/README.md',
-      `import { defineConfig } from '#sluice';
+      `import { defineConfig } from 'sluice';
        ${names.map((name) => `import ${name} from './channels/${name}.ts';`).join('\n')}
        export default defineConfig({
          channels: [${names.map((name) => `${name}({ key: 'the-key-of-${name}', baseUrl: '${upstream.url}/${name}', models: ['from-${name}'] })`).join(', ')}],

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Ignored by git, and inside the repository, so that `#sluice` means the same there as in `plugins/`. */
+/** Ignored by git, and inside the repository, so that `sluice` means the same there as in `plugins/`. */
 const place = join(root, 'data/tests');
 
 /** The key that every gateway here knows. */

@@ -33,7 +33,7 @@ export interface ReloadResult {
 }
 
 const marker = (mark: string): string => `
-import { addReplyHeaders, definePlugin } from '#sluice';
+import { addReplyHeaders, definePlugin } from 'sluice';
 export default definePlugin({
   name: 'marker',
   stage: 'shape',

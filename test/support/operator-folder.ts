@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
-/** Ignored by git, and inside the repository, so that `#sluice` means the same there as in `plugins/` and `channels/`. */
+/** Ignored by git, and inside the repository, so that what tests import there by path, and the compiler, find it. */
 const place = fileURLToPath(new URL('../../data/tests/', import.meta.url));
 
 /** A folder as an operator has it, with a config, plugins and channels of their own. It is gone after the test. */

@@ -10,20 +10,20 @@ const check = (folder: string, environment?: Record<string, string>) =>
 test('shows the pipeline, the channels, who speaks what, and the models; and writes nothing', async () => {
   const folder = operatorFolder({
     'gateway.config.ts': `
-      import { defineConfig, env } from '#sluice';
+      import { defineConfig, env } from 'sluice';
       import small from './channels/small.ts';
       export default defineConfig({
         channels: [small({ id: 'first', key: 'k', models: ['one', 'two'] }), env('SMALL_KEY') && small({ key: env('SMALL_KEY') })],
       });`,
     'channels/small.ts': `
-      import { defineChannel } from '#sluice';
+      import { defineChannel } from 'sluice';
       export default defineChannel({
         name: 'small',
         models: ['a*', 'b*', 'c*', 'd*', 'e*', 'f*', 'g*', 'h*', 'i*'],
         setup: () => ({ speaks: { chat: ['responses', 'messages'], embed: ['embeddings'] }, open: () => Promise.reject(new Error('none')) }),
       });`,
     'plugins/mine.ts': `
-      import { definePlugin } from '#sluice';
+      import { definePlugin } from 'sluice';
       export default definePlugin({ name: 'mine', stage: 'admit', setup: () => (call, next) => next(call) });`,
     '.env': 'SMALL_KEY=sk-from-the-file',
   });
@@ -56,7 +56,7 @@ The config is sound.
 test('shows every problem at once, of whatever kind, and ends with code 1', async () => {
   const folder = operatorFolder({
     'gateway.config.ts': `
-      import { defineConfig } from '#sluice';
+      import { defineConfig } from 'sluice';
       import groq from '../../../channels/groq.ts';
       import logging from '../../../plugins/logging.ts';
       export default defineConfig({
@@ -83,7 +83,7 @@ test('shows every problem at once, of whatever kind, and ends with code 1', asyn
 
 test('opens a database that is there, and only reads the name of one that is not', async () => {
   const folder = operatorFolder({
-    'gateway.config.ts': `import { defineConfig } from '#sluice'; export default defineConfig({ database: 'sqlite:./notes.txt' });`,
+    'gateway.config.ts': `import { defineConfig } from 'sluice'; export default defineConfig({ database: 'sqlite:./notes.txt' });`,
   });
   expect(await check(folder)).toMatchObject({ code: 0 });
   expect(existsSync(join(folder, 'notes.txt'))).toBe(false);

@@ -22,7 +22,7 @@ import { childrenOf } from '../../reload/gateway.ts';
 const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url));
 const key = `sk-${'L'.repeat(48)}`;
 const config = `
-  import { defineConfig } from '#sluice';
+  import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({ channels: [demo()] });`;
 

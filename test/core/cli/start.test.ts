@@ -8,7 +8,7 @@ import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, start, startGatewayIn, type GatewayProcess } from './_process.ts';
 
 const config = `
-  import { defineConfig } from '#sluice';
+  import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({ channels: [demo()] });`;
 
@@ -127,7 +127,7 @@ describe('sluice start', () => {
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr.trim().split('\n')).toEqual([
       'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
-      'gateway.config.ts, plugins[0]: not a plugin. Import one from plugins/ and call it with its options.',
+      'gateway.config.ts, plugins[0]: not a plugin, but a string. Import one from plugins/, or from a package, and call it with its options.',
       expect.stringMatching(/plugins\/broken\.ts: does not load: half written$/),
     ]);
     expect(existsSync(join(folder, 'data'))).toBe(false);
@@ -155,7 +155,7 @@ describe('sluice start', () => {
     const folder = operatorFolder({
       'gateway.config.ts': config,
       'plugins/careless.ts': `
-        import { definePlugin } from '#sluice';
+        import { definePlugin } from 'sluice';
         export default definePlugin({
           name: 'careless',
           stage: 'observe',

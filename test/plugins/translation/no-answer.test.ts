@@ -1,6 +1,6 @@
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { GatewayError, type Call, type Codec, type GatewayEvent, type Target } from '#sluice';
+import { GatewayError, type Call, type Codec, type GatewayEvent, type Target } from 'sluice';
 import { chatCodec as chatCompletions } from '../../../core/formats/chat-completions/codec.ts';
 import { chat as generateContent } from '../../../core/formats/generate-content/chat.ts';
 import { chatCodec as messages } from '../../../core/formats/messages/codecs.ts';

@@ -11,7 +11,7 @@ import {
   type JsonObject,
   type Target,
   type Usage,
-} from '#sluice';
+} from 'sluice';
 import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
 import { chatCodec as messagesCodec } from '../../../core/formats/messages/codecs.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { EncodedRequest, GatewayEvent } from '#sluice';
+import type { EncodedRequest, GatewayEvent } from 'sluice';
 import { undoSpelling } from '../../../plugins/translation/undo-spelling.ts';
 
 function undone(

@@ -1,0 +1,292 @@
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { start, type Running } from '../core/cli/_process.ts';
+import { eventually } from '../support/eventually.ts';
+import { startUpstream } from '../support/upstream.ts';
+
+/*
+ * The package as a stranger gets it: packed, installed outside the repository, and started there. Nothing is asked of the internet.
+ */
+
+const home = fileURLToPath(new URL('../..', import.meta.url));
+const exec = promisify(execFile);
+const key = 'sk-a-key-for-tests-of-the-package';
+
+/** The Node of the tests comes first, so that npm and the scripts that it runs use it. */
+const environment = {
+  PATH: `${dirname(process.execPath)}:${process.env['PATH']}`,
+  HOME: process.env['HOME'] ?? '',
+  SLUICE_PORT: '0',
+  SLUICE_BOOTSTRAP_KEY: key,
+  SLUICE_LOG: 'info',
+};
+
+async function run(cwd: string, program: string, ...args: string[]): Promise<string> {
+  const { stdout } = await exec(program, args, { cwd, env: environment, maxBuffer: 64 * 1024 * 1024 });
+  return stdout;
+}
+
+/** Outside the repository, whose packages no program in it may find. */
+let place: string;
+let packed: readonly string[] = [];
+let size = 0;
+
+beforeAll(async () => {
+  place = mkdtempSync(join(tmpdir(), 'sluice-package-'));
+  await run(home, process.execPath, 'prepack.js', '--page-as-it-is');
+  const report = await run(home, 'npm', 'pack', '--ignore-scripts', '--json', '--pack-destination', place);
+  const told = JSON.parse(report) as readonly Packed[] | Readonly<Record<string, Packed>>;
+  const [tarball] = Object.values(told);
+  packed = tarball?.files.map(({ path }) => path) ?? [];
+  size = tarball?.size ?? 0;
+  writeFileSync(join(place, 'package.json'), '{ "private": true }');
+  await install(join(place, tarball?.filename ?? ''));
+});
+
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/** By npm, from what it has kept; where that is not all, with the packages of the repository. */
+async function install(tarball: string): Promise<void> {
+  try {
+    await run(place, 'npm', 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball);
+  } catch {
+    const modules = join(place, 'node_modules');
+    rmSync(modules, { recursive: true, force: true });
+    mkdirSync(join(modules, '.bin'), { recursive: true });
+    await run(place, 'tar', '-xzf', tarball);
+    cpSync(join(place, 'package'), join(modules, 'sluice'), { recursive: true });
+    rmSync(join(place, 'package'), { recursive: true });
+    for (const name of readdirSync(join(home, 'node_modules')))
+      if (!name.startsWith('.')) symlinkSync(join(home, 'node_modules', name), join(modules, name));
+    symlinkSync('../sluice/core/cli/sluice.js', join(modules, '.bin/sluice'));
+  }
+}
+
+/** Writes files below the place, and says which folder they are in. */
+function write(folder: string, files: Readonly<Record<string, string>>): string {
+  for (const [path, text] of Object.entries(files)) {
+    const file = join(place, folder, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+  return join(place, folder);
+}
+
+/** A plugin of somebody else's, as a package that has brought a copy of Sluice. */
+const thirdParty = {
+  'node_modules/sluice-plugin-pii/package.json': `{ "name": "sluice-plugin-pii", "version": "1.0.0", "type": "module", "exports": "./index.js" }`,
+  'node_modules/sluice-plugin-pii/index.js': `
+    import { caller, definePlugin, GatewayError } from 'sluice';
+    export default definePlugin({
+      name: 'pii',
+      stage: 'admit',
+      setup: () => async function pii(call, next) {
+        if (call.wire.bytes.includes('secret')) throw new GatewayError('forbidden', 'No secrets, ' + call.get(caller).name + '.');
+        return next(call);
+      },
+    });`,
+  'node_modules/sluice-plugin-pii/node_modules/sluice/package.json': `{ "name": "sluice", "version": "0.0.1", "type": "module", "exports": "./index.js" }`,
+  'node_modules/sluice-plugin-pii/node_modules/sluice/index.js': `throw new Error('a copy of Sluice was loaded');`,
+};
+
+/** The gateway of a folder, by the command that its `npm start` runs: npm itself would pass no SIGHUP on. */
+async function startIn(
+  folder: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<Running & { readonly url: string }> {
+  const running = start(
+    join(place, 'node_modules/.bin/sluice'),
+    ['start'],
+    { ...environment, ...more },
+    folder,
+  );
+  const [, url = ''] = await running.wrote(/listens on (http:\S+)/);
+  return { ...running, url };
+}
+
+async function chat(url: string, model: string, content: string): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
+  });
+}
+
+/** Processes whose command line names this folder. */
+function processesIn(folder: string): string[] {
+  if (!existsSync('/proc')) return [];
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((id) => {
+      try {
+        const line = readFileSync(`/proc/${id}/cmdline`, 'utf8');
+        return line.includes(folder) ? [line.replaceAll('\0', ' ')] : [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+describe('the package', () => {
+  test('holds what runs, and nothing of the tests', () => {
+    expect(packed).toEqual(
+      expect.arrayContaining([
+        'README.md',
+        'LICENSE',
+        'CHANGELOG.md',
+        'gateway.config.ts',
+        'core/cli/sluice.js',
+        'dist/core/cli/main.js',
+        'dist/core/index.js',
+        'dist/core/index.d.ts',
+        'dist/core/index.js.map',
+        'dist/core/prices/known-models.json',
+        'dist/plugins/dashboard/dist/index.html',
+      ]),
+    );
+    const strangers = packed.filter((path) => /(^|\/)test\/|\.test\.|node_modules|\.tsx?$/.test(path));
+    expect(strangers.filter((path) => !/\.d\.ts$|^template\/|^gateway\.config\.ts$/.test(path))).toEqual([]);
+    expect(size).toBeLessThan(3 * 1024 * 1024);
+  });
+
+  test('becomes a gateway of one’s own, with plugins and channels of all origins', async () => {
+    const upstream = await startUpstream((_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(
+        JSON.stringify({
+          id: 'chatcmpl-1',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
+          choices: [
+            {
+              index: 0,
+              message: { role: 'assistant', content: 'From the own channel.' },
+              finish_reason: 'stop',
+            },
+          ],
+          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+        }),
+      );
+    });
+    onTestFinished(() => upstream.close());
+    const sluice = join(place, 'node_modules/.bin/sluice');
+    expect(await run(place, sluice, 'init', 'my-gateway')).toContain('npm start');
+    const folder = write('my-gateway', thirdParty);
+    const config = join(folder, 'gateway.config.ts');
+    writeFileSync(
+      config,
+      readFileSync(config, 'utf8')
+        .replace('export default', "import pii from 'sluice-plugin-pii';\n\nexport default")
+        .replace('plugins: []', 'plugins: [pii()]'),
+    );
+    expect(await run(folder, 'npm', 'run', 'check')).toContain('The config is sound.');
+    const gateway = await startIn(folder, { LOCAL_URL: upstream.url });
+
+    const answer = await chat(gateway.url, 'demo', 'hello');
+    expect(answer.headers.get('x-powered-by')).toBe('my gateway');
+    expect(JSON.stringify(await answer.json())).toContain('You said: hello');
+    expect(JSON.stringify(await (await chat(gateway.url, 'local/m', 'hello')).json())).toContain(
+      'From the own channel.',
+    );
+    const refused = await chat(gateway.url, 'demo', 'a secret');
+    expect(refused.status).toBe(403);
+    expect(JSON.stringify(await refused.json())).toContain('No secrets, ');
+    const page = await fetch(`${gateway.url}/dashboard/`);
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain('<div id="page">');
+
+    const plugin = join(folder, 'plugins/powered-by.ts');
+    writeFileSync(plugin, readFileSync(plugin, 'utf8').replace("'my gateway'", "'another name'"));
+    gateway.child.kill('SIGHUP');
+    await eventually(async () => {
+      expect((await chat(gateway.url, 'demo', 'hello')).headers.get('x-powered-by')).toBe('another name');
+    });
+
+    gateway.child.kill('SIGTERM');
+    const { stdout } = await gateway.ended;
+    expect(stdout).toMatch(/"msg":"stopped"/);
+    expect(stdout).not.toMatch(/"level":"(error|fatal)"/);
+    await eventually(() => expect(processesIn(place)).toEqual([]));
+  });
+
+  test('tells where it cannot be loaded from, and why', async () => {
+    const broken = (config: string): Readonly<Record<string, string>> => ({
+      ...thirdParty,
+      'node_modules/half/package.json': `{ "name": "half", "version": "1.0.0", "type": "module", "exports": "./index.js" }`,
+      'node_modules/half/index.js': 'export default (options) => ({ options, setup() {} });',
+      'node_modules/typo/package.json': `{ "name": "typo", "version": "1.0.0", "type": "module", "exports": "./index.js" }`,
+      'node_modules/typo/index.js': 'export default let;',
+      'node_modules/needy/package.json': `{ "name": "needy", "version": "1.0.0", "type": "module", "exports": "./index.js" }`,
+      'node_modules/needy/index.js': `throw new Error('no licence');`,
+      'gateway.config.ts': config,
+    });
+    const tries: readonly (readonly [config: string, said: RegExp])[] = [
+      [
+        `import half from 'half'; export default { plugins: [half({})] };`,
+        /gateway\.config\.ts, plugins\[0\]: not a plugin, but an object with options, setup\./,
+      ],
+      [
+        `import 'typo'; export default {};`,
+        /gateway\.config\.ts does not load: .* \(in \S+node_modules\/typo\/index\.js\)/,
+      ],
+      [
+        `import 'needy'; export default {};`,
+        /does not load: no licence \(in \S+node_modules\/needy\/index\.js\)/,
+      ],
+      [
+        `import 'absent'; export default {};`,
+        /does not load: Cannot find package 'absent' imported from \S+gateway\.config\.ts/,
+      ],
+    ];
+    for (const [index, [config, said]] of tries.entries()) {
+      const folder = write(`broken-${index}`, broken(config));
+      const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['check'], environment, folder)
+        .ended;
+      expect(outcome).toMatchObject({ code: 1, stderr: expect.stringMatching(said) });
+    }
+  });
+
+  test('serves a config in a folder without any packages', async () => {
+    const alone = mkdtempSync(join(tmpdir(), 'sluice-alone-'));
+    onTestFinished(() => rmSync(alone, { recursive: true, force: true }));
+    writeFileSync(
+      join(alone, 'gateway.config.ts'),
+      `import { of } from 'rxjs'; import { z } from 'zod'; import { defineConfig } from 'sluice'; import demo from 'sluice/channels/demo'; import quota from 'sluice/plugins/quota';
+       export default defineConfig({ plugins: [of(quota(z.object({}).parse({}))) && quota()], channels: [demo()] });`,
+    );
+    const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['check'], environment, alone).ended;
+    expect(outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('The config is sound.') });
+  });
+
+  test('makes no gateway where something else is', async () => {
+    const folder = write('taken', { 'letter.txt': 'Dear reader' });
+    const outcome = await start(join(place, 'node_modules/.bin/sluice'), ['init', folder], environment).ended;
+    expect(outcome).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('is not empty: it has letter.txt.'),
+    });
+    expect(readdirSync(folder)).toEqual(['letter.txt']);
+  });
+});
