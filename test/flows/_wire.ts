@@ -322,6 +322,8 @@ export interface Answer {
 }
 
 export interface CallOptions {
+  /** Called with the first bytes of the answer. */
+  readonly begun?: () => void;
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body?: Json | string | Buffer;
@@ -337,7 +339,7 @@ export interface Door {
 export function fetchRaw(
   { url, key }: Door,
   path: string,
-  { method, headers = {}, body }: CallOptions = {},
+  { method, headers = {}, body, begun }: CallOptions = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const bytes =
@@ -369,6 +371,7 @@ export function fetchRaw(
     request.on('response', (response: IncomingMessage) => {
       answered = true;
       const chunks: Buffer[] = [];
+      if (begun !== undefined) response.once('data', begun);
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', () => {});
       response.on('close', () => {

@@ -82,8 +82,12 @@ async function ask(format: FormatName, model: string, stream: boolean, key: stri
   const before = endless.requests.length;
   const body = voice.body(model, stream);
   const path = voice.path(model, stream);
-  const answer = fetchRaw({ url: gateway.url, key }, path, { body, headers: voice.headers });
-  return { answer, request: await asked(before) };
+  const { promise: said, resolve: begun } = Promise.withResolvers<void>();
+  const answer = fetchRaw({ url: gateway.url, key }, path, { body, headers: voice.headers, begun });
+  const request = await asked(before);
+  // Before its first word a stream could still be answered with a status.
+  if (stream) await said;
+  return { answer, request };
 }
 
 const outcomes = async (keyId: string) => {
@@ -135,14 +139,14 @@ describe.each(ways)('a key that is %s at another gateway while calls of it run',
 
   test('ends a Responses stream with an error, and then response.failed', async () => {
     const { id, key } = await known();
-    // It begins with the provider's first word: before that the answer would be a 401.
-    const begun = await fetch(`${gateway.url}/v1/responses`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'via-messages', input: 'hi', stream: true }),
+    const { promise: said, resolve: begun } = Promise.withResolvers<void>();
+    const answer = fetchRaw({ url: gateway.url, key }, '/v1/responses', {
+      body: { model: 'via-messages', input: 'hi', stream: true },
+      begun,
     });
+    await said;
     await end(office.apiKeys, id);
-    const events = parseSse(await begun.text()).map(({ data }) => JSON.parse(data) as Json);
+    const events = parseSse((await answer).text).map(({ data }) => JSON.parse(data) as Json);
     expect(events.at(-1)).toMatchObject({ type: 'response.failed' });
     expect(JSON.stringify(events.at(-1))).toMatch(sentence);
     expect(events.at(-2)).toMatchObject({ type: 'error' });

@@ -520,6 +520,5 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
       }
       expect(problems).toEqual([]);
     },
-    120_000,
   );
 });

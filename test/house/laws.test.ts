@@ -373,6 +373,20 @@ describe('how it is written', () => {
       ),
     ).toBe('');
   });
+
+  test('no test says how fast something must be, nor how soon it gives up', () => {
+    const hasty =
+      /\bvi\.(?:waitFor|waitUntil)\(|\.poll\([^;]*\btimeout:|^\s*\}, \d+_000\);|\(\) - \w+\)\.toBeLess|\b(?:took|lasted|elapsed)\)\.toBeLess/;
+    expect(
+      verdict(
+        places(
+          ownScripts.filter((path) => path.startsWith('test/') && path !== 'test/support/eventually.ts'),
+          hasty,
+        ),
+        'On a busy machine all is slow: wait with expect.poll or eventually (test/support), which know when a wait is hopeless, and print a time instead of asserting it.',
+      ),
+    ).toBe('');
+  });
 });
 
 /** `path:line: text` of each line that fits. */
