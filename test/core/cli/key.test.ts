@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { expiryOf } from '../../../core/cli/key.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, startGatewayIn } from './_process.ts';
+import { sluiceInShell, type Told } from './_shell.ts';
 
 const config = `
   import { defineConfig } from 'sluice';
@@ -10,13 +11,19 @@ const config = `
   export default defineConfig({ channels: [demo({ models: ['a', 'b'] })] });`;
 
 /** `sluice key …` on the database of a new folder. */
-function keysIn(folder: string) {
-  return (...args: string[]) => sluice(['key', ...args, '--config', join(folder, 'gateway.config.ts')]);
+function keysIn(folder: string, run: (args: readonly string[]) => Promise<Told> = sluiceInShell) {
+  return (...args: string[]) => run(['key', ...args, '--config', join(folder, 'gateway.config.ts')]);
 }
+
+/** Each command in a process of its own. */
+const processes = async (args: readonly string[]): Promise<Told> => {
+  const { code, ...written } = await sluice(args);
+  return { code: code ?? -1, ...written };
+};
 
 describe('sluice key', () => {
   test('makes a key whose value alone goes to standard output', async () => {
-    const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
+    const key = keysIn(operatorFolder({ 'gateway.config.ts': config }), processes);
     const made = await key(
       'create',
       '--name',
@@ -103,7 +110,7 @@ describe('while the gateway runs', () => {
   test('a new key is accepted, and a revoked one refused, without a restart', async () => {
     const folder = operatorFolder({ 'gateway.config.ts': config });
     const gateway = await startGatewayIn(folder);
-    const key = keysIn(folder);
+    const key = keysIn(folder, processes);
     const value = (await key('create', '--name', 'late', '--models', 'a')).stdout.trim();
     const ask = async (): Promise<Response> =>
       fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${value}` } });

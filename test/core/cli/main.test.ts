@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, start } from './_process.ts';
+import { sluiceInShell } from './_shell.ts';
 
 const launcher = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 const config = `import { defineConfig } from 'sluice'; export default defineConfig({});`;
@@ -20,9 +21,9 @@ describe('sluice', () => {
 
   test('explains each command, however it is asked', async () => {
     const pages = await Promise.all([
-      sluice(['help', 'key']),
-      sluice(['key', '--help']),
-      sluice(['key', 'create', '-h']),
+      sluiceInShell(['help', 'key']),
+      sluiceInShell(['key', '--help']),
+      sluiceInShell(['key', 'create', '-h']),
     ]);
     expect(new Set(pages.map(({ stdout }) => stdout)).size).toBe(1);
     expect(pages[0]?.stdout).toContain('sluice key revoke KEY');
@@ -35,10 +36,10 @@ describe('sluice', () => {
 
   test('ends with code 2 for what it does not understand', async () => {
     const outcomes = await Promise.all([
-      sluice(['strat']),
-      sluice(['start', '--prot', '1']),
-      sluice(['key', 'delete']),
-      sluice(['key', 'create']),
+      sluiceInShell(['strat']),
+      sluiceInShell(['start', '--prot', '1']),
+      sluiceInShell(['key', 'delete']),
+      sluiceInShell(['key', 'create']),
     ]);
     expect(outcomes.map(({ code }) => code)).toEqual([2, 2, 2, 2]);
     expect(outcomes.map(({ stderr }) => stderr.split('\n')[0])).toEqual([

@@ -5,6 +5,7 @@ import { readConfig } from '../../../core/config.ts';
 import { importPriceList } from '../../../core/prices/import-list.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
+import { sluiceInShell } from './_shell.ts';
 
 /** Entries as the list has them. */
 const list = {
@@ -128,15 +129,17 @@ describe('sluice prices', () => {
     expect(imported.stderr).toContain('Took 8 models.\nLeft out 4 entries:\n');
     expect(imported.stderr).toContain('  input_cost_per_token_batches (1)\n');
 
-    const show = (model: string) =>
-      sluice(['prices', 'show', model, '--config', join(folder, 'gateway.config.ts')]);
-    expect(await show('big-4')).toMatchObject({
+    const show = (model: string, run: (args: readonly string[]) => Promise<unknown> = sluiceInShell) =>
+      run(['prices', 'show', model, '--config', join(folder, 'gateway.config.ts')]);
+    expect(await show('big-4', sluice)).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(
         /^input +\$3 +per million tokens\n[^]*above 200000 input tokens:\n {2}input +\$6 /,
       ),
     });
-    expect((await show('own-model')).stdout).toMatch(/^by the pattern own-\*\ninput +\$1 /);
+    expect(await show('own-model')).toMatchObject({
+      stdout: expect.stringMatching(/^by the pattern own-\*\ninput +\$1 /) as string,
+    });
     expect(await show('nobody')).toMatchObject({ code: 1, stderr: expect.stringContaining('has no price') });
     expect(await show('demo')).toMatchObject({
       code: 0,
@@ -148,7 +151,8 @@ describe('sluice prices', () => {
 
   test('writes to standard output, or JSON, and replaces a file only when it is told to', async () => {
     const folder = operatorFolder({ 'list.json': JSON.stringify(list), 'old.json': '{}' });
-    const imports = (...args: string[]) => sluice(['prices', 'import', join(folder, 'list.json'), ...args]);
+    const imports = (...args: string[]) =>
+      sluiceInShell(['prices', 'import', join(folder, 'list.json'), ...args]);
     const { stdout } = await imports('--provider', 'host', '--models', 'think*,none');
     expect(stdout).toMatch(/\nexport default \{\n {2}"thinker": \{/);
     expect(stdout).not.toContain('ranged');
@@ -166,7 +170,7 @@ describe('sluice prices', () => {
     const folder = operatorFolder({ 'bad.json': '{', 'list.json': '[]', 'empty.json': '{}' });
     const at = (name: string): string => join(folder, name);
     const outcome = async (...args: string[]): Promise<unknown[]> => {
-      const { code, stderr } = await sluice(['prices', ...args]);
+      const { code, stderr } = await sluiceInShell(['prices', ...args]);
       return [code, stderr.split('\n')[0]];
     };
     expect(await outcome()).toEqual([2, 'Say what to do: import or show.']);

@@ -3,6 +3,7 @@ import { openStores } from '../../../core/state/stores.ts';
 import { openUsageLog } from '../../../core/state/usage-log.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { insertRecords, newYear, usageLogSuite, usageRecord } from '../../suites/usage-log-suite.ts';
+import { tries } from '../../support/tries.ts';
 import { temporaryDatabase } from './support.ts';
 
 const missing = withoutPostgres();
@@ -10,11 +11,11 @@ const missing = withoutPostgres();
 describe('on an SQLite file', () => {
   usageLogSuite(temporaryDatabase);
 
-  test('100,000 records: what the overview and a page of the log take is printed, and calls go on meanwhile', async () => {
+  test('many records: what the overview and a page of the log take is printed, and calls go on meanwhile', async () => {
     const stores = openStores(temporaryDatabase());
     try {
       const log = openUsageLog(stores);
-      const count = 100_000;
+      const count = tries(100_000);
       const day = 86_400_000;
       const begun = performance.now();
       for (let from = 0; from < count; from += 500) {
@@ -81,7 +82,11 @@ describe('on an SQLite file', () => {
       expect(buckets.reduce((sum, { calls }) => sum + calls, 0)).toBe(count);
       expect(models).toHaveLength(12);
       expect(models.reduce((sum, { microDollars }) => sum + microDollars, 0)).toBe(count * 1234);
-      expect(page.records).toHaveLength(37);
+      const fitting = Array.from({ length: count }, (_, index) => index).filter(
+        (index) => index % 12 === 3 && index % 40 === 3 && index % 23 === 0,
+      );
+      expect(fitting).not.toEqual([]);
+      expect(page.records).toHaveLength(fitting.length);
     } finally {
       await stores.close();
     }
