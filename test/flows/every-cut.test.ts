@@ -7,6 +7,7 @@ import { parseSse } from '../../core/http/sse.ts';
 import { isObject, parseObject } from '../../core/model/json.ts';
 import { fixturesOf } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { inTurn } from '../support/tries.ts';
 import { fetchRaw, type Answer } from './_wire.ts';
 
 /** What a provider answers, as the pieces in which it writes it; by the model that is asked. */
@@ -52,6 +53,8 @@ beforeAll(async () => {
     models: [`via-${format}--*`],
   });
   gateway = await startGateway({
+    // A busy machine refuses nothing here.
+    overload: { lag: 600_000, memory: 1 },
     channels: [
       openai({ ...place('chat-completions'), traits: { '*': { formats: ['chat-completions'] } } }),
       openai({ ...place('responses'), traits: { '*': { formats: ['responses'] } } }),
@@ -212,18 +215,17 @@ describe.each([...chats, 'text-completions', 'images', 'audio'])('a stream of %s
   });
 
   const others = chats.includes(format) ? chats.filter((other) => other !== format) : [];
-  test.each(fixtures.flatMap((fixture) => others.map((client) => ({ ...fixture, client }))))(
-    '$name says the same to a client of $client in every cut',
-    async ({ text, client }) => {
-      let first: string | undefined;
-      for (const [cut, pieces] of Object.entries(cuts)) {
-        const { status, ended, text: got } = await replayed(client, format, pieces(text));
-        expect({ cut, status, ended, error: errorIn(got) }).toEqual({ cut, status: 200, ended: true });
-        first ??= steady(got);
-        expect({ cut, got: steady(got) }).toEqual({ cut, got: first });
-      }
-    },
-  );
+  test.each(
+    fixtures.flatMap((fixture, nth) => inTurn(others, nth).map((client) => ({ ...fixture, client }))),
+  )('$name says the same to a client of $client in every cut', async ({ text, client }) => {
+    let first: string | undefined;
+    for (const [cut, pieces] of Object.entries(cuts)) {
+      const { status, ended, text: got } = await replayed(client, format, pieces(text));
+      expect({ cut, status, ended, error: errorIn(got) }).toEqual({ cut, status: 200, ended: true });
+      first ??= steady(got);
+      expect({ cut, got: steady(got) }).toEqual({ cut, got: first });
+    }
+  });
 });
 
 describe.each([...chats, 'text-completions'])('a whole reply of %s', (format) => {

@@ -13,6 +13,7 @@ import { effortOfBudget, type Reasoning } from '../../core/model/reasoning.ts';
 import type { ModelTraits } from '../../core/model/traits.ts';
 import modelAlias from '../../plugins/model-alias.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { inTurn } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { fetchRaw, voices } from './_wire.ts';
 
@@ -196,13 +197,14 @@ describe.each(Object.keys(clients))(
       async (channel) => {
         const from = clients[client]?.format;
         const unheard: string[] = [];
-        for (const style of Object.keys(styles)) {
+        const turn = Object.keys(clients).indexOf(client) + formats.indexOf(channel);
+        for (const [nth, style] of Object.keys(styles).entries()) {
           const model = `${channel}.${style}`;
           const plain = await ask(client, model);
           // Text has no place for a history with tools.
           if (plain.status === 400) continue;
           expect(plain.status, `${client} → ${model}`).toBe(200);
-          for (const suffix of suffixes) {
+          for (const suffix of inTurn(suffixes, turn + nth, 3)) {
             const asked = await ask(client, `${model}-${suffix}`);
             expect(asked.status, `${client} → ${model}-${suffix}`).toBe(200);
             const news = asked.reported.filter((path) => !plain.reported.includes(path));

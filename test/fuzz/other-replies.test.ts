@@ -21,7 +21,7 @@ import {
   type Playground,
 } from './_other-operations.ts';
 import { near, noise } from './_mutate.ts';
-import { tries } from '../support/tries.ts';
+import { inTurn, tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 
@@ -601,14 +601,17 @@ describe.each(rows.map((row) => [row.name, row] as const))('%s', (_name, row) =>
   });
 
   test('what is wrong in one place is an error, or makes a sound reply all the same', async () => {
-    for (const text of wrongs) {
+    // Those that speak of what this reply speaks of, and some of the others.
+    const own = wrongs.filter((text) => row.sound.body.includes(/"\w+":/.exec(text)?.[0] ?? text));
+    const others = wrongs.filter((text) => !own.includes(text));
+    for (const text of [...own, ...inTurn(others, rows.indexOf(row), 5)]) {
       // oxlint-disable-next-line no-await-in-loop -- one reply after the other
       await expectSane(row, Buffer.from(text), usual.type === 'text/event-stream' ? plainly : usual);
     }
   });
 
   test('errors, and what is no answer, are told as errors', async () => {
-    for (const text of tellings)
+    for (const text of inTurn(tellings, rows.indexOf(row), 3))
       for (const type of ['application/json', row.sound.type]) {
         // oxlint-disable-next-line no-await-in-loop -- one reply after the other
         await expectSane(row, Buffer.from(text), { ...plainly, type });

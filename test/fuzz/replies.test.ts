@@ -22,7 +22,7 @@ import { checkLegal as generateLegal } from '../support/legal-generate-content.t
 import { checkLegal as messagesLegal } from '../support/legal-messages.ts';
 import { checkLegal as textLegal } from '../support/legal-text-completions.ts';
 import { near, noise } from './_mutate.ts';
-import { tries } from '../support/tries.ts';
+import { cuts, everything, tries } from '../support/tries.ts';
 
 const seed = 20_261_120;
 const formats = await allFormats();
@@ -166,7 +166,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
       const marks = [...codec.marks.terminal, '"stop_reason":"'];
       const first = Math.min(...marks.map((mark) => bytes.indexOf(mark)).filter((at) => at >= 0));
       expect(first).toBeGreaterThan(0);
-      for (let at = 0; at < bytes.length; at += bytes.length > 20_000 ? 97 : 1) {
+      for (const at of cuts(bytes.length, [first, bytes.length])) {
         const piece = [bytes.subarray(0, at)];
         const decoded = outcomeOf(decoding(codec, true), piece);
         const passed = outcomeOf(passing(codec, true), piece);
@@ -181,7 +181,8 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
     'the stream %s is legal for every client wherever it is cut',
     (_name, text) => {
       const bytes = Buffer.from(text);
-      for (let at = 0; at < bytes.length; at += Math.max(1, Math.floor(bytes.length / 150))) {
+      const places = everything ? 150 : 30;
+      for (let at = 0; at < bytes.length; at += Math.max(1, Math.floor(bytes.length / places))) {
         expectLegalForAll(outcomeOf(decoding(codec, true), [bytes.subarray(0, at)]));
       }
     },
@@ -199,7 +200,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
           expect(pieces.ended).toBe('complete');
           expect(withoutIds(pieces.events)).toBe(withoutIds(whole.events));
         }),
-        { seed, numRuns: 20 },
+        { seed, numRuns: everything ? 20 : 5 },
       );
     },
   );
@@ -272,7 +273,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
     'the whole reply %s is never complete when it is cut',
     (_name, text) => {
       const bytes = Buffer.from(text.trimEnd());
-      for (let at = 0; at < bytes.length; at += bytes.length > 20_000 ? 97 : 1) {
+      for (const at of cuts(bytes.length, [0, bytes.length])) {
         expect(outcomeOf(decoding(codec, false), [bytes.subarray(0, at)]).ended, `cut at ${at}`).not.toBe(
           'complete',
         );

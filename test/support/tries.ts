@@ -1,7 +1,26 @@
+/** True with `npm run fuzz`: nothing is spared. */
+export const everything = process.env.SLUICE_FUZZ === 'all';
+
 /**
  * How often a property is tried: a tenth of `all` in each run of the suite, which always tries the same ones, and all of them with
  * `npm run fuzz`. FC_SEED=random looks at others.
  */
 export function tries(all: number): number {
-  return process.env.SLUICE_FUZZ === 'all' ? all : Math.ceil(all / 10);
+  return everything ? all : Math.ceil(all / 10);
+}
+
+/**
+ * Where to cut so many bytes: everywhere with `npm run fuzz`, otherwise in one place of eleven, and wherever one of those that `near`
+ * names is at most 40 bytes away. Of more than 20 kB it is one place of 97.
+ */
+export function cuts(length: number, near: readonly number[]): number[] {
+  const step = length > 20_000 ? 97 : everything ? 1 : 11;
+  return Array.from({ length }, (_, at) => at).filter(
+    (at) => at % step === 0 || near.some((one) => Math.abs(at - one) <= 40),
+  );
+}
+
+/** Of cases that each show much the same, one of so many, which ones depends on the turn; all of them with `npm run fuzz`. */
+export function inTurn<T>(cases: readonly T[], turn: number, oneOf = cases.length): readonly T[] {
+  return cases.filter((_, index) => everything || (index + turn) % oneOf === 0);
 }

@@ -6,6 +6,7 @@ import { GatewayError, type Call, type Codec, type GatewayEvent, type Target } f
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 import { allFormats, fixturesOf } from '../../support/fixtures.ts';
+import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;
 const codecs = (await allFormats()).flatMap(({ codecs: { chat } }) =>
@@ -122,7 +123,7 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
             expect(passed(codec, cut(sent, sizes), { asked: 'mine' })).toEqual(renamed);
           },
         ),
-        { seed, numRuns: 400 },
+        { seed, numRuns: tries(800) },
       );
     });
 
