@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { GatewayError } from '../errors.ts';
 import { plainName, type Form, type FormPart, type Upload } from '../model/form.ts';
-import type { JsonObject, JsonValue } from '../model/json.ts';
+import type { JsonObject } from '../model/json.ts';
 import { clientLeft, decompressing, tooLarge, type ByteBudget } from './body.ts';
 
 /** Limits on the parts of a form. Sizes are bytes. */
@@ -336,14 +336,14 @@ function temporaryFile(): number {
 
 /** Text fields as JSON members. `fromEntries` makes members of its own, whatever a stranger calls them. */
 function fieldsOf(parts: readonly FormPart[]): JsonObject {
-  const fields = new Map<string, JsonValue>();
+  const fields = new Map<string, string | string[]>();
   for (const part of parts) {
     if (!('value' in part)) continue;
     const name = plainName(part.name);
     const before = fields.get(name);
-    if (before === undefined) fields.set(name, name === part.name ? part.value : [part.value]);
-    else
-      fields.set(name, [...(Array.isArray(before) ? (before as readonly string[]) : [before]), part.value]);
+    if (Array.isArray(before)) before.push(part.value);
+    else if (before === undefined) fields.set(name, name === part.name ? part.value : [part.value]);
+    else fields.set(name, [before, part.value]);
   }
   return Object.fromEntries(fields);
 }

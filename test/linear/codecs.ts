@@ -6,7 +6,7 @@ import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { allFormats } from '../support/fixtures.ts';
-import type { Work } from './measure.ts';
+import { tableOf, type Work } from './measure.ts';
 import { frameShapes, replyShapes } from './replies.ts';
 import { chatFormats, requestShapes, type ChatFormat } from './requests.ts';
 
@@ -21,7 +21,7 @@ export function chatCodecOf(name: string): Codec<ChatRequest> {
 
 const params = { model: 'm', stream: true };
 
-function target(): EncodeTarget {
+export function target(): EncodeTarget {
   const lost = new Set<string>();
   return {
     model: 'm',
@@ -33,7 +33,7 @@ function target(): EncodeTarget {
   };
 }
 
-function context(): ReplyContext {
+export function contextOf(): ReplyContext {
   return {
     model: 'm',
     body: { stream_options: { include_usage: true }, logprobs: true },
@@ -44,10 +44,10 @@ function context(): ReplyContext {
   };
 }
 
-const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
+export const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
 /** What a format refuses, as it may, is no work. */
-function tolerant(run: () => unknown): () => unknown {
+export function tolerant(run: () => unknown): () => unknown {
   return () => {
     try {
       return run();
@@ -104,7 +104,7 @@ function requestWork(): Work[] {
 }
 
 function encoded(codec: Codec, events: readonly GatewayEvent[]): WireFrame[] {
-  const encoder = codec.encodeStream?.(context());
+  const encoder = codec.encodeStream?.(contextOf());
   if (encoder === undefined) throw new Error(`${codec.format} has no stream.`);
   const frames: WireFrame[] = [];
   for (const event of events) for (const frame of encoder.event(event)) frames.push(frame);
@@ -122,7 +122,7 @@ function decoded(codec: Codec, frames: readonly Frame[]): GatewayEvent[] {
 }
 
 function gathered(codec: Codec, events: readonly GatewayEvent[]): JsonObject {
-  const encoder = codec.encodeWhole(context());
+  const encoder = codec.encodeWhole(contextOf());
   for (const event of events) encoder.event(event);
   return encoder.end();
 }
@@ -222,10 +222,10 @@ function frameWork(): Work[] {
 
 const unlimited = { body: Infinity, depth: 1_000_000, values: Infinity };
 
-/** Cuts of one stream, as a network may make them. */
-const cuts: readonly { readonly name: string; readonly length: number }[] = [
-  { name: 'byte by byte', length: 1 },
-  { name: 'in reads of 64 KiB', length: 64 * 1024 },
+/** Cuts of one stream, as a network may make them; each byte for itself takes a hundred in this program. */
+const cuts: readonly { readonly name: string; readonly length: number; readonly most: number }[] = [
+  { name: 'byte by byte', length: 1, most: 64 * 1024 },
+  { name: 'in reads of 64 KiB', length: 64 * 1024, most: Infinity },
 ];
 
 const streams: readonly { readonly name: string; make(size: number): string }[] = [
@@ -268,10 +268,11 @@ function wireWork(): Work[] {
       },
     })),
     ...streams.flatMap((stream) =>
-      cuts.flatMap(({ name, length }): Work[] => [
+      cuts.flatMap(({ name, length, most }): Work[] => [
         {
           part: 'server-sent events: cut and read',
           shape: `${stream.name}, ${name}`,
+          most,
           oneStep: false,
           make: (size) => {
             const bytes = Buffer.from(stream.make(size));
@@ -294,6 +295,7 @@ function wireWork(): Work[] {
         {
           part: 'streamed JSON: cut',
           shape: `${stream.name}, ${name}`,
+          most,
           oneStep: false,
           make: (size) => {
             const bytes = Buffer.from(stream.make(size).replaceAll('data: ', ''));
@@ -314,6 +316,33 @@ function wireWork(): Work[] {
   ];
 }
 
+/** What V8 takes for so many names, whoever asks it: no row of ours can be quicker. */
+const tables: readonly Work[] = [
+  {
+    part: 'V8 alone: a copy of a table',
+    shape: 'names',
+    least: 16_384,
+    except: 'V8 itself',
+    make: tableOf,
+  },
+  {
+    part: 'V8 alone: JSON.parse',
+    shape: 'names',
+    least: 16_384,
+    except: 'V8 itself',
+    make: (size) => {
+      const text = JSON.stringify(tableOf(size).run());
+      return { bytes: text.length, run: () => JSON.parse(text) as unknown };
+    },
+  },
+];
+
 /** Everything that formats and framings do. */
-export const codecWork: readonly Work[] = [...wireWork(), ...requestWork(), ...replyWork(), ...frameWork()];
+export const codecWork: readonly Work[] = [
+  ...tables,
+  ...wireWork(),
+  ...requestWork(),
+  ...replyWork(),
+  ...frameWork(),
+];
 export type { ChatFormat };

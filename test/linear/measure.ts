@@ -1,15 +1,19 @@
+import { ofNames } from './requests.ts';
+
 /** A piece of work whose input has a size. */
 export interface Work {
   /** What does it: `messages: request decode`. */
   readonly part: string;
   /** What its input looks like. */
   readonly shape: string;
-  /** The size that is begun with; it is doubled until the work takes long enough to be measured. Default 64. */
+  /** The size that is begun with; it is doubled until the work takes long enough to be measured. Default 512. */
   readonly least?: number;
   /** No more than this, for what has a limit. */
   readonly most?: number;
   /** False for what comes in many steps, between which others have their turn. Default true. */
   readonly oneStep?: boolean;
+  /** Why it is measured to be known, and not judged. */
+  readonly except?: string;
   make(size: number): Job;
 }
 
@@ -26,9 +30,9 @@ export interface Growth {
   readonly size: number;
   /** Milliseconds at four times the size. */
   readonly time: number;
-  /** 1 for work that is proportional to its input, 2 for its square. */
+  /** 1 for work that is proportional to its input, 2 for its square. Of names: beyond what a table of them grows by, and 1. */
   readonly exponent: number;
-  /** Milliseconds for each megabyte of input. */
+  /** Milliseconds for each megabyte of input, those of a table of names apart. */
   readonly perMegabyte: number;
 }
 
@@ -36,10 +40,15 @@ export interface Growth {
 export const factor = 4;
 
 /** Milliseconds that the smaller input takes, where there can be so much of it, and the most that a run may. */
-const measurable = 5;
-const tooLong = 3_000;
-/** Bytes of the larger input. */
-const largest = 24 * 1024 * 1024;
+const measurable = 2;
+const tooLong = 1_000;
+/** Bytes of the larger input: at first, and where it must be so large for caches not to show. */
+const enough = 4 * 1024 * 1024;
+const largest = 64 * 1024 * 1024;
+/** Milliseconds that are measured in one go: the clock of the processor ticks slowly. */
+const inOneGo = 5;
+/** Milliseconds for each megabyte in which memory is copied once or twice: the larger a copy is, the less of it is in a cache. */
+const copying = 3;
 
 /** The exponent behind two values at sizes that differ by {@link factor}. */
 export function exponentOf(small: number, large: number): number {
@@ -47,44 +56,102 @@ export function exponentOf(small: number, large: number): number {
 }
 
 /**
- * Measures processor time of this thread. What grows by more than `limit` is measured again with twice as much, and again: the caches that
- * a larger input no longer fits into, and the collection of garbage, cost less there in proportion, work that grows faster than its input more.
+ * Measures processor time of this thread. What grows by more than `limit` is measured again with four times as much, and again: the caches
+ * that a larger input no longer fits into, and the collection of garbage, cost less there in proportion, work that grows faster than its
+ * input more.
  */
 export async function measure(work: Work, limit: number): Promise<Growth> {
-  const most = (work.most ?? Infinity) / factor;
-  const fits = (size: number): boolean => size <= most && work.make(size).bytes <= largest / factor;
-  let size = work.least ?? 128;
-  while (fits(size * 2) && (await timed(work.make(size), 3)) < measurable) size *= 2;
   let best: Growth | undefined;
-  for (let tries = 0; tries < 4; tries += 1) {
-    const small = work.make(size);
-    const large = work.make(size * factor);
-    const first = await timed(small, 5);
-    const second = await timed(large, 3);
+  let size = Math.min(work.least ?? 512, Math.floor((work.most ?? Infinity) / factor));
+  let less = work.make(size);
+  for (;;) {
+    const taken = await timed(less, 1);
+    let more = Math.min(32, 2 ** Math.ceil(Math.log2(measurable / taken)));
+    while (more > 1 && !fits(work, less, size, more * factor, enough)) more /= 2;
+    if (more <= 1) break;
+    size *= more;
+    less = work.make(size);
+  }
+  for (;;) {
+    const more = work.make(size * factor);
+    let first = await timed(less, 3);
+    let second = await timed(more, 2);
+    if (second >= measurable && exponentOf(first * 1000, second * 1000) > limit) {
+      first = Math.min(first, await timed(less, 3));
+      second = Math.min(second, await timed(more, 3));
+    }
+    const table = await ofTable(work, size);
     const growth: Growth = {
       work,
       size,
       time: second,
       // Too quick to tell: nobody will notice how it grows.
-      exponent: second < measurable ? 0 : exponentOf(first * 1000, second * 1000),
-      perMegabyte: second / (large.bytes / 1e6),
+      exponent:
+        second < measurable || (more.bytes >= enough && second < (copying * more.bytes) / 1e6)
+          ? 0
+          : exponentOf(first * 1000, second * 1000) - table.beyond,
+      perMegabyte: Math.max(0, second - table.time) / (more.bytes / 1e6),
     };
     if (best === undefined || growth.exponent < best.exponent) best = growth;
-    if (best.exponent <= limit || second > tooLong / 4 || !fits(size * 2)) break;
-    size *= 2;
+    if (
+      best.exponent <= limit ||
+      work.except !== undefined ||
+      second > tooLong / 4 ||
+      !fits(work, more, size * factor, factor, largest)
+    )
+      return best;
+    size *= factor;
+    less = more;
   }
-  return best as Growth;
 }
 
-/** The least of several times, in milliseconds. */
+/** Whether there can be so much more of an input. */
+function fits(work: Work, job: Job, size: number, more: number, bytes: number): boolean {
+  return size * more <= (work.most ?? Infinity) && job.bytes * more <= bytes;
+}
+
+/**
+ * What a table of so many names takes, and by how much its exponent is above 1: the more names there are, the fewer of them are in a cache.
+ * That is V8's, and no work of ours.
+ */
+async function ofTable(
+  work: Work,
+  size: number,
+): Promise<{ readonly time: number; readonly beyond: number }> {
+  if (!ofNames.test(work.shape)) return { time: 0, beyond: 0 };
+  const [first, second] = [await timeOfTable(size), await timeOfTable(size * factor)];
+  return { time: second, beyond: Math.max(0, exponentOf(first * 1000, second * 1000) - 1) };
+}
+
+const tableTimes = new Map<number, number>();
+
+async function timeOfTable(size: number): Promise<number> {
+  const known = tableTimes.get(size);
+  if (known !== undefined) return known;
+  const time = await timed(tableOf(size), 5);
+  tableTimes.set(size, time);
+  return time;
+}
+
+/** What every reader and writer of names does at least: one table becomes another. */
+export function tableOf(size: number): Job {
+  const table = Object.fromEntries(Array.from({ length: size }, (_, index) => [`odd_${index}`, index]));
+  return { bytes: JSON.stringify(table).length, run: () => ({ ...table }) };
+}
+
+/** The least of several times, in milliseconds, each from a heap without the garbage of others. */
 async function timed(job: Job, tries: number): Promise<number> {
   let least = Infinity;
+  let runs = 1;
   const began = performance.now();
   for (let index = 0; index < tries; index += 1) {
+    if (least > 100) globalThis.gc?.();
     const before = process.threadCpuUsage();
-    await job.run();
+    for (let run = 0; run < runs; run += 1) await job.run();
     const { user, system } = process.threadCpuUsage(before);
-    least = Math.min(least, (user + system) / 1000);
+    const taken = (user + system) / 1000 / runs;
+    least = Math.min(least, Math.max(taken, 0.001));
+    runs = Math.max(1, Math.min(50, Math.ceil(inOneGo / least)));
     if (performance.now() - began > tooLong) break;
   }
   return least;

@@ -167,6 +167,9 @@ const wordsOf: Readonly<Record<ChatFormat, Words>> = {
   'generate-content': generateContent,
 };
 
+/** Shapes whose size is a number of different names. */
+export const ofNames = /unknown member|many members|wide schema|schema of many parts|references|properties/;
+
 /** A request whose size is given: its name, and how it is made in a format. */
 export interface RequestShape {
   readonly name: string;
@@ -175,7 +178,7 @@ export interface RequestShape {
   make(format: ChatFormat, size: number): JsonObject;
 }
 
-const times = <T>(count: number, make: (index: number) => T): T[] =>
+export const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 const ids = (count: number): string[] => times(count, (index) => `call_${index}`);
 
@@ -202,7 +205,7 @@ function withTools(name: string, make: (words: Words, size: number) => List, mos
   };
 }
 
-function members(count: number, prefix = 'odd_'): JsonObject {
+export function members(count: number, prefix = 'odd_'): JsonObject {
   return Object.fromEntries(times(count, (index) => [`${prefix}${index}`, index]));
 }
 
