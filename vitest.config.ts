@@ -5,17 +5,16 @@ import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { patience } from './test/support/patience.ts';
 
-const files = globSync('test/**/*.test.ts', { cwd: import.meta.dirname });
-/** Those that look at what their own process holds or does: what an earlier file has left there would blur it. */
-const alone = files.filter((file) =>
-  /\b(?:memoryUsage|getActiveResourcesInfo|EffortCounter)\(/.test(
-    readFileSync(join(import.meta.dirname, file), 'utf8'),
-  ),
+/**
+ * Files that leave nothing behind for the next one and share what they load; but for those that look at what their own process holds,
+ * which an earlier file would blur.
+ */
+const together = globSync('test/{channels,core,formats}/**/*.test.ts', { cwd: import.meta.dirname }).filter(
+  (file) =>
+    !/\b(?:memoryUsage|getActiveResourcesInfo)\(/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
-
 // `sluice` is the TypeScript of this repository: see package.json, and core/installation/load.ts.
 const condition = 'sluice-source';
-
 export default defineConfig({
   ssr: { resolve: { conditions: [condition, ...defaultServerConditions] } },
   test: {
@@ -30,11 +29,11 @@ export default defineConfig({
     expect: { poll: { timeout: patience.wait, interval: 20 } },
     // Loading the gateway anew for each file would take half as long as the tests themselves.
     projects: [
+      { extends: true, test: { name: 'together', include: together, isolate: false } },
       {
         extends: true,
-        test: { name: 'together', include: ['test/**/*.test.ts'], exclude: alone, isolate: false },
+        test: { name: 'alone', include: ['test/**/*.test.ts'], exclude: together, isolate: true },
       },
-      { extends: true, test: { name: 'alone', include: alone, isolate: true } },
     ],
   },
 });
