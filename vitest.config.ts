@@ -23,7 +23,7 @@ export default defineConfig({
     execArgv: [`--conditions=${condition}`],
     setupFiles: ['test/support/seed.ts'],
     // Tests over sockets wait more than they work.
-    maxWorkers: Math.max(3, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
     testTimeout: patience.test,
     hookTimeout: patience.test,
     expect: { poll: { timeout: patience.wait, interval: 20 } },

@@ -10,30 +10,34 @@ export interface Told {
   readonly stderr: string;
 }
 
-let shell: { readonly child: ChildProcess; readonly ended: Promise<never> } | undefined;
-let last: Promise<unknown> = Promise.resolve();
-
-afterAll(() => void shell?.child.kill());
-
 /**
- * Runs one `sluice` command in a process that all commands of a test file share. For what a command says; that it ends by itself is shown
- * by `sluice` of `_process.ts`, which starts a process for each.
+ * A process that all `sluice` commands of a test file share: for what a command says. That it ends by itself is shown by `sluice` of
+ * `_process.ts`, which starts a process for each.
  */
-export function sluiceInShell(args: readonly string[]): Promise<Told> {
-  shell ??= start();
-  const { child, ended } = shell;
-  const told = last.then(async () => {
-    child.send(args);
-    const answered = new Promise<Told>((resolve) =>
-      child.once('message', resolve as (told: unknown) => void),
-    );
-    return Promise.race([answered, ended]);
-  });
-  last = told.catch(() => {});
-  return told;
+export function shell(): (args: readonly string[]) => Promise<Told> {
+  let started: Shell | undefined;
+  let last: Promise<unknown> = Promise.resolve();
+  afterAll(() => void started?.child.kill());
+  return function sluiceInShell(args) {
+    const { child, ended } = (started ??= start());
+    const told = last.then(async () => {
+      child.send(args);
+      const answered = new Promise<Told>((resolve) =>
+        child.once('message', resolve as (told: unknown) => void),
+      );
+      return Promise.race([answered, ended]);
+    });
+    last = told.catch(() => {});
+    return told;
+  };
 }
 
-function start(): NonNullable<typeof shell> {
+interface Shell {
+  readonly child: ChildProcess;
+  readonly ended: Promise<never>;
+}
+
+function start(): Shell {
   const child = fork(fileURLToPath(new URL('./_shell-process.ts', import.meta.url)), {
     env: { PATH: process.env.PATH, HOME: process.env.HOME },
   });

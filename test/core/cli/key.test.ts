@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { expiryOf } from '../../../core/cli/key.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, startGatewayIn } from './_process.ts';
-import { sluiceInShell, type Told } from './_shell.ts';
+import { shell, type Told } from './_shell.ts';
+
+const sluiceInShell = shell();
 
 const config = `
   import { defineConfig } from 'sluice';

@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, start } from './_process.ts';
-import { sluiceInShell } from './_shell.ts';
+import { shell } from './_shell.ts';
+
+const sluiceInShell = shell();
 
 const launcher = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 const config = `import { defineConfig } from 'sluice'; export default defineConfig({});`;

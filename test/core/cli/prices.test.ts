@@ -5,7 +5,9 @@ import { readConfig } from '../../../core/config.ts';
 import { importPriceList } from '../../../core/prices/import-list.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
-import { sluiceInShell } from './_shell.ts';
+import { shell } from './_shell.ts';
+
+const sluiceInShell = shell();
 
 /** Entries as the list has them. */
 const list = {
