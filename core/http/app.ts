@@ -17,7 +17,7 @@ import type { Surroundings } from '../surroundings.ts';
 import {
   bodyReader,
   checkJsonType,
-  HeldBytes,
+  BudgetShare,
   readBytes,
   readJsonBody,
   parseJsonBody,
@@ -134,8 +134,8 @@ export function createApp(
   };
   const replyOptions = { log, keepAlive: timeouts.keepAlive, stalled: timeouts.stalled };
 
-  const hold = (exchange: Exchange): HeldBytes => {
-    const held = new HeldBytes(overload.bodyBudget);
+  const hold = (exchange: Exchange): BudgetShare => {
+    const held = new BudgetShare(overload.bodyBudget);
     exchange.hold(held);
     return held;
   };

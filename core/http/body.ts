@@ -25,7 +25,7 @@ export interface ByteBudget {
 }
 
 /** What the body of one call takes of a budget, until neither the call nor one that goes on with its body needs it any more. */
-export class HeldBytes implements Held {
+export class BudgetShare implements Held {
   readonly #budget: ByteBudget;
   #bytes = 0;
   #holders = 1;
@@ -88,7 +88,7 @@ export function checkJsonType(request: IncomingMessage): void {
  * All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one, 503
  * when there is no room for it: told by its length where that is announced, so that of many at once some are read to their end.
  */
-export function readBytes(request: IncomingMessage, limit: number, held?: HeldBytes): Promise<Buffer> {
+export function readBytes(request: IncomingMessage, limit: number, held?: BudgetShare): Promise<Buffer> {
   const announced = Number(request.headers['content-length']);
   if (announced > limit) return Promise.reject(tooLarge(limit));
   const encoding = request.headers['content-encoding']?.trim().toLowerCase();
@@ -125,7 +125,7 @@ async function decompress(
   request: IncomingMessage,
   encoding: string,
   limit: number,
-  held: HeldBytes | undefined,
+  held: BudgetShare | undefined,
 ): Promise<Buffer> {
   const decoder = decompressing(request) as Transform;
   try {
@@ -138,7 +138,7 @@ async function decompress(
   }
 }
 
-function collect(source: Readable, limit: number, held: HeldBytes | undefined): Promise<Buffer> {
+function collect(source: Readable, limit: number, held: BudgetShare | undefined): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
     let length = 0;

@@ -8,7 +8,7 @@ import { GatewayError, toGatewayError } from '../errors.ts';
 import type { Codec, Format, SocketRoute } from '../formats/format.ts';
 import type { Gateway } from '../gateway.ts';
 import type { JsonObject } from '../model/json.ts';
-import { bodyReader, HeldBytes, type ByteBudget } from './body.ts';
+import { bodyReader, BudgetShare, type ByteBudget } from './body.ts';
 import { endpointCodec } from './endpoints.ts';
 import { SocketConnection } from './socket-connection.ts';
 import { createTunnels } from './tunnels.ts';
@@ -93,7 +93,7 @@ export function createSockets(
       exchange.values.set(connection, own);
       exchange.values.set(bodyReader, async () => {
         const bytes = Buffer.from(JSON.stringify(body));
-        const held = new HeldBytes(gateway.bodyBudget);
+        const held = new BudgetShare(gateway.bodyBudget);
         exchange.hold(held);
         held.grow(bytes.length);
         exchange.understand(bytes, body);
