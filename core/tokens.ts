@@ -32,36 +32,9 @@ export async function countTokens(request: ChatRequest): Promise<number> {
   // What the model's own words around each message, and the start of its answer, come to.
   let tokens = 3;
   const texts: string[] = [];
-  const blocks = (list: readonly Block[]): void => {
-    for (const block of list) {
-      switch (block.type) {
-        case 'text':
-        case 'refusal':
-        case 'reasoning':
-          texts.push(block.text);
-          break;
-        case 'tool-call':
-          texts.push(block.name, block.input);
-          tokens += 4;
-          break;
-        case 'tool-result':
-          blocks(block.content);
-          tokens += 4;
-          break;
-        case 'opaque':
-          texts.push(JSON.stringify(block.value));
-          break;
-        default:
-          tokens +=
-            block.source.kind === 'data' && block.type !== 'image'
-              ? Math.ceil(block.source.data.length / mediaBytes)
-              : imageTokens;
-      }
-    }
-  };
+  const text = (value: string): void => void texts.push(value);
   for (const message of [...request.system, ...request.messages]) {
-    tokens += 4;
-    blocks(message.content);
+    tokens += frameTokens + readBlocks(message.content, text);
   }
   for (const tool of request.tools) {
     tokens += 8;
@@ -73,40 +46,44 @@ export async function countTokens(request: ChatRequest): Promise<number> {
   return tokens + (await countTexts(texts));
 }
 
+/** Hands out the texts of a turn, one by one; gives the tokens of what else there is in it. */
+function readBlocks(blocks: readonly Block[], text: (value: string) => void): number {
+  let tokens = 0;
+  for (const block of blocks) {
+    switch (block.type) {
+      case 'text':
+      case 'refusal':
+      case 'reasoning':
+        text(block.text);
+        break;
+      case 'tool-call':
+        text(block.name);
+        text(block.input);
+        tokens += frameTokens;
+        break;
+      case 'tool-result':
+        tokens += frameTokens + readBlocks(block.content, text);
+        break;
+      case 'opaque':
+        text(JSON.stringify(block.value));
+        break;
+      default:
+        tokens +=
+          block.source.kind === 'data' && block.type !== 'image'
+            ? Math.ceil(block.source.data.length / mediaBytes)
+            : imageTokens;
+    }
+  }
+  return tokens;
+}
+
 /** A first guess at a request's input tokens, made at once: four bytes a token, and media by their size. */
 export function estimateInput({ system, messages, tools }: ChatRequest): number {
   let tokens = 0;
   let bytes = 0;
-  const add = (blocks: readonly Block[]): void => {
-    for (const block of blocks) {
-      switch (block.type) {
-        case 'text':
-        case 'refusal':
-        case 'reasoning':
-          bytes += Buffer.byteLength(block.text);
-          break;
-        case 'tool-call':
-          bytes += Buffer.byteLength(block.name) + Buffer.byteLength(block.input);
-          tokens += frameTokens;
-          break;
-        case 'tool-result':
-          add(block.content);
-          tokens += frameTokens;
-          break;
-        case 'opaque':
-          bytes += Buffer.byteLength(JSON.stringify(block.value));
-          break;
-        default:
-          tokens +=
-            block.source.kind === 'data' && block.type !== 'image'
-              ? Math.ceil(block.source.data.length / mediaBytes)
-              : imageTokens;
-      }
-    }
-  };
+  const text = (value: string): void => void (bytes += Buffer.byteLength(value));
   for (const { content } of [...system, ...messages]) {
-    tokens += frameTokens;
-    add(content);
+    tokens += frameTokens + readBlocks(content, text);
   }
   if (tools.length > 0) bytes += Buffer.byteLength(JSON.stringify(tools));
   return tokens + estimateTokens(bytes);
