@@ -310,6 +310,31 @@ export const voices: Readonly<Record<FormatName, Voice>> = {
   },
 };
 
+/** A short reply of each format, whole. */
+export const wholeReplies: Readonly<Record<FormatName | 'responses' | 'text-completions', Json>> = {
+  'chat-completions': voices['chat-completions'].whole('fine'),
+  messages: voices.messages.whole('fine'),
+  'generate-content': voices['generate-content'].whole('fine'),
+  responses: {
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'm',
+    output: [
+      { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'fine' }] },
+    ],
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+  },
+  'text-completions': {
+    id: 'cmpl-1',
+    object: 'text_completion',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, text: 'fine', finish_reason: 'stop', logprobs: null }],
+  },
+};
+
 /** An answer as it came over the socket. */
 export interface Answer {
   /** 0 when the connection broke before there was one. */

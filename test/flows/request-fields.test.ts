@@ -5,7 +5,7 @@ import { httpChannel } from '../../channels/_http.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { inTurn } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { voices } from './_wire.ts';
+import { wholeReplies } from './_wire.ts';
 
 type Json = Record<string, unknown>;
 
@@ -13,37 +13,15 @@ const chatting = ['chat-completions', 'messages', 'generate-content', 'responses
 const channels = [...chatting, 'text-completions'] as const;
 type Channel = (typeof channels)[number];
 
-const whole: Readonly<Record<Channel, Json>> = {
-  'chat-completions': voices['chat-completions'].whole('fine'),
-  messages: voices.messages.whole('fine'),
-  'generate-content': voices['generate-content'].whole('fine'),
-  responses: {
-    id: 'resp_1',
-    object: 'response',
-    created_at: 1,
-    status: 'completed',
-    model: 'm',
-    output: [
-      { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'fine' }] },
-    ],
-    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-  },
-  'text-completions': {
-    id: 'cmpl-1',
-    object: 'text_completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, text: 'fine', finish_reason: 'stop', logprobs: null }],
-  },
-};
-
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
 
 beforeAll(async () => {
   upstream = await startUpstream(({ url }, response) => {
     const channel = channels.find((name) => url.startsWith(`/${name}/`)) ?? 'messages';
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(whole[channel]));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(wholeReplies[channel]));
   });
   gateway = await startGateway({
     // A busy machine refuses nothing here: the answers are judged, and work without end shows as a test that does not end.

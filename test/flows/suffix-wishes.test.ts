@@ -15,7 +15,7 @@ import modelAlias from '../../plugins/model-alias.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { inTurn } from '../support/tries.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { fetchRaw, voices } from './_wire.ts';
+import { fetchRaw, wholeReplies } from './_wire.ts';
 
 const codecs = {
   'chat-completions': chatCompletions,
@@ -53,37 +53,13 @@ const suffixes = [
   'nothinking',
 ] as const;
 
-const whole: Readonly<Record<FormatName, JsonObject>> = {
-  'chat-completions': voices['chat-completions'].whole('fine') as JsonObject,
-  messages: voices.messages.whole('fine') as JsonObject,
-  'generate-content': voices['generate-content'].whole('fine') as JsonObject,
-  responses: {
-    id: 'resp_1',
-    object: 'response',
-    created_at: 1,
-    status: 'completed',
-    model: 'm',
-    output: [
-      { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'fine' }] },
-    ],
-    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-  },
-  'text-completions': {
-    id: 'cmpl-1',
-    object: 'text_completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, text: 'fine', finish_reason: 'stop', logprobs: null }],
-  },
-};
-
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
 
 beforeAll(async () => {
   upstream = await startUpstream(({ url }, response) => {
     const format = formats.find((name) => url.startsWith(`/${name}/`)) ?? 'messages';
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(whole[format]));
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wholeReplies[format]));
   });
   gateway = await startGateway({
     plugins: [modelAlias({ extended: true })],
