@@ -13,7 +13,7 @@ const together = globSync('test/{channels,core,formats}/**/*.test.ts', { cwd: im
   (file) =>
     !/\b(?:memoryUsage|getActiveResourcesInfo)\(/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
-// `sluice` is the TypeScript of this repository: see package.json, and core/installation/load.ts.
+// `sluice` is the TypeScript of this repository: see package.json, and core/config/installation/load.ts.
 const condition = 'sluice-source';
 export default defineConfig({
   ssr: { resolve: { conditions: [condition, ...defaultServerConditions] } },

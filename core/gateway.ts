@@ -1,8 +1,8 @@
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { Channel } from './channel.ts';
-import { sending } from './charge.ts';
-import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config.ts';
+import type { Channel } from './sdk/channel.ts';
+import { sending } from './sdk/charge.ts';
+import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config/config.ts';
 import type {
   ChannelKind,
   Endpoint,
@@ -12,25 +12,25 @@ import type {
   PluginTools,
   Reads,
   RouteHandler,
-} from './define.ts';
-import { discover, type Discovered } from './discover.ts';
+} from './sdk/define.ts';
+import { discover, type Discovered } from './config/discover.ts';
 import type { Format } from './formats/format.ts';
-import { readBodyStep } from './http/body.ts';
-import { createGuardedFetch } from './http/guarded-fetch.ts';
-import { createFetchMedia } from './http/guarded-fetch-media.ts';
-import { createGuardedStream } from './http/guarded-stream.ts';
-import { home } from './installation/home.ts';
-import { makeChannel, type Making } from './configured-channel.ts';
+import { readBodyStep } from './front/body.ts';
+import { createGuardedFetch } from './upstream/guarded/fetch.ts';
+import { createFetchMedia } from './upstream/guarded/media.ts';
+import { createGuardedStream } from './upstream/guarded/stream.ts';
+import { home } from './config/installation/home.ts';
+import { makeChannel, type Making } from './config/configured-channel.ts';
 import type { Log } from './log.ts';
-import { Notices } from './notices.ts';
-import { compose, orderPlugins, type Running } from './pipeline.ts';
+import { Notices } from './sdk/notices.ts';
+import { compose, orderPlugins, type Running } from './call/pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog, type Catalog } from './routing/catalog.ts';
 import { createDirectCalls } from './routing/direct-call.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
 import { createTaskCalls } from './routing/task-call.ts';
-import { createPrices, type Prices } from './prices.ts';
-import type { Surroundings } from './surroundings.ts';
+import { createPrices, type Prices } from './money/prices/index.ts';
+import type { Surroundings } from './config/surroundings.ts';
 
 /** A route that a plugin added. */
 export interface PluginRoute {

@@ -1,6 +1,6 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import { shownFields, shownText } from './log-fields.ts';
-import { LogOutput } from './log-output.ts';
+import { shownFields, shownText } from './log/fields.ts';
+import { LogOutput } from './log/output.ts';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {

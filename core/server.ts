@@ -2,17 +2,17 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
-import type { LoadedConfig } from './config.ts';
-import { detachedCalls } from './detached.ts';
+import type { LoadedConfig } from './config/config.ts';
+import { detachedCalls } from './call/detached.ts';
 import { createGateway, type Gateway } from './gateway.ts';
-import { createApp } from './http/app.ts';
+import { createApp } from './front/app.ts';
 import { createLog, type Log } from './log.ts';
-import { Connections } from './processes/connections.ts';
-import { Ending } from './processes/ending.ts';
-import { alone, type Processes } from './processes/processes.ts';
+import { Connections } from './front/connections.ts';
+import { Ending } from './front/ending.ts';
+import { alone, type Processes } from './state/links/processes.ts';
 import { createApiKeys, type ApiKeys } from './state/api-keys.ts';
 import { openStores, type Stores } from './state/stores.ts';
-import { closeSurroundings, openSurroundings } from './surroundings.ts';
+import { closeSurroundings, openSurroundings } from './config/surroundings.ts';
 
 /** A gateway that listens. */
 export interface RunningServer {

@@ -1,11 +1,11 @@
-import { ConfigError, importConfig, inspectConfig, type LoadedConfig } from '../config.ts';
+import { ConfigError, importConfig, inspectConfig, type LoadedConfig } from '../config/config.ts';
 import { createGateway, type Gateway } from '../gateway.ts';
 import { createLog } from '../log.ts';
 import { databaseUrl } from '../server.ts';
 import { createApiKeys } from '../state/api-keys.ts';
-import { checkDatabase } from '../state/database.ts';
+import { checkDatabase } from '../state/database/index.ts';
 import { openStores } from '../state/stores.ts';
-import { closeSurroundings, openSurroundings } from '../surroundings.ts';
+import { closeSurroundings, openSurroundings } from '../config/surroundings.ts';
 import { readArguments, type Command } from './command.ts';
 import { describeGateway } from './describe.ts';
 import { channelMatrix } from './matrix.ts';

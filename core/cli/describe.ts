@@ -1,5 +1,5 @@
 import type { Gateway } from '../gateway.ts';
-import { stages } from '../pipeline.ts';
+import { stages } from '../call/pipeline.ts';
 
 /** What is in force, for a person: plugins in their order, channels with the formats they speak and the models they serve, warnings. */
 export function describeGateway({ plugins, catalog, warnings }: Gateway): string {

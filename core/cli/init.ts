@@ -1,6 +1,6 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { packageFolder, version } from '../installation/home.ts';
+import { packageFolder, version } from '../config/installation/home.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 
 /** `sluice init`: a folder with everything that a gateway of one's own begins with. */

@@ -1,4 +1,4 @@
-import { loadConfig } from '../config.ts';
+import { loadConfig } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
 import { createApiKeys, type ApiKey, type ApiKeys } from '../state/api-keys.ts';
 import { openStores } from '../state/stores.ts';

@@ -1,6 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
-import { packageFolder, version } from '../installation/home.ts';
+import { packageFolder, version } from '../config/installation/home.ts';
 import { UsageError, type Command } from './command.ts';
 
 // What V8 has compiled is kept for the next start, which then takes half of the CPU. In a folder of this installation, not in one that

@@ -1,8 +1,8 @@
-import { ConfigError } from '../config.ts';
-import type { ChannelKind, ChannelOptions, ChannelParts, ChannelTools } from '../define.ts';
+import { ConfigError } from '../config/config.ts';
+import type { ChannelKind, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import { findChannelKinds } from '../gateway.ts';
 import type { Operation } from '../formats/format.ts';
-import { home } from '../installation/home.ts';
+import { home } from '../config/installation/home.ts';
 import { createLog, type Log } from '../log.ts';
 
 /** Endpoints that providers have together or not at all, as the columns of the table. */

@@ -1,11 +1,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { ConfigError, loadConfig } from '../config.ts';
+import { ConfigError, loadConfig } from '../config/config.ts';
 import { findChannelKinds } from '../gateway.ts';
-import { home } from '../installation/home.ts';
+import { home } from '../config/installation/home.ts';
 import type { JsonObject } from '../model/json.ts';
-import { createPrices } from '../prices.ts';
-import { importKnownModels, writeKnownModels } from '../prices/import-known.ts';
-import { importPriceList, type ImportedPrices } from '../prices/import-list.ts';
+import { createPrices } from '../money/prices/index.ts';
+import { importKnownModels, writeKnownModels } from '../money/prices/import-known.ts';
+import { importPriceList, type ImportedPrices } from '../money/prices/import-list.ts';
 import { matchesModel } from '../state/api-keys.ts';
 import { tryGateway } from './check.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
@@ -25,7 +25,7 @@ import   Reads a price list in the form of LiteLLM's model_prices_and_context_wi
                        takes it in with prices: { ...imported }.
            --force     Replaces the file when it exists.
          With --known it writes a list of models by provider, with prices, limits and what each is for, as Sluice brings
-         one along (core/prices/known-models.json):
+         one along (core/money/prices/known-models.json):
            --source    Where the figures come from.
            --date      The day for which they hold: 2026-01-31. Models whose end was announced for a day before are marked.
            --licence   A file with the terms under which they may be used.

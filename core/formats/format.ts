@@ -1,4 +1,4 @@
-import type { GatewayError } from '../errors.ts';
+import type { GatewayError } from '../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, MediaBlock } from '../model/chat.ts';
 import type { GatewayEvent, ListedModel, OperationResult } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';

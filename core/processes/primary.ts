@@ -1,13 +1,13 @@
 import cluster, { type Worker } from 'node:cluster';
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
-import { packageFolder } from '../installation/home.ts';
+import { packageFolder } from '../config/installation/home.ts';
 import { createLog, maskSecrets, type Log } from '../log.ts';
-import { HealthDesk } from '../routing/health-primary.ts';
-import { RatesDesk } from '../state/rates-primary.ts';
-import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
-import { PeersDesk } from './peers-primary.ts';
-import type { ProcessesStatus, ReloadOutcome, WorkerStatus } from './processes.ts';
+import { HealthDesk } from '../routing/health/primary.ts';
+import { RatesDesk } from '../money/rates/primary.ts';
+import type { Facts, StartOrder, ToPrimary, ToWorker } from '../state/links/messages.ts';
+import { PeersDesk } from '../state/links/peers-primary.ts';
+import type { ProcessesStatus, ReloadOutcome, WorkerStatus } from '../state/links/processes.ts';
 import { Watch } from './watch.ts';
 
 /** A worker that ended earlier after it had begun to serve is no good, in milliseconds. */

@@ -1,10 +1,10 @@
 import type { Observable } from 'rxjs';
-import type { Call } from '../call.ts';
-import type { Next } from '../define.ts';
-import { GatewayError, toGatewayError } from '../errors.ts';
+import type { Call } from '../call/call.ts';
+import type { Next } from '../sdk/define.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import { observe } from '../operators.ts';
-import type { Visit } from './health.ts';
+import { observe } from '../sdk/operators.ts';
+import type { Visit } from './health/index.ts';
 import type { KeyLoad, Load } from './load.ts';
 import { addressed, type Target } from './target.ts';
 

@@ -1,19 +1,19 @@
 import { Observable, Subscriber } from 'rxjs';
-import { callKey, type Call } from '../call.ts';
-import type { Upstream } from '../channel.ts';
-import type { Next } from '../define.ts';
-import { GatewayError, toGatewayError } from '../errors.ts';
+import { callKey, type Call } from '../call/call.ts';
+import type { Upstream } from '../sdk/channel.ts';
+import type { Next } from '../sdk/define.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
-import type { Notices } from '../notices.ts';
-import { startWithEvents } from '../operators.ts';
+import type { Notices } from '../sdk/notices.ts';
+import { startWithEvents } from '../sdk/operators.ts';
 import { Attempt, type Patience } from './attempt.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
 import { isRepeatable, nobodyKnows, spoils, tellingError } from './failures.ts';
-import type { Health, Visit } from './health.ts';
+import type { Health, Visit } from './health/index.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { Load } from './load.ts';
-import type { RoutingSettings } from './settings.ts';
+import type { RoutingSettings } from '../settings/routing.ts';
 import type { Target } from './target.ts';
 
 /** What the choice of a channel works with. */

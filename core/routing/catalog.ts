@@ -1,4 +1,4 @@
-import type { Channel } from '../channel.ts';
+import type { Channel } from '../sdk/channel.ts';
 import type { Operation } from '../formats/format.ts';
 import type { ListedModel } from '../model/event.ts';
 import type { Target } from './target.ts';

@@ -1,7 +1,7 @@
-import { GatewayError } from '../errors.ts';
+import { GatewayError } from '../sdk/errors.ts';
 import { upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
 import type { Failed } from './choice.ts';
-import { verdictOf } from './health-verdict.ts';
+import { verdictOf } from './health/verdict.ts';
 
 /** Statuses by which a provider asks for the same again: it timed out, something was in the way, it was too early. */
 const again: ReadonlySet<number> = new Set([408, 409, 425]);

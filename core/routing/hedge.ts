@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs';
-import type { Call } from '../call.ts';
+import type { Call } from '../call/call.ts';
 import type { Operation } from '../formats/format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { dismiss } from './attempt.ts';
-import type { RoutingSettings } from './settings.ts';
+import type { RoutingSettings } from '../settings/routing.ts';
 
 /** What may be asked twice at the same time without anything being made twice. */
 const repeatable: ReadonlySet<Operation> = new Set<Operation>([

@@ -1,4 +1,4 @@
-import type { SystemPrompt } from '../channel.ts';
+import type { SystemPrompt } from '../sdk/channel.ts';
 import type { Block, Message } from '../model/chat.ts';
 
 /**

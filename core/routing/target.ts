@@ -1,6 +1,6 @@
 import type { ModelTraits } from '../model/traits.ts';
-import type { Call } from '../call.ts';
-import type { Channel, ChannelKey } from '../channel.ts';
+import type { Call } from '../call/call.ts';
+import type { Channel, ChannelKey } from '../sdk/channel.ts';
 
 /** One way to serve a call: a channel, one of its keys, and the model's name there. */
 export interface Target {

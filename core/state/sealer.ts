@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { env } from '../config.ts';
+import { env } from '../config/config.ts';
 import { hideSecret } from '../log.ts';
 import { parseObject, type JsonObject } from '../model/json.ts';
-import { row, rows, sqlOf } from './sql.ts';
+import { row, rows, sqlOf } from './database/sql.ts';
 import type { Stores } from './stores.ts';
 
 /**

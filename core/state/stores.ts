@@ -1,9 +1,9 @@
 import { Keyv } from 'keyv';
-import { openDatabase, type Database } from './database.ts';
-import { insertEntry, moveEntry, replaceEntry } from './entry-writes.ts';
-import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './postgres-keyv.ts';
-import { deleteExpired, revisionOf, SqliteKeyv } from './sqlite-keyv.ts';
-import { startSweeping } from './sweeping.ts';
+import { openDatabase, type Database } from './database/index.ts';
+import { insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
+import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './keyv/postgres.ts';
+import { deleteExpired, revisionOf, SqliteKeyv } from './keyv/sqlite.ts';
+import { startSweeping } from './database/sweeping.ts';
 
 /** What is told about a failure that no caller is waiting to hear of. */
 export type ReportError = (error: Error) => void;

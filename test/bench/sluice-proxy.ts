@@ -1,5 +1,5 @@
 /** Sluice as an operator runs it: a config file, every discovered plugin, an API key. */
-import { loadConfig } from '../../core/config.ts';
+import { loadConfig } from '../../core/config/config.ts';
 import { startServer } from '../../core/server.ts';
 import { answering, measuring } from './answering.ts';
 

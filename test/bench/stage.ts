@@ -53,7 +53,7 @@ export async function buildStage(nodeOptions: readonly string[]): Promise<Stage>
 /** An ordinary configuration: three channels, one key, an alias, the log at its usual level. */
 function configFor(upstream: string): string {
   return `
-import { defineConfig } from ${here('core/index.ts')};
+import { defineConfig } from ${here('core/sdk/index.ts')};
 import anthropic from ${here('channels/anthropic.ts')};
 import openai from ${here('channels/openai.ts')};
 import modelAlias from ${here('plugins/model-alias.ts')};

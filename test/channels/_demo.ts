@@ -1,11 +1,11 @@
-import type { Upstream, UpstreamRequest } from '../../core/channel.ts';
+import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { Format } from '../../core/formats/format.ts';
 import type { ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import type { Usage } from '../../core/model/usage.ts';
 import demo from '../../channels/demo/index.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { outcome, testCall } from '../suites/channel-suite.ts';
 
 /**

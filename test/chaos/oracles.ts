@@ -1,5 +1,5 @@
 import type { WireFrame } from '../../core/formats/format.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { modelOf, type Case } from './cases.ts';
 import type { Seen } from './clients.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WireFrame } from '../../core/formats/format.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { audit, mebibytes, type Made } from './books.ts';
 import { nameOf, type Case } from './cases.ts';

@@ -7,7 +7,7 @@ import demo from '../../channels/demo/index.ts';
 import anthropicChannel from '../../channels/anthropic.ts';
 import geminiChannel from '../../channels/gemini.ts';
 import openaiChannel from '../../channels/openai.ts';
-import { definePlugin, GatewayError, type ErrorCode } from '../../core/index.ts';
+import { definePlugin, GatewayError, type ErrorCode } from '../../core/sdk/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { anthropic, formats, genai, openai, Recorder, type Access, type FormatName } from './sdks.ts';

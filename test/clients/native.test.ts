@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import anthropicChannel from '../../channels/anthropic.ts';
 import geminiChannel from '../../channels/gemini.ts';
 import openaiChannel from '../../channels/openai.ts';
-import { definePlugin } from '../../core/index.ts';
+import { definePlugin } from '../../core/sdk/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { anthropic, formats, genai, olderAnthropic, openai, Recorder, type FormatName } from './sdks.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { openaiLike } from '../../channels/_openai-like.ts';
-import type { ChannelEntry } from '../../core/define.ts';
+import type { ChannelEntry } from '../../core/sdk/define.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 
 /** An item, a response, a frame: what a test reads. */

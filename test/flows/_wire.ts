@@ -3,7 +3,7 @@ import type { ChannelEntry } from 'sluice';
 import anthropic from '../../channels/anthropic.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 
 /** The three public formats, as clients write and providers answer them. */
 export type FormatName = 'chat-completions' | 'messages' | 'generate-content';

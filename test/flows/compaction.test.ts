@@ -8,7 +8,7 @@ import { bearer, httpChannel } from '../../channels/_http.ts';
 import demo from '../../channels/demo/index.ts';
 import groq from '../../channels/groq.ts';
 import type { JsonObject } from '../../core/model/json.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import compactionPlugin from '../../plugins/compaction/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-responses.ts';

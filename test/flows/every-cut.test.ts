@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { isObject, parseObject } from '../../core/model/json.ts';
 import { fixturesOf } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

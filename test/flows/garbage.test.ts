@@ -13,7 +13,7 @@ const callsPerLane = 100;
 
 const here = (path: string): string =>
   JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));
-const sluice = here('core/index.ts');
+const sluice = here('core/sdk/index.ts');
 const rateLimit = here('plugins/rate-limit/index.ts');
 
 /** A route that collects garbage, of the young or of all, and tells how many bytes the old generation holds. */

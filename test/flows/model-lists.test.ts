@@ -14,7 +14,7 @@ import ollama from '../../channels/ollama.ts';
 import openaiChannel from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
 import modelAlias from '../../plugins/model-alias.ts';
-import { ConfigError, type GatewayConfig } from '../../core/config.ts';
+import { ConfigError, type GatewayConfig } from '../../core/config/config.ts';
 import { anthropic, genai, openai, type Access } from '../clients/sdks.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';

@@ -3,7 +3,7 @@ import { map, of } from 'rxjs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import openaiChannel from '../../channels/openai.ts';
 import demo from '../../channels/demo/index.ts';
-import { caller, definePlugin, gathered, GatewayError, type GatewayEvent } from '../../core/index.ts';
+import { caller, definePlugin, gathered, GatewayError, type GatewayEvent } from '../../core/sdk/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 

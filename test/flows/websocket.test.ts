@@ -2,7 +2,7 @@ import OpenAI from 'openai';
 import { ResponsesWS } from 'openai/resources/responses/ws';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { refusedSocket, SocketClient } from '../support/websocket.ts';

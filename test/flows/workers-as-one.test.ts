@@ -3,7 +3,7 @@ import { Agent, get, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { liveFrame, type LiveCall } from '../../plugins/admin/schemas.ts';
 import { configWith, key, logIn, operate, password, type OperatedGateway } from '../reload/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';

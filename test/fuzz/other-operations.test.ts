@@ -10,7 +10,7 @@ import type { Codec } from '../../core/formats/format.ts';
 import generateContent from '../../core/formats/generate-content/index.ts';
 import moderations from '../../core/formats/moderations/index.ts';
 import rerank from '../../core/formats/rerank/index.ts';
-import type { ChannelTools } from '../../core/define.ts';
+import type { ChannelTools } from '../../core/sdk/define.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import type { GatewayRequest } from '../../core/model/request.ts';
 import { encodedBy, thereAndBack } from '../support/one-shot-laws.ts';

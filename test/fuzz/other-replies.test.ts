@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import type { SeenRequest } from '../support/upstream.ts';
 import {

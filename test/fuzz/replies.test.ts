@@ -13,7 +13,7 @@ import {
   type Target,
   type WireFrame,
 } from 'sluice';
-import { parseSse } from '../../core/http/sse.ts';
+import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { decodeReply } from '../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../plugins/translation/pass-through.ts';
 import { allFormats, fixturesOf } from '../support/fixtures.ts';

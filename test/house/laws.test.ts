@@ -50,13 +50,13 @@ describe('who may import whom', () => {
         target.startsWith('core/model/') ||
         target.startsWith('core/formats/_shared/') ||
         target.startsWith(`${folder}/`) ||
-        ['core/errors.ts', 'core/formats/format.ts', 'core/define.ts'].includes(target)
+        ['core/sdk/errors.ts', 'core/formats/format.ts', 'core/sdk/define.ts'].includes(target)
       );
     };
     expect(
       verdict(
         strangers(scripts('core/formats'), allowed),
-        'A format imports core/model, core/errors.ts, core/define.ts, format.ts, _shared and its own folder. What two formats share goes to _shared; what needs more is no business of a format.',
+        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, format.ts, _shared and its own folder. What two formats share goes to _shared; what needs more is no business of a format.',
       ),
     ).toBe('');
   });
@@ -69,7 +69,7 @@ describe('who may import whom', () => {
           (_specifier, target) =>
             target === undefined || target.startsWith('core/') || target === 'package.json',
         ),
-        'The core finds plugins and channels by discovery and by the config. Put what it needs into core/ behind an interface in core/define.ts.',
+        'The core finds plugins and channels by discovery and by the config. Put what it needs into core/ behind an interface in core/sdk/define.ts.',
       ),
     ).toBe('');
   });
@@ -85,7 +85,7 @@ describe('who may import whom', () => {
               ? packages.has(specifier) || isBuiltin(specifier)
               : target.startsWith(`${folder}/`),
           ),
-          `What ${folder} need of the core is exported by core/index.ts and imported as 'sluice': export it there, or do without.`,
+          `What ${folder} need of the core is exported by core/sdk/index.ts and imported as 'sluice': export it there, or do without.`,
         ),
       ).toBe('');
     },
@@ -192,14 +192,14 @@ describe('one of a kind', () => {
    * subscribed to, and hand their own unsubscribing on. An operator made of rxjs's own needs no place here.
    */
   const maySubscribe = [
-    'core/http/reply.ts', // the one that counts
-    'core/http/socket-reply.ts', // its like for sockets
-    'core/http/tunnel.ts', // its like for sockets that pass through
-    'core/http/upstream-socket.ts', // sends what comes from the client of such a socket
-    'core/http/upstream-compression.ts', // undoes a provider's compression
-    'core/operators.ts', // the operators for plugins
-    'core/hold-back.ts', // another of them
-    'core/followed-reply.ts', // passes a reply's events to all who follow it
+    'core/front/reply.ts', // the one that counts
+    'core/front/socket-reply.ts', // its like for sockets
+    'core/front/tunnel.ts', // its like for sockets that pass through
+    'core/upstream/socket.ts', // sends what comes from the client of such a socket
+    'core/upstream/compression.ts', // undoes a provider's compression
+    'core/sdk/operators.ts', // the operators for plugins
+    'core/sdk/hold-back.ts', // another of them
+    'core/call/followed-reply.ts', // passes a reply's events to all who follow it
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
@@ -228,14 +228,14 @@ describe('one of a kind', () => {
   const connectsNowhere =
     /^(?:type .*|STATUS_CODES|validateHeader(?:Name|Value)|createServer|Server(?: as \w+)?|ServerResponse|WebSocketServer|isIP(?:v[46])?|BlockList|createSecureContext|)$/;
   const mayConnect = [
-    'core/http/guarded-connection.ts', // to addresses that clients and providers give: the guard
-    'core/http/guarded-fetch-media.ts', // where `fetch` is the guard's
-    'core/http/upstream-connections.ts', // to addresses that the operator gives, here and below: providers,
-    'core/http/upstream-proxy.ts', // proxies,
-    'core/http/connect-agent.ts', // proxies for sockets,
-    'core/http/upstream-socket.ts', // sockets of providers,
-    'core/state/postgres.ts', // the database,
-    'core/state/shared-link.ts', // and the shared store
+    'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
+    'core/upstream/guarded/media.ts', // where `fetch` is the guard's
+    'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
+    'core/upstream/proxy.ts', // proxies,
+    'core/upstream/connect-agent.ts', // proxies for sockets,
+    'core/upstream/socket.ts', // sockets of providers,
+    'core/state/database/postgres.ts', // the database,
+    'core/state/links/shared-link.ts', // and the shared store
   ];
 
   test('connections are opened where it is known whose addresses they lead to', () => {
@@ -251,7 +251,7 @@ describe('one of a kind', () => {
     expect(
       verdict(
         found.filter((place) => !mayConnect.some((path) => place.startsWith(`${path}:`))),
-        "An address that a client or a provider gave is asked with askGuarded (core/http/guarded-connection.ts), fetchMedia or download: they check it, its names and its redirects. A channel's own address is asked with the http client that it is given.",
+        "An address that a client or a provider gave is asked with askGuarded (core/upstream/guarded/connection.ts), fetchMedia or download: they check it, its names and its redirects. A channel's own address is asked with the http client that it is given.",
       ),
     ).toBe('');
     expect(
@@ -272,8 +272,10 @@ describe('one of a kind', () => {
     );
     expect(
       verdict(
-        found.filter((place) => !/^core\/state\/(?:sqlite-writes|migrations|database)\.ts:/.test(place)),
-        'A write that waits for another process inside SQLite holds the event loop up: use writeInSqlite or transactionInSqlite (core/state/sqlite-writes.ts), or work with sqlOf(database).',
+        found.filter(
+          (place) => !/^core\/state\/database\/(?:sqlite-writes|migrations|index)\.ts:/.test(place),
+        ),
+        'A write that waits for another process inside SQLite holds the event loop up: use writeInSqlite or transactionInSqlite (core/state/database/sqlite-writes.ts), or work with sqlOf(database).',
       ),
     ).toBe('');
     const writing = core.filter((path) =>
@@ -291,19 +293,19 @@ describe('one of a kind', () => {
     const found = places(product, /new AbortController\b/);
     expect(
       verdict(
-        found.length === 1 && found[0]?.startsWith('core/call.ts:') === true ? [] : found,
-        'The call has one AbortController, in core/call.ts: pass call.signal on, or use call.onEnd.',
+        found.length === 1 && found[0]?.startsWith('core/call/call.ts:') === true ? [] : found,
+        'The call has one AbortController, in core/call/call.ts: pass call.signal on, or use call.onEnd.',
       ),
     ).toBe('');
   });
 
-  test('the environment is read in core/config.ts', () => {
+  test('the environment is read in core/config/config.ts', () => {
     expect(
       verdict(
         places(product, /\bprocess\s*\.\s*env\b|\bprocess\s*\[/).filter(
-          (place) => !place.startsWith('core/config.ts:'),
+          (place) => !place.startsWith('core/config/config.ts:'),
         ),
-        "Read the environment with env('NAME') from core/config.ts, so that .env files count and one place lists what there is.",
+        "Read the environment with env('NAME') from core/config/config.ts, so that .env files count and one place lists what there is.",
       ),
     ).toBe('');
   });

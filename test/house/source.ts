@@ -138,7 +138,7 @@ export function imports(path: string): Import[] {
 }
 
 function targetOf(path: string, specifier: string): string | undefined {
-  if (specifier === 'sluice') return 'core/index.ts';
+  if (specifier === 'sluice') return 'core/sdk/index.ts';
   if (specifier.startsWith('sluice/')) return `${specifier.slice('sluice/'.length)}.ts`;
   return specifier.startsWith('.') ? relative(home, join(home, dirname(path), specifier)) : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/formats/format.ts';
-import { parseSse, SseCutter, writeSse } from '../../core/http/sse.ts';
-import { JsonCutter } from '../../core/http/json-frames.ts';
-import { parseJsonBody } from '../../core/http/body.ts';
+import { parseSse, SseCutter, writeSse } from '../../core/formats/_shared/sse.ts';
+import { JsonCutter } from '../../core/formats/_shared/json-frames.ts';
+import { parseJsonBody } from '../../core/front/body.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';

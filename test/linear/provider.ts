@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parentPort } from 'node:worker_threads';
-import { writeSse } from '../../core/http/sse.ts';
+import { writeSse } from '../../core/formats/_shared/sse.ts';
 import { chatCodecOf } from './codecs.ts';
 import { replyShapes } from './replies.ts';
 

@@ -1,14 +1,14 @@
 import { firstValueFrom, of, toArray, type Observable } from 'rxjs';
-import type { Call, Wire } from '../../core/call.ts';
-import { Exchange, firstView } from '../../core/call.ts';
-import type { Handler, Next, PluginSpec, PluginTools } from '../../core/define.ts';
+import type { Call, Wire } from '../../core/call/call.ts';
+import { Exchange, firstView } from '../../core/call/call.ts';
+import type { Handler, Next, PluginSpec, PluginTools } from '../../core/sdk/define.ts';
 import type { Codec, Format, Operation } from '../../core/formats/format.ts';
 import { createLog } from '../../core/log.ts';
 import type { ChatRequest, ChatSettings } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
-import { Notices } from '../../core/notices.ts';
-import { MemoryRates } from '../../core/state/rates-memory.ts';
+import { Notices } from '../../core/sdk/notices.ts';
+import { MemoryRates } from '../../core/money/rates/memory.ts';
 import type { z } from 'zod';
 
 /** What a test says of a call; everything else is ordinary. */

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { caller } from '../../core/caller.ts';
-import type { Call } from '../../core/call.ts';
-import type { Load } from '../../core/processes/overload.ts';
+import { caller } from '../../core/sdk/caller.ts';
+import type { Call } from '../../core/call/call.ts';
+import type { Load } from '../../core/front/overload.ts';
 import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
-import { MemoryRates } from '../../core/state/rates-memory.ts';
+import { MemoryRates } from '../../core/money/rates/memory.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { countFailures } from '../../plugins/_failures.ts';
 import auth from '../../plugins/auth.ts';

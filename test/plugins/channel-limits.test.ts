@@ -1,10 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Channel } from '../../core/channel.ts';
-import { GatewayError } from '../../core/errors.ts';
+import type { Channel } from '../../core/sdk/channel.ts';
+import { GatewayError } from '../../core/sdk/errors.ts';
 import type { Catalog } from '../../core/routing/catalog.ts';
 import type { Target } from '../../core/routing/target.ts';
-import { MemoryRates } from '../../core/state/rates-memory.ts';
-import type { Rates } from '../../core/state/rates.ts';
+import { MemoryRates } from '../../core/money/rates/memory.ts';
+import type { Rates } from '../../core/money/rates/index.ts';
 import channelLimits from '../../plugins/channel-limits.ts';
 import { answering, handlerOf, testCall, testTools } from './_call.ts';
 

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { of, Subject, throwError, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/caller.ts';
-import { GatewayError, toGatewayError } from '../../core/errors.ts';
+import { caller } from '../../core/sdk/caller.ts';
+import { GatewayError, toGatewayError } from '../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import { failedAttempts } from '../../core/routing/attempts.ts';
 import type { ApiKey } from '../../core/state/api-keys.ts';

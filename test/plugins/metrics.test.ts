@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
-import type { Gathered } from '../../core/processes/peers.ts';
+import type { Gathered } from '../../core/state/links/peers.ts';
 import { createAccess } from '../../plugins/metrics/access.ts';
 import metrics from '../../plugins/metrics/index.ts';
 import { measured, textOf } from '../../plugins/metrics/scrape.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/caller.ts';
+import { caller } from '../../core/sdk/caller.ts';
 import type { ListedModel } from '../../core/model/event.ts';
 import type { Catalog } from '../../core/routing/catalog.ts';
 import type { ApiKey } from '../../core/state/api-keys.ts';

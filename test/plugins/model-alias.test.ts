@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/caller.ts';
-import type { Channel } from '../../core/channel.ts';
-import { firstView } from '../../core/call.ts';
+import { caller } from '../../core/sdk/caller.ts';
+import type { Channel } from '../../core/sdk/channel.ts';
+import { firstView } from '../../core/call/call.ts';
 import type { ChatSettings } from '../../core/model/chat.ts';
 import type { EmbedRequest } from '../../core/model/embed.ts';
 import type { ListedModel } from '../../core/model/event.ts';

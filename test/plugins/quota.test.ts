@@ -1,18 +1,18 @@
 import { concat, EMPTY, NEVER, of, throwError, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/caller.ts';
-import type { Call } from '../../core/call.ts';
-import { charge, reachedProviders, sending } from '../../core/charge.ts';
-import type { Handler, PluginTools } from '../../core/define.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { caller } from '../../core/sdk/caller.ts';
+import type { Call } from '../../core/call/call.ts';
+import { charge, reachedProviders, sending } from '../../core/sdk/charge.ts';
+import type { Handler, PluginTools } from '../../core/sdk/define.ts';
+import { GatewayError } from '../../core/sdk/errors.ts';
 import type { Block } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { ModelTraits } from '../../core/model/traits.ts';
 import type { Amounts } from '../../core/model/usage-record.ts';
 import type { Usage } from '../../core/model/usage.ts';
-import { createPrices } from '../../core/prices.ts';
+import { createPrices } from '../../core/money/prices/index.ts';
 import type { ApiKey, Budget } from '../../core/state/api-keys.ts';
-import type { Reservation } from '../../core/state/ledger.ts';
+import type { Reservation } from '../../core/money/ledger/index.ts';
 import quota from '../../plugins/quota/index.ts';
 import { all, answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 

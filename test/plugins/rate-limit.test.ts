@@ -1,14 +1,14 @@
 import { EMPTY, NEVER, of, Subject, type Observable } from 'rxjs';
 import { describe, expect, test, vi } from 'vitest';
-import { caller } from '../../core/caller.ts';
-import { charge } from '../../core/charge.ts';
-import { detach } from '../../core/detached.ts';
-import type { Next } from '../../core/define.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { caller } from '../../core/sdk/caller.ts';
+import { charge } from '../../core/sdk/charge.ts';
+import { detach } from '../../core/call/detached.ts';
+import type { Next } from '../../core/sdk/define.ts';
+import { GatewayError } from '../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { ApiKey } from '../../core/state/api-keys.ts';
-import { MemoryRates } from '../../core/state/rates-memory.ts';
-import type { Rates, RateVerdict } from '../../core/state/rates.ts';
+import { MemoryRates } from '../../core/money/rates/memory.ts';
+import type { Rates, RateVerdict } from '../../core/money/rates/index.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';
 import { all, answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 

@@ -1,12 +1,12 @@
 import type { Target } from '../../core/routing/target.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerResponse } from 'node:http';
-import { Exchange, firstView, type Call } from '../../core/call.ts';
-import type { Upstream, UpstreamRequest } from '../../core/channel.ts';
-import type { ChannelKind, ChannelOptions, ChannelParts } from '../../core/define.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { Exchange, firstView, type Call } from '../../core/call/call.ts';
+import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
+import type { ChannelKind, ChannelOptions, ChannelParts } from '../../core/sdk/define.ts';
+import { GatewayError } from '../../core/sdk/errors.ts';
 import type { Codec, Format, Operation } from '../../core/formats/format.ts';
-import { createHttpClient, type HttpClient } from '../../core/http/upstream.ts';
+import { createHttpClient, type HttpClient } from '../../core/upstream/send.ts';
 import { createLog } from '../../core/log.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 

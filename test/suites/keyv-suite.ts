@@ -1,7 +1,7 @@
 import { Keyv } from 'keyv';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { PostgresKeyv } from '../../core/state/postgres-keyv.ts';
-import type { SqliteKeyv } from '../../core/state/sqlite-keyv.ts';
+import type { PostgresKeyv } from '../../core/state/keyv/postgres.ts';
+import type { SqliteKeyv } from '../../core/state/keyv/sqlite.ts';
 
 type Adapter = SqliteKeyv | PostgresKeyv;
 

@@ -2,10 +2,10 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import type { Budget } from '../../core/state/api-keys.ts';
-import { openLedger, type Ledger, type Reservation, type Settlement } from '../../core/state/ledger.ts';
-import { rows } from '../../core/state/sql.ts';
+import { openLedger, type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';
+import { rows } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import { openUsageLog } from '../../core/state/usage-log.ts';
+import { openUsageLog } from '../../core/money/usage-log/index.ts';
 import { tries } from '../support/tries.ts';
 
 let numbers = 0;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { RateRule, Rates } from '../../core/state/rates.ts';
+import type { RateRule, Rates } from '../../core/money/rates/index.ts';
 
 let subjects = 0;
 

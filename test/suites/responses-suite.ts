@@ -5,9 +5,13 @@ import { text as textOf } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { JsonObject } from '../../core/model/json.ts';
-import { deleteExpiredResponses, mostText } from '../../core/state/responses-tables.ts';
-import { openResponseStore, type ResponseStore, type StoredResponse } from '../../core/state/responses.ts';
-import { sqlOf } from '../../core/state/sql.ts';
+import { deleteExpiredResponses, mostText } from '../../core/state/responses/tables.ts';
+import {
+  openResponseStore,
+  type ResponseStore,
+  type StoredResponse,
+} from '../../core/state/responses/index.ts';
+import { sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -56,7 +60,7 @@ function divideLimits(): void {
 
 function start(url: string, command: string, argument = ''): ChildProcessWithoutNullStreams {
   const child = spawn(process.execPath, [
-    join(import.meta.dirname, '../core/state/responses-process.ts'),
+    join(import.meta.dirname, '../core/state/responses/process.ts'),
     url,
     command,
     argument,

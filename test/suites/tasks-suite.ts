@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { openLedger, type Ledger, type Settlement } from '../../core/state/ledger.ts';
+import { openLedger, type Ledger, type Settlement } from '../../core/money/ledger/index.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import { openTaskStore, type TaskStore } from '../../core/state/tasks.ts';
-import { openUsageLog } from '../../core/state/usage-log.ts';
-import { abandon, advance, type Task } from '../../core/tasks.ts';
+import { openTaskStore, type TaskStore } from '../../core/state/tasks/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { abandon, advance, type Task } from '../../core/model/tasks.ts';
 import { settlementOf } from './ledger-suite.ts';
 
 const budgets = [{ unit: 'micro-dollar', period: 'total', amount: 1e12 }] as const;

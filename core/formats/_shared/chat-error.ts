@@ -1,4 +1,4 @@
-import type { ErrorCode, GatewayError } from '../../errors.ts';
+import type { ErrorCode, GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ErrorReply } from '../format.ts';
 import { retryHeaders } from './retry-headers.ts';

@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 
 /**
  * The headers that tell clients whether and when to try again: `retry-after` in whole seconds (at least 1) on 429 and on a temporary 503,

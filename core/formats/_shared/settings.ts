@@ -1,7 +1,7 @@
 import type { ChatSettings } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalBoolean, optionalNumber, optionalString } from './check.ts';
-import { wrongType } from '../../errors.ts';
+import { wrongType } from '../../sdk/errors.ts';
 
 /** One row of a format's settings table: a `ChatSettings` member and how this format spells it. */
 export interface SettingRow {

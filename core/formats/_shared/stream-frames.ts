@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../format.ts';
 import { throwIfError } from './one-shot.ts';

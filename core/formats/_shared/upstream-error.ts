@@ -1,4 +1,4 @@
-import { GatewayError, type ErrorCode, type ErrorDetails } from '../../errors.ts';
+import { GatewayError, type ErrorCode, type ErrorDetails } from '../../sdk/errors.ts';
 import { redact } from './redact.ts';
 import { readErrorShape, type ErrorShape } from './upstream-error-shape.ts';
 

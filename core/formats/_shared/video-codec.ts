@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../../model/video.ts';
 import type { Codec, Codecs, EncodedRequest, EncodeTarget, ReplyContext, RouteParams } from '../format.ts';

@@ -1,4 +1,4 @@
-import { cannotCarry, missing, wrongType, wrongValue } from '../../errors.ts';
+import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import { redact } from './redact.ts';

@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';

@@ -1,4 +1,4 @@
-import { GatewayError, missing } from '../../errors.ts';
+import { GatewayError, missing } from '../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../model/form.ts';
 import { mediaKind } from '../../model/media-kind.ts';
 import type { RouteParams } from '../format.ts';

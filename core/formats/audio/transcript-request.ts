@@ -1,4 +1,4 @@
-import { GatewayError, wrongType, wrongValue } from '../../errors.ts';
+import { GatewayError, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { TranscribeRequest } from '../../model/audio.ts';
 import type { FormPart } from '../../model/form.ts';
 import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-import { wrongType } from '../../errors.ts';
+import { wrongType } from '../../sdk/errors.ts';
 import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../model/chat.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';

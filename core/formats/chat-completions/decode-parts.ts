@@ -1,4 +1,4 @@
-import { missing, wrongType } from '../../errors.ts';
+import { missing, wrongType } from '../../sdk/errors.ts';
 import type { Block, MediaBlock, Source } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../_shared/check.ts';

@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import {

@@ -1,4 +1,4 @@
-import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedRequest } from '../../model/embed.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalNumber, optionalString, requiredModel } from '../_shared/check.ts';

@@ -1,5 +1,5 @@
 import type { ChatRequest } from '../../model/chat.ts';
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Codec } from '../format.ts';
 import { decodeRequest, modelOf } from './decode-request.ts';

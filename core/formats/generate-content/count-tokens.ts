@@ -1,4 +1,4 @@
-import { GatewayError, wrongValue } from '../../errors.ts';
+import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';

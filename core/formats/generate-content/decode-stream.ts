@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';

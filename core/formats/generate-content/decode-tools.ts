@@ -1,4 +1,4 @@
-import { wrongType, wrongValue } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../_shared/check.ts';

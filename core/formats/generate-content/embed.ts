@@ -1,4 +1,4 @@
-import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-import { cannotCarry } from '../../errors.ts';
+import { cannotCarry } from '../../sdk/errors.ts';
 import type {
   Block,
   MediaBlock,

@@ -1,4 +1,4 @@
-import { missing, wrongType } from '../../errors.ts';
+import { missing, wrongType } from '../../sdk/errors.ts';
 import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 
 /** 502: the provider sent something that cannot be understood. */

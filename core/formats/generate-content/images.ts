@@ -1,4 +1,4 @@
-import { cannotCarry } from '../../errors.ts';
+import { cannotCarry } from '../../sdk/errors.ts';
 import type { ImageInput, ImageRequest, ImageResult, ImageTokens } from '../../model/image.ts';
 import type { OperationResult } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-import { wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../sdk/errors.ts';
 import type { JsonValue } from '../../model/json.ts';
 
 /** Compact JSON with the keys in their order. Throws 400 for values that are nested beyond what can be written. */

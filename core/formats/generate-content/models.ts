@@ -1,4 +1,4 @@
-import { wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../sdk/errors.ts';
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelListing } from '../format.ts';

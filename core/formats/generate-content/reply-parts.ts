@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockCounter, endOf } from '../_shared/blocks.ts';

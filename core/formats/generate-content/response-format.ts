@@ -1,4 +1,4 @@
-import { wrongType, wrongValue } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

@@ -1,4 +1,4 @@
-import { wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../sdk/errors.ts';
 import type { Framing, Operation, Route, RouteParams } from '../format.ts';
 
 /** Where the methods of a model are called: both versions, with `tunedModels/` as another name of `models/`. */

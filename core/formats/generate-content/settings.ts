@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { wrongType } from '../../errors.ts';
+import { wrongType } from '../../sdk/errors.ts';
 import type { ChatSettings } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';

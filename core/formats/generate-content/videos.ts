@@ -1,4 +1,4 @@
-import { cannotCarry, missing, wrongType } from '../../errors.ts';
+import { cannotCarry, missing, wrongType } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';

@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType } from '../../errors.ts';
+import { GatewayError, missing, wrongType } from '../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';

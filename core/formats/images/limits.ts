@@ -1,4 +1,4 @@
-import { GatewayError, wrongValue } from '../../errors.ts';
+import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { Upload } from '../../model/form.ts';
 import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { mediaKind } from '../../model/media-kind.ts';

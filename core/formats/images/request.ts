@@ -1,4 +1,4 @@
-import { wrongType, wrongValue } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import { plainName, type FormPart } from '../../model/form.ts';
 import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';

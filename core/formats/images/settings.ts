@@ -1,4 +1,4 @@
-import { GatewayError, wrongValue } from '../../errors.ts';
+import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ImageRequest } from '../../model/image.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

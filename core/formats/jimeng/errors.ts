@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 import type { ErrorReply } from '../format.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
 

@@ -1,4 +1,4 @@
-import { wrongType, wrongValue } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest, VideoTaskRequest } from '../../model/video.ts';

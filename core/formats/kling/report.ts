@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../format.ts';

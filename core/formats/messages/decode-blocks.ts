@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type {
   Block,
   MediaBlock,

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 

@@ -1,4 +1,4 @@
-import { wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../sdk/errors.ts';
 import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

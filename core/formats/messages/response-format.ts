@@ -1,4 +1,4 @@
-import { missing } from '../../errors.ts';
+import { missing } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import type { Writing } from './writing.ts';

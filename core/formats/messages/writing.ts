@@ -1,4 +1,4 @@
-import { cannotCarry } from '../../errors.ts';
+import { cannotCarry } from '../../sdk/errors.ts';
 import type { Block } from '../../model/chat.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { EncodeTarget } from '../format.ts';

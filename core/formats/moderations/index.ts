@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { SocketMessage } from '../../model/realtime.ts';
 import type { TunnelNames } from '../format.ts';

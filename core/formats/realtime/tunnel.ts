@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongValue } from '../../errors.ts';
+import { GatewayError, missing, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { chatErrorBody } from '../_shared/chat-error.ts';
 import type { EncodedRequest, TunnelRoute } from '../format.ts';

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../errors.ts';
+import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Usage } from '../../model/usage.ts';

@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest } from '../../model/rerank.ts';
 import {

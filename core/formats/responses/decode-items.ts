@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { Block, Message, ReasoningBlock, Tool } from '../../model/chat.ts';
 import type { Proof } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';

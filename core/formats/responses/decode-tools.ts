@@ -1,4 +1,4 @@
-import { wrongType } from '../../errors.ts';
+import { wrongType } from '../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import {

@@ -1,4 +1,4 @@
-import { cannotCarry } from '../../errors.ts';
+import { cannotCarry } from '../../sdk/errors.ts';
 import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

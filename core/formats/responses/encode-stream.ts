@@ -1,4 +1,4 @@
-import type { GatewayError } from '../../errors.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-import type { ErrorCode, GatewayError } from '../../errors.ts';
+import type { ErrorCode, GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 
 /** The fields of the flat `error` event. */

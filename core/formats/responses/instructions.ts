@@ -1,4 +1,4 @@
-import { wrongType, wrongValue } from '../../errors.ts';
+import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalString } from '../_shared/check.ts';
 

@@ -1,4 +1,4 @@
-import { wrongValue } from '../../errors.ts';
+import { wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';

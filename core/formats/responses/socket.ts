@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { SocketRequest, SocketRoute, WireFrame } from '../format.ts';
 import { errorReply } from '../_shared/chat-error.ts';

@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../errors.ts';
+import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { checkMetadata, given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';

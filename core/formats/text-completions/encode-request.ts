@@ -1,4 +1,4 @@
-import { cannotCarry } from '../../errors.ts';
+import { cannotCarry } from '../../sdk/errors.ts';
 import type { Block, ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';

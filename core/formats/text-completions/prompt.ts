@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { Block, Message } from '../../model/chat.ts';
 import type { JsonValue } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';

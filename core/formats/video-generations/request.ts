@@ -1,4 +1,4 @@
-import { missing, wrongValue } from '../../errors.ts';
+import { missing, wrongValue } from '../../sdk/errors.ts';
 import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-import { wrongType } from '../../errors.ts';
+import { wrongType } from '../../sdk/errors.ts';
 import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-import { missing, wrongValue } from '../../errors.ts';
+import { missing, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';

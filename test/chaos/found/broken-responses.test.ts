@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { WireFrame } from '../../../core/formats/format.ts';
-import { parseSse } from '../../../core/http/sse.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
 import { dialects } from '../dialects.ts';

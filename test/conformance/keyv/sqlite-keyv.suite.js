@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import keyvTestSuite, { keyvIteratorTests } from '@keyv/test-suite';
 import { Keyv } from 'keyv';
 import * as vitest from 'vitest';
-import { openDatabase } from '../../../core/state/database.ts';
-import { SqliteKeyv } from '../../../core/state/sqlite-keyv.ts';
+import { openDatabase } from '../../../core/state/database/index.ts';
+import { SqliteKeyv } from '../../../core/state/keyv/sqlite.ts';
 
 /** Keyv with the settings that core/state/stores.ts gives it. */
 class KeyvOfStores extends Keyv {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readConfig } from '../../../core/config.ts';
-import { importPriceList } from '../../../core/prices/import-list.ts';
+import { readConfig } from '../../../core/config/config.ts';
+import { importPriceList } from '../../../core/money/prices/import-list.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
 import { shell } from './_shell.ts';

@@ -1,7 +1,7 @@
-import type { Channel } from '../../../core/channel.ts';
-import type { GatewayError } from '../../../core/errors.ts';
+import type { Channel } from '../../../core/sdk/channel.ts';
+import type { GatewayError } from '../../../core/sdk/errors.ts';
 import { createCatalog, type Candidate, type Catalog } from '../../../core/routing/catalog.ts';
-import type { Health, Standing, Visit } from '../../../core/routing/health.ts';
+import type { Health, Standing, Visit } from '../../../core/routing/health/index.ts';
 import type { Target } from '../../../core/routing/target.ts';
 
 /** What a test says of a channel that serves the model `m`. */

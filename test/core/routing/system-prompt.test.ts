@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { chatOf, type Call, type CallEdits } from '../../../core/call.ts';
-import type { SystemPrompt } from '../../../core/channel.ts';
+import { chatOf, type Call, type CallEdits } from '../../../core/call/call.ts';
+import type { SystemPrompt } from '../../../core/sdk/channel.ts';
 import type { Message } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { addressed, type Target } from '../../../core/routing/target.ts';

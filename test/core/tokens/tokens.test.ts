@@ -4,7 +4,7 @@ import { countTokens as reference, setMergeCacheSize } from 'gpt-tokenizer/encod
 import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants';
 import { describe, expect, test } from 'vitest';
 import type { ChatRequest } from '../../../core/model/chat.ts';
-import { countTokens } from '../../../core/tokens.ts';
+import { countTokens } from '../../../core/tokens/index.ts';
 import { estimateTokens, TokenCounter } from '../../../core/tokens/counter.ts';
 import { longestWord, stretches } from '../../../core/tokens/stretches.ts';
 

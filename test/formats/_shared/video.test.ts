@@ -1,10 +1,10 @@
 import { describe, expect, it, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { Codec, Format, ReplyContext, RouteParams } from '../../../core/formats/format.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../../../core/model/video.ts';
 import { fileURLToPath } from 'node:url';
-import { discover } from '../../../core/discover.ts';
+import { discover } from '../../../core/config/discover.ts';
 
 const folder = fileURLToPath(new URL('../../../core/formats/', import.meta.url));
 const formats = (await discover(folder, 'folders')).found

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSse, SseCutter } from '../../../core/http/sse.ts';
+import { parseSse, SseCutter } from '../../../core/formats/_shared/sse.ts';
 import { fixturesOf } from '../../support/fixtures.ts';
 import {
   decodeFrames,

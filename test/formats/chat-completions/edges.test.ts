@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { errorTable, GatewayError, type ErrorCode } from '../../../core/errors.ts';
+import { errorTable, GatewayError, type ErrorCode } from '../../../core/sdk/errors.ts';
 import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import { readUsage } from '../../../core/formats/chat-completions/usage.ts';
 import { codec, type JsonObject } from './support.ts';

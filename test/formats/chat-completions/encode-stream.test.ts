@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { sealProof, unsealProof } from '../../../core/formats/_shared/proof.ts';
 import { checkLegal } from '../../support/legal-chat-completions.ts';
 import {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import type {
   Codec,
@@ -11,7 +11,7 @@ import type {
   StreamEncoder,
   WireFrame,
 } from '../../../core/formats/format.ts';
-import { parseSse } from '../../../core/http/sse.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { codec, failureOf, target, type JsonObject } from './support.ts';
 
 const messages = [{ role: 'user', content: 'Hi' }];

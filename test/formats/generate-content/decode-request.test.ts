@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { sealProof } from '../../../core/formats/_shared/proof.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';

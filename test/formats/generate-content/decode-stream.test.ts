@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
-import { JsonCutter } from '../../../core/http/json-frames.ts';
-import { parseSse, SseCutter } from '../../../core/http/sse.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
+import { JsonCutter } from '../../../core/formats/_shared/json-frames.ts';
+import { parseSse, SseCutter } from '../../../core/formats/_shared/sse.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { chat, decodeSse, fixtures, names, readJson, readStream, thrown } from './support.ts';

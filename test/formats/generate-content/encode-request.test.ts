@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { Block, ChatRequest, ChatSettings, Message, Source, Tool } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { Reasoning } from '../../../core/model/reasoning.ts';

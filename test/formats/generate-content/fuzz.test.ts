@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { checkLegal } from '../../support/legal-generate-content.ts';
 import { chat, countTokens, encode, names, readJson, readRequest, target } from './support.ts';

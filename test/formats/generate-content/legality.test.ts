@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { isObject } from '../../../core/model/json.ts';
 import { checkLegal } from '../../support/legal-generate-content.ts';

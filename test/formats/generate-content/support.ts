@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseSse } from '../../../core/http/sse.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import type { EncodeTarget, ReplyContext, RouteParams, WireFrame } from '../../../core/formats/format.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

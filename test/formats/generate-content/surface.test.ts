@@ -1,6 +1,6 @@
 import { Router } from '@koa/router';
 import { describe, expect, test } from 'vitest';
-import { errorTable, GatewayError, type ErrorCode } from '../../../core/errors.ts';
+import { errorTable, GatewayError, type ErrorCode } from '../../../core/sdk/errors.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import type { Route } from '../../../core/formats/format.ts';
 import type { ListedModel } from '../../../core/model/event.ts';

@@ -11,7 +11,7 @@
  * - a signature that the gateway itself sealed for another vendor is never sent.
  */
 import { describe, expect, test } from 'vitest';
-import { parseSse } from '../../../core/http/sse.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import {
   chat,
   chunks,

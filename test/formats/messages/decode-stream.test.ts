@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseSse, SseCutter } from '../../../core/http/sse.ts';
+import { parseSse, SseCutter } from '../../../core/formats/_shared/sse.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { chat, count, decode, fixture, fixtures, refusal, sse } from './support.ts';

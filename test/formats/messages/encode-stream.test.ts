@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { unsealProof } from '../../../core/formats/_shared/proof.ts';
 import type { WireFrame } from '../../../core/formats/format.ts';
 import type { FinishReason, GatewayEvent } from '../../../core/model/event.ts';

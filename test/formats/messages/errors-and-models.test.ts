@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { errorTable, GatewayError, type ErrorCode } from '../../../core/errors.ts';
+import { errorTable, GatewayError, type ErrorCode } from '../../../core/sdk/errors.ts';
 import messages from '../../../core/formats/messages/index.ts';
-import { parseSse } from '../../../core/http/sse.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import { chat, fixture, fixtures, refusal } from './support.ts';
 
 describe('an error', () => {

@@ -1,8 +1,8 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import messages from '../../../core/formats/messages/index.ts';
-import { writeSse } from '../../../core/http/sse.ts';
+import { writeSse } from '../../../core/formats/_shared/sse.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { decode, encoder, fixture, fixtures, fold, framesOf } from './support.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type {
   Codec,
   EncodedRequest,
@@ -11,7 +11,7 @@ import type {
 } from '../../../core/formats/format.ts';
 import messages from '../../../core/formats/messages/index.ts';
 import { MessagesFold } from '../../../core/formats/messages/whole.ts';
-import { parseSse } from '../../../core/http/sse.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';

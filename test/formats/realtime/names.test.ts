@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { namesOf } from '../../../core/formats/realtime/names.ts';
 import type { SocketMessage } from '../../../core/model/realtime.ts';
 

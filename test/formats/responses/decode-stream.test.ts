@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { GatewayError } from '../../../core/errors.ts';
+import type { GatewayError } from '../../../core/sdk/errors.ts';
 import { ResponsesStreamDecoder } from '../../../core/formats/responses/decode-stream.ts';
 import { sealProof } from '../../../core/formats/_shared/proof.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

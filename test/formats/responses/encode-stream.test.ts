@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { unsealProof } from '../../../core/formats/_shared/proof.ts';
 import { ResponsesStreamEncoder } from '../../../core/formats/responses/encode-stream.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

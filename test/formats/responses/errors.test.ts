@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { errorReply } from '../../../core/formats/_shared/chat-error.ts';
 
 describe('an error before anything was sent', () => {

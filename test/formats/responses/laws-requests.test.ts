@@ -5,8 +5,8 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
-import { parseSse } from '../../../core/http/sse.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
+import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { allFormats, fixturesOf, requestOf } from '../../support/fixtures.ts';
 import { codec, countCodec, decode, target, thereAndBack } from './support.ts';

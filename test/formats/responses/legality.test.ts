@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { ResponsesStreamDecoder } from '../../../core/formats/responses/decode-stream.ts';
 import { ResponsesStreamEncoder } from '../../../core/formats/responses/encode-stream.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import { responsesSocket } from '../../../core/formats/responses/socket.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 

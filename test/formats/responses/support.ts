@@ -1,4 +1,4 @@
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { Codec, EncodeTarget } from '../../../core/formats/format.ts';
 import responses from '../../../core/formats/responses/index.ts';
 import type { Block, ChatRequest } from '../../../core/model/chat.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { FinishReason, GatewayEvent } from '../../../core/model/event.ts';
 import { checkLegal } from '../../support/legal-text-completions.ts';
 import { answer, codec, context, encodeEvents, encodeWhole, head } from './support.ts';

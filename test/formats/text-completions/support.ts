@@ -1,4 +1,4 @@
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../../core/formats/format.ts';
 import textCompletions from '../../../core/formats/text-completions/index.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { NEVER } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { OnlyPeer } from '../../../core/processes/peers.ts';
+import { OnlyPeer } from '../../../core/state/links/peers.ts';
 import { LiveCalls } from '../../../plugins/admin/live.ts';
 import { liveFrame, type LiveFrame } from '../../../plugins/admin/schemas.ts';
 import { answering, testCall } from '../_call.ts';

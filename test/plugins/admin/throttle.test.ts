@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { MemoryRates } from '../../../core/state/rates-memory.ts';
-import type { Rates } from '../../../core/state/rates.ts';
+import { MemoryRates } from '../../../core/money/rates/memory.ts';
+import type { Rates } from '../../../core/money/rates/index.ts';
 import { LoginThrottle } from '../../../plugins/admin/throttle.ts';
 
 const wrong = () => Promise.resolve(false);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Channel } from '../../../core/channel.ts';
+import type { Channel } from '../../../core/sdk/channel.ts';
 import type { Block, Message } from '../../../core/model/chat.ts';
 import type { Proof } from '../../../core/model/extra.ts';
 import type { Target } from '../../../core/routing/target.ts';

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
-import { openResponseStore, type JsonObject, type ResponseStore } from '../../../core/index.ts';
+import { openResponseStore, type JsonObject, type ResponseStore } from '../../../core/sdk/index.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** An answer with its parsed body. */

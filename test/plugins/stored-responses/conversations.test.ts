@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import OpenAI from 'openai';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { JsonObject } from '../../../core/index.ts';
+import type { JsonObject } from '../../../core/sdk/index.ts';
 import { withIds } from '../../../plugins/stored-responses/items.ts';
 import { clientOf, startStored, type Answer, type Client } from './_client.ts';
 

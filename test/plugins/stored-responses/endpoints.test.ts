@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { parseSse, type JsonObject, type ResponseStore, type StoredResponse } from '../../../core/index.ts';
+import {
+  parseSse,
+  type JsonObject,
+  type ResponseStore,
+  type StoredResponse,
+} from '../../../core/sdk/index.ts';
 import { replay } from '../../../plugins/stored-responses/replay.ts';
 import { clientOf, startStored, type Client } from './_client.ts';
 import { connectionOf } from '../../support/sqlite.ts';

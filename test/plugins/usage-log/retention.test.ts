@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { UsageLog } from '../../../core/state/usage-log.ts';
+import type { UsageLog } from '../../../core/money/usage-log/index.ts';
 import { startPruning } from '../../../plugins/usage-log/retention.ts';
 import { testTools } from '../_call.ts';
 

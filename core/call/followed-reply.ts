@@ -1,0 +1,121 @@
+import { Observable, Subscriber } from 'rxjs';
+import type { GatewayEvent } from '../model/event.ts';
+
+/** What `observe` calls. All members are optional. */
+export interface Observing {
+  event?(event: GatewayEvent): void;
+  /** How the stream ended: `complete`, `error` (with what), or `left` when the client went away. Called exactly once. */
+  end?(how: 'complete' | 'error' | 'left', error?: unknown): void;
+  /** Receives what the other two throw: an observer's own errors never reach the client. Without it the first is a warning of the process. */
+  failed?(error: unknown): void;
+}
+
+/** What happens to a reply on its way: events come before it, or somebody watches it. */
+type Step = readonly GatewayEvent[] | Observing;
+
+/**
+ * A reply and what happens to it on its way, the step nearest to the provider first. However many watch a call, its events pass one place
+ * for all of them: by the time the next chunk of a stream comes the processor has forgotten the last one, and every place that it passes
+ * costs more than what is done there.
+ */
+export class FollowedReply extends Observable<GatewayEvent> {
+  readonly #reply: Observable<GatewayEvent>;
+  readonly #step: Step;
+
+  /** The reply with one more step, behind those that it has. */
+  constructor(reply: Observable<GatewayEvent>, step: Step) {
+    super((subscriber) => this.#subscribed(subscriber));
+    this.#reply = reply;
+    this.#step = step;
+  }
+
+  #subscribed(subscriber: Subscriber<GatewayEvent>): void {
+    const following = new Following(subscriber);
+    following.take(this.#step);
+    let reply = this.#reply;
+    while (reply instanceof FollowedReply) {
+      following.take(reply.#step);
+      reply = reply.#reply;
+    }
+    reply.subscribe(following);
+  }
+}
+
+/** Takes the events of one subscription. RxJS passes them to a Subscriber as it is, and to anything else through two more objects. */
+class Following extends Subscriber<GatewayEvent> {
+  /** Those nearest to the provider first. */
+  readonly #observers: Observing[] = [];
+  #ended = false;
+  /** Those whose failure has been told. */
+  #told: Set<Observing> | undefined;
+
+  constructor(destination: Subscriber<GatewayEvent>) {
+    super();
+    this.destination = destination;
+    // Last, as whoever has left already lets go of this at once.
+    destination.add(this);
+  }
+
+  /** Takes the step that stands before those that were taken: events of its own go out at once, and only those behind it see them. */
+  take(step: Step): void {
+    if (!isObserving(step)) for (const event of step) this.next(event);
+    else if (this.#ended) this.#tellEnd(step, 'left');
+    else this.#observers.unshift(step);
+  }
+
+  override next(event: GatewayEvent): void {
+    if (this.isStopped) return;
+    for (const observer of this.#observers) {
+      if (observer.event === undefined) continue;
+      try {
+        observer.event(event);
+      } catch (thrown) {
+        this.#failed(observer, thrown);
+      }
+    }
+    this.destination.next(event);
+  }
+
+  override error(error: unknown): void {
+    this.#end('error', error);
+    super.error(error);
+  }
+
+  override complete(): void {
+    this.#end('complete');
+    super.complete();
+  }
+
+  override unsubscribe(): void {
+    this.#end('left');
+    super.unsubscribe();
+  }
+
+  #end(how: 'complete' | 'error' | 'left', error?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    for (const observer of this.#observers) this.#tellEnd(observer, how, error);
+  }
+
+  #tellEnd(observer: Observing, how: 'complete' | 'error' | 'left', error?: unknown): void {
+    try {
+      observer.end?.(how, error);
+    } catch (thrown) {
+      this.#failed(observer, thrown);
+    }
+  }
+
+  #failed(observer: Observing, error: unknown): void {
+    if (observer.failed !== undefined) observer.failed(error);
+    else if (this.#told?.has(observer) !== true) {
+      (this.#told ??= new Set()).add(observer);
+      process.emitWarning(
+        error instanceof Error ? error : new Error('An observer failed.', { cause: error }),
+      );
+    }
+  }
+}
+
+function isObserving(step: Step): step is Observing {
+  return !Array.isArray(step);
+}

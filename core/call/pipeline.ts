@@ -1,0 +1,151 @@
+import { isObservable, type Observable } from 'rxjs';
+import type { Call } from './call.ts';
+import type { Handler, Next, PluginSpec, Stage } from '../sdk/define.ts';
+import type { GatewayEvent } from '../model/event.ts';
+
+/** The stages, outermost first. */
+export const stages: readonly Stage[] = ['observe', 'identify', 'admit', 'shape', 'translate'];
+
+/** A plugin that was set up. */
+export interface Running {
+  readonly name: string;
+  readonly stage: Stage;
+  readonly after: readonly string[];
+  readonly handler: Handler;
+}
+
+/** What {@link orderPlugins} needs of a plugin. */
+type Ordered = Pick<PluginSpec<never>, 'name' | 'stage' | 'after' | 'before'>;
+
+/** Plugins that exist but do not run: for the sentence about those that need them. */
+export interface Absent {
+  /** Switched off, with the place where that stands. */
+  readonly off?: ReadonlyMap<string, string>;
+  /** Found, but run only when they are listed. */
+  readonly unlisted?: ReadonlySet<string>;
+}
+
+/**
+ * Puts plugins in the order in which they run: by stage, then by the list's order, moved behind what `after` and others' `before` name.
+ * Returns the problems as sentences; the order is only meaningful when there are none.
+ */
+export function orderPlugins<P extends Ordered>(
+  plugins: readonly P[],
+  absent: Absent = {},
+): { readonly order: readonly P[]; readonly problems: readonly string[] } {
+  const problems: string[] = [];
+  const order: P[] = [];
+  const byName = new Map(plugins.map((plugin) => [plugin.name, plugin]));
+
+  for (const stage of stages) {
+    const waiting = plugins.filter((plugin) => plugin.stage === stage);
+    while (waiting.length > 0) {
+      const index = waiting.findIndex(
+        (plugin) => !waiting.some((other) => other !== plugin && mustPrecede(other, plugin)),
+      );
+      if (index < 0) {
+        problems.push(
+          `plugins ${waiting.map(({ name }) => `"${name}"`).join(', ')} wait for each other in "after" and "before": remove one of the names.`,
+        );
+        order.push(...waiting.splice(0));
+        break;
+      }
+      order.push(...waiting.splice(index, 1));
+    }
+  }
+
+  for (const plugin of plugins) {
+    if (!stages.includes(plugin.stage)) {
+      problems.push(
+        `plugin "${plugin.name}" has the stage "${String(plugin.stage)}": write one of ${stages.join(', ')}.`,
+      );
+    }
+    for (const name of plugin.after ?? []) {
+      const other = byName.get(name);
+      if (other === undefined) {
+        problems.push(
+          `plugin "${plugin.name}" must run after "${name}", ${whyAbsent(name, plugin.name, absent)}`,
+        );
+      } else if (stages.indexOf(other.stage) > stages.indexOf(plugin.stage)) {
+        problems.push(
+          `plugin "${plugin.name}" (stage ${plugin.stage}) must run after "${name}", which belongs to the later stage ${other.stage}.`,
+        );
+      }
+    }
+  }
+  return { order, problems };
+}
+
+function mustPrecede(one: Ordered, other: Ordered): boolean {
+  return other.after?.includes(one.name) === true || one.before?.includes(other.name) === true;
+}
+
+function whyAbsent(name: string, dependent: string, { off, unlisted }: Absent): string {
+  const where = off?.get(name);
+  if (where !== undefined)
+    return `which is off in ${where}. Remove the off(), or switch "${dependent}" off too.`;
+  if (unlisted?.has(name) === true)
+    return `which runs only when it is listed. Add it to plugins, or switch "${dependent}" off.`;
+  return `which does not exist. Check the spelling of the name in "after".`;
+}
+
+/** Composes handlers around a terminal, once at start-up. `checked` adds the diagnosis of misbehaving plugins; production does without. */
+export function compose(plugins: readonly Running[], terminal: Next, checked: boolean): Next {
+  let next = terminal;
+  for (const plugin of plugins.toReversed()) next = checked ? checkedStep(plugin, next) : step(plugin, next);
+  return next;
+}
+
+/** A handler need not be async: what it throws at once is a rejection to whoever called `next`, and a stream that it gives at once is awaited. */
+function step({ handler }: Running, next: Next): Next {
+  return (call) => {
+    try {
+      const events = handler(call, next);
+      return events instanceof Promise ? events : Promise.resolve(events);
+    } catch (error) {
+      return Promise.reject(error as Error);
+    }
+  };
+}
+
+/** Says by name what every author gets wrong once. */
+function checkedStep({ name, handler }: Running, next: Next): Next {
+  return async (call: Call) => {
+    let running = 0;
+    let answered = false;
+    let returned = false;
+    const attempt: Next = async (inner) => {
+      if (inner === undefined)
+        throw new TypeError(`plugin "${name}" called next without a call: write next(call).`);
+      // A call of the plugin's own, whose reply it reads itself: as many as it likes, whenever it likes.
+      if (inner.edits.decoded === true) return next(inner);
+      if (answered)
+        throw new Error(
+          `plugin "${name}" called next twice: once an answer is there, only a failed attempt may be followed by another.`,
+        );
+      if (returned) throw new Error(`plugin "${name}" called next after it had returned.`);
+      running += 1;
+      try {
+        const events = await next(inner);
+        answered = true;
+        return events;
+      } finally {
+        running -= 1;
+      }
+    };
+    const guarded: Next = (inner) => {
+      const events = attempt(inner);
+      // Whoever forgets to await must be told of that, and not end the process with an unhandled rejection.
+      events.catch(() => {});
+      return events;
+    };
+    const events: unknown = await handler(call, guarded);
+    returned = true;
+    if (running > 0) throw new Error(`plugin "${name}" returned before next resolved: await next(call).`);
+    if (!isObservable(events))
+      throw new TypeError(
+        `plugin "${name}" returned no stream: return what next(call) gave, or an Observable of events.`,
+      );
+    return events as Observable<GatewayEvent>;
+  };
+}

@@ -1,5 +1,0 @@
-import { callKey } from './call.ts';
-import type { ApiKey } from './state/api-keys.ts';
-
-/** Who calls: set by the plugin that identifies, read by all behind it. Absent when no such plugin runs. */
-export const caller = callKey<ApiKey>('caller');

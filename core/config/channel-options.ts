@@ -1,0 +1,181 @@
+import { X509Certificate } from 'node:crypto';
+import { createSecureContext } from 'node:tls';
+import { z } from 'zod';
+import { pathProblem } from '../upstream/body-edits.ts';
+import type { ChannelOptions } from '../sdk/define.ts';
+import { proxyAuthorization } from '../upstream/proxy.ts';
+import { hideSecret } from '../log.ts';
+import { namesProblem } from '../routing/model-names.ts';
+
+const milliseconds = z.int().min(50);
+
+/** Headers that say where a message ends or what becomes of its connection: whoever sends it writes them. */
+const framing = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+function headerProblem(name: string): string | undefined {
+  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) return 'is no name of a header';
+  return framing.has(name.toLowerCase()) ? 'belongs to the connection: it cannot be changed' : undefined;
+}
+
+/** Names that `problemOf` finds sound. */
+function namesThat(problemOf: (name: string) => string | undefined): z.ZodArray<z.ZodString> {
+  return z.array(
+    z.string().superRefine((name, context) => {
+      const problem = problemOf(name);
+      if (problem !== undefined) context.addIssue(`"${name}" ${problem}`);
+    }),
+  );
+}
+
+/** Values under such names. */
+function membersThat<Value extends z.ZodType>(
+  problemOf: (name: string) => string | undefined,
+  value: Value,
+): z.ZodRecord<z.ZodString, Value> {
+  return z.record(z.string(), value).superRefine((members, context) => {
+    for (const name of Object.keys(members)) {
+      const problem = problemOf(name);
+      if (problem !== undefined) context.addIssue(`"${name}" ${problem}`);
+    }
+  });
+}
+
+const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has signs that no header may have');
+
+/** What every channel kind takes. */
+export const commonOptions = z.object({
+  id: z.string().min(1).optional(),
+  key: z.string().optional(),
+  keys: z.array(z.string().min(1)).min(1).optional(),
+  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+  models: z
+    .union([
+      z.array(z.string().min(1)).min(1),
+      z.record(z.string().min(1), z.string().min(1)),
+      z.literal('discover'),
+    ])
+    .optional(),
+  discover: z.boolean().optional(),
+  priority: z.number().optional(),
+  weight: z.number().positive().optional(),
+  headers: z
+    .strictObject({
+      set: membersThat(headerProblem, headerValue).optional(),
+      remove: namesThat(headerProblem).optional(),
+    })
+    .optional(),
+  body: z
+    .strictObject({
+      set: membersThat(pathProblem, z.json()).optional(),
+      remove: namesThat(pathProblem).optional(),
+    })
+    .optional(),
+  systemPrompt: z
+    .union([
+      z.string().min(1),
+      z.strictObject({
+        text: z.string().min(1),
+        place: z.enum(['before', 'after', 'instead']).optional(),
+      }),
+    ])
+    .optional(),
+  proxy: z
+    .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
+    .refine(isDecodable, 'has a password that is not written with % codes')
+    .optional(),
+  timeouts: z
+    .strictObject({
+      connect: milliseconds.optional(),
+      idle: milliseconds.optional(),
+      firstToken: milliseconds.optional(),
+      attempt: milliseconds.optional(),
+    })
+    .optional(),
+  tls: z
+    .strictObject({
+      ca: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(),
+      cert: z.string().min(1).optional(),
+      key: z.string().min(1).optional(),
+      servername: z.string().min(1).optional(),
+      verify: z.boolean().optional(),
+    })
+    .optional(),
+  routingFields: z.array(z.string().min(1)).optional(),
+  traits: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+});
+
+function isDecodable(address: string): boolean {
+  try {
+    proxyAuthorization(new URL(address));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What is wrong with options that have the right types, as the ends of sentences. */
+export function optionProblems({ models, tls }: ChannelOptions): readonly string[] {
+  const problems: string[] = [];
+  const names = models === undefined || models === 'discover' ? undefined : namesProblem(models);
+  if (names !== undefined) problems.push(`option "models": ${names}.`);
+  if (tls === undefined) return problems;
+  const { ca, cert, key } = tls;
+  if ((cert === undefined) !== (key === undefined))
+    problems.push('option "tls": cert and key come together. Give both, or neither.');
+  for (const [name, part] of Object.entries({
+    ca,
+    'cert and key': cert && key ? { cert, key } : undefined,
+  })) {
+    if (part !== undefined && !isPem(part))
+      problems.push(`option "tls": ${name} cannot be read. Give the text of a PEM file, not its path.`);
+  }
+  return problems;
+}
+
+function isPem(part: string | readonly string[] | { readonly cert: string; readonly key: string }): boolean {
+  try {
+    if (typeof part === 'string') return isCertificate(part);
+    if (!('cert' in part)) return part.every(isCertificate);
+    createSecureContext(part);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Throws for what cannot be read. */
+function isCertificate(text: string): boolean {
+  return new X509Certificate(text).raw.length > 0;
+}
+
+/** Sentences about options that are allowed and dangerous. */
+export function optionWarnings({ tls }: ChannelOptions): readonly string[] {
+  if (tls?.verify !== false) return [];
+  return ['tls.verify is false: whoever sits between here and the provider can read its key and every call.'];
+}
+
+/** From now on nothing that the options keep secret is shown in the log. */
+export function hideSecrets({ headers, proxy, tls }: ChannelOptions): void {
+  for (const [name, value] of Object.entries(headers?.set ?? {})) {
+    if (!/auth|cookie|key|pass|secret|token/i.test(name)) continue;
+    hideSecret(value);
+    hideSecret(value.replace(/^\S+ +/, ''));
+  }
+  if (proxy !== undefined) {
+    const url = new URL(proxy);
+    hideSecret(url.password);
+    hideSecret(decodeURIComponent(url.password));
+    hideSecret(proxyAuthorization(url)?.replace('Basic ', '') ?? '');
+  }
+  if (tls?.key !== undefined) hideSecret(tls.key);
+}

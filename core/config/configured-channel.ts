@@ -1,0 +1,241 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { bodyEditor } from '../upstream/body-edits.ts';
+import { commonOptions, hideSecrets, optionProblems, optionWarnings } from './channel-options.ts';
+import type { Channel, ChannelKey, SystemPrompt } from '../sdk/channel.ts';
+import { sentences, type Settings } from './config.ts';
+import type { ChannelEntry, ChannelOptions, ChannelParts } from '../sdk/define.ts';
+import type { Format } from '../formats/format.ts';
+import { createHttpClient } from '../upstream/send.ts';
+import { createUpstreamSockets } from '../upstream/socket.ts';
+import { hideSecret, type Log } from '../log.ts';
+import { modelNames, publicNames } from '../routing/model-names.ts';
+import { foldedName } from '../sdk/member-names.ts';
+import type { ModelTraits } from '../model/traits.ts';
+import { KnownModels } from '../money/prices/known-models.ts';
+import type { ModelDiscovery } from '../routing/model-discovery.ts';
+import { matchesModel } from '../state/api-keys.ts';
+
+/** What a channel is made with besides its entry. */
+export interface Making {
+  readonly settings: Settings;
+  /** File, place and name of the entry, for sentences about it. */
+  readonly where: string;
+  /** Take the sentences: what must not be, and what should not. */
+  readonly problems: string[];
+  readonly warnings: string[];
+  readonly log: Log;
+  readonly format: (name: string) => Format | undefined;
+  /** Keeps what the provider at a place says of its models. */
+  readonly discovery: (place: string, ask: () => Promise<readonly string[]>, log: Log) => ModelDiscovery;
+  readonly onClose: (job: () => void | Promise<void>) => void;
+}
+
+/** A channel of the config, checked and set up; undefined when something is wrong with it, which `problems` then tells. */
+export function makeChannel(entry: ChannelEntry, making: Making): Channel | undefined {
+  const { settings, where, problems, warnings, log, format, onClose } = making;
+  const { spec } = entry;
+  const schema = z.strictObject({ ...commonOptions.shape, ...spec.options?.shape });
+  const parsed = schema.safeParse(entry.options);
+  if (!parsed.success) {
+    problems.push(...sentences(parsed.error, where));
+    return undefined;
+  }
+  const options = parsed.data as ChannelOptions & Record<string, unknown>;
+  hideSecrets(options);
+  warnings.push(...optionWarnings(options).map((warning) => `${where}: ${warning}`));
+  const wrong = optionProblems(options);
+  if (wrong.length > 0) {
+    problems.push(...wrong.map((problem) => `${where}: ${problem}`));
+    return undefined;
+  }
+  const keys = keysOf(options);
+  for (const key of keys) hideSecret(key);
+  if (spec.needsKey !== false && keys.length === 0) {
+    problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
+    return undefined;
+  }
+  const models = options.models === 'discover' ? [] : (options.models ?? spec.models);
+  if (models === undefined) {
+    problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
+    return undefined;
+  }
+  const http = createHttpClient({
+    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
+    idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
+    headers: options.headers,
+    proxy: options.proxy,
+    tls: options.tls,
+  });
+  onClose(() => http.close());
+  const sockets = createUpstreamSockets({
+    ...settings.realtime,
+    connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
+    headers: options.headers,
+    proxy: options.proxy,
+    tls: options.tls,
+  });
+  onClose(() => sockets.close());
+  const channelLog = log.child({ channel: options.id ?? spec.name });
+  let parts: ChannelParts;
+  try {
+    parts = spec.setup(options as Parameters<typeof spec.setup>[0], {
+      log: channelLog,
+      keys,
+      http,
+      sockets,
+      format,
+      onClose,
+    });
+  } catch (error) {
+    problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
+    return undefined;
+  }
+  const mustAsk = options.models === 'discover' || options.discover === true;
+  const { listModels } = parts;
+  if (mustAsk && listModels === undefined) {
+    problems.push(`${where}: this kind of channel cannot be asked for its models. Name them: models: ['…'].`);
+    return undefined;
+  }
+  const fills = (options.discover ?? spec.discover ?? false) && namesOf(models).some(isPattern);
+  const discovery =
+    listModels !== undefined && (options.models === 'discover' || fills)
+      ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
+      : undefined;
+  return channelOf(spec, { options, models, keys, parts, discovery });
+}
+
+/** Where a list of models comes from: another address or key may give another one. */
+function placeOf(kind: string, { id = kind, baseUrl = '' }: ChannelOptions, keys: readonly string[]): string {
+  return createHash('sha256')
+    .update(JSON.stringify([kind, id, baseUrl, keys[0]]))
+    .digest('hex')
+    .slice(0, 32);
+}
+
+function namesOf(models: ChannelMembers['models']): readonly string[] {
+  return isMap(models) ? Object.keys(models) : models;
+}
+
+function isPattern(name: string): boolean {
+  return name.includes('*');
+}
+
+/** The keys of an entry, each once. */
+function keysOf({ key, keys }: ChannelOptions): readonly string[] {
+  const all = [key, ...(keys ?? [])].map((one) => one?.trim());
+  return [...new Set(all.filter((one) => one !== undefined && one !== ''))] as string[];
+}
+
+interface ChannelMembers {
+  readonly options: ChannelOptions;
+  readonly models: readonly string[] | Readonly<Record<string, string>>;
+  readonly keys: readonly string[];
+  readonly parts: ChannelParts;
+  readonly discovery: ModelDiscovery | undefined;
+}
+
+function channelOf(
+  { name: kind, catalogue = [], prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
+  { options, models, keys, parts, discovery }: ChannelMembers,
+): Channel {
+  const known = new KnownModels(catalogue);
+  const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
+  const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
+  const nameOf = modelNames(models);
+  const publicOf = publicNames(models);
+  const fixed = [
+    ...namesOf(models).filter((name) => !isPattern(name)),
+    ...known.names(parts.speaks).flatMap(publicOf),
+  ];
+  // What is known to be for something else is not shown, though the provider lists it.
+  const isSpoken = (upstreamModel: string): boolean => {
+    const model = known.find(upstreamModel);
+    return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
+  };
+  const servesAll = options.models === 'discover';
+  const listedWith = (found: readonly string[]): readonly string[] => [
+    ...new Set([
+      ...fixed,
+      ...found.filter(isSpoken).flatMap((name) => (servesAll ? [name] : publicOf(name))),
+    ]),
+  ];
+  let listed = listedWith([]);
+  let found: ReadonlySet<string> | undefined;
+  const map = isMap(models) ? models : undefined;
+  const cache = new Map<string, ModelTraits>();
+  // A public name's traits are those of the provider's model behind it.
+  const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
+    pattern: [name, map?.[name] ?? name],
+    traits,
+  }));
+  const edited = bodyEditor(options.body);
+  const systemPrompt = systemPromptOf(options);
+  const { firstToken, attempt } = options.timeouts ?? {};
+  return {
+    id: options.id ?? kind,
+    kind,
+    models: namesOf(models),
+    priority: options.priority ?? 0,
+    weight: options.weight ?? 1,
+    keys: channelKeys(keys),
+    ...(systemPrompt === undefined ? {} : { systemPrompt }),
+    ...(firstToken === undefined ? {} : { firstTokenTimeout: firstToken }),
+    ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
+    ...(routingFields.size === 0 ? {} : { routingFields }),
+    codecs: parts.codecs ?? {},
+    speaks: parts.speaks,
+    upstreamModel: (model) =>
+      nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
+    listed() {
+      if (found !== discovery?.names) {
+        found = discovery?.names;
+        listed = listedWith([...(found ?? [])]);
+      }
+      return listed;
+    },
+    priceOf(upstreamModel) {
+      const own = ownPrices.find(({ patterns }) => matchesModel(patterns, upstreamModel));
+      if (own !== undefined) return { name: own.name, source: `channel kind ${kind}`, row: own.row };
+      const price = known.find(upstreamModel)?.price;
+      return price && { name: upstreamModel, source: `list of ${known.date}`, row: price };
+    },
+    known: (upstreamModel) => known.find(upstreamModel),
+    traits(upstreamModel) {
+      let traits = cache.get(upstreamModel);
+      if (traits === undefined) {
+        traits = { ...parts.traits?.(upstreamModel) };
+        for (const { pattern, traits: own } of overrides)
+          if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
+        if (cache.size < 1000) cache.set(upstreamModel, traits);
+      }
+      return traits;
+    },
+    open: (call, request) => parts.open(call, edited === undefined ? request : edited(request)),
+    ...(parts.connect === undefined
+      ? {}
+      : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
+    close: () => Promise.resolve(),
+  };
+}
+
+function isMap(
+  models: readonly string[] | Readonly<Record<string, string>>,
+): models is Readonly<Record<string, string>> {
+  return !Array.isArray(models);
+}
+
+/** Hashes tell keys apart, in the log and across restarts, and give none of them away. */
+function channelKeys(keys: readonly string[]): readonly ChannelKey[] {
+  if (keys.length === 0) return [{ id: '', index: 0 }];
+  return keys.map((key, index) => ({
+    id: createHash('sha256').update(key).digest('hex').slice(0, 12),
+    index,
+  }));
+}
+
+function systemPromptOf({ systemPrompt }: ChannelOptions): SystemPrompt | undefined {
+  if (systemPrompt === undefined) return undefined;
+  if (typeof systemPrompt === 'string') return { text: systemPrompt, place: 'before' };
+  return { text: systemPrompt.text, place: systemPrompt.place ?? 'before' };
+}

@@ -1,0 +1,14 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** Where `core/`, `plugins/` and `channels/` of this installation stand: the repository, or the compiled folder of the package. */
+export const home = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** The folder with package.json: of the repository, or of the installed package. */
+export const packageFolder = existsSync(`${home}package.json`) ? home : `${dirname(home)}/`;
+
+/** The version in package.json. */
+export const { version } = JSON.parse(readFileSync(`${packageFolder}package.json`, 'utf8')) as {
+  version: string;
+};

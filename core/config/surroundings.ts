@@ -1,0 +1,90 @@
+import type { Settings } from './config.ts';
+import type { Log } from '../log.ts';
+import { Overload, processGauges } from '../front/overload.ts';
+import { alone, type Processes } from '../state/links/processes.ts';
+import { openHealth, type Health, type HealthChange } from '../routing/health/index.ts';
+import { Load } from '../routing/load.ts';
+import type { ApiKeys } from '../state/api-keys.ts';
+import { openLedger, startBookkeeper, type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
+import { openRates, type Rates } from '../money/rates/index.ts';
+import type { Stores } from '../state/stores.ts';
+import { openUsageLog, type UsageLog } from '../money/usage-log/index.ts';
+
+/** What lives longer than one configuration. */
+export interface Surroundings {
+  readonly log: Log;
+  readonly stores: Stores;
+  readonly apiKeys: ApiKeys;
+  readonly ledger: Ledger;
+  readonly bookkeeper: Bookkeeper;
+  readonly usageLog: UsageLog;
+  readonly rates: Rates;
+  readonly health: Health;
+  readonly load: Load;
+  /** How much this process has to do, and when it has too much. */
+  readonly overload: Overload;
+  readonly processes: Processes;
+}
+
+/** Opens all that stands on the stores. */
+export function openSurroundings(
+  log: Log,
+  stores: Stores,
+  apiKeys: ApiKeys,
+  { shared, health, overload, limits }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits'>,
+  processes: Processes = alone(),
+): Surroundings {
+  const ledger = openLedger(stores);
+  const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);
+  ownHealth.follow((change) => logChange(log, change));
+  return {
+    log,
+    stores,
+    apiKeys,
+    ledger,
+    bookkeeper: startBookkeeper(ledger, (error) => log.error({ error }, 'calls could not be charged')),
+    usageLog: openUsageLog(stores),
+    rates: openRates(
+      shared,
+      (error) => {
+        if (error === undefined) log.info({}, 'the shared store answers again');
+        else log.error({ error, whenDown: shared.whenDown }, 'the shared store does not answer');
+      },
+      {},
+      processes.rates,
+    ),
+    health: ownHealth,
+    load: new Load(),
+    overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
+    processes,
+  };
+}
+
+/** Closes what {@link openSurroundings} opened, in order; the stores stay open. What waits to be charged is charged first. */
+export async function closeSurroundings({
+  rates,
+  health,
+  bookkeeper,
+  apiKeys,
+  overload,
+}: Surroundings): Promise<void> {
+  overload.close();
+  await health.close();
+  await rates.close();
+  await bookkeeper.close();
+  await apiKeys.stop();
+}
+
+/** Operators read when a key, or a model of it, is left alone and when it serves again; what other gateways found is told more softly. */
+function logChange(
+  log: Log,
+  { channel, key, model, standing, before, elsewhere, until, last }: HealthChange,
+): void {
+  const place = { channel, keyId: key, model, elsewhere: elsewhere || undefined };
+  const why = { code: last?.code, reason: last?.message };
+  const rest = until === undefined ? undefined : Math.max(0, until - Date.now());
+  if (standing === 'resting' && before !== 'probing')
+    log[elsewhere ? 'info' : 'warn']({ ...place, ...why, rest }, 'a channel is left alone for a while');
+  else if (standing === 'up' && before !== 'cooling') log.info(place, 'a channel serves again');
+  else log.debug({ ...place, ...why, standing, rest }, 'the health of a channel changed');
+}

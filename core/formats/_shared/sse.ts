@@ -1,0 +1,139 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { Frame, WireFrame } from '../format.ts';
+import { HeldBytes } from './held-bytes.ts';
+
+/** Largest frame that is held while its end is awaited, in bytes. Image and audio events reach tens of megabytes. */
+export const frameLimit = 64 * 1024 * 1024;
+
+const newlines = '\n\n';
+const carriageNewline = '\n\r\n';
+const carriages = '\r\r';
+
+/** The end of the last blank line in `bytes`, or -1. */
+function lastBoundary(bytes: Buffer): number {
+  // Nearly every read ends with one.
+  if (bytes.length > 1 && bytes[bytes.length - 1] === 0x0a && bytes[bytes.length - 2] === 0x0a)
+    return bytes.length;
+  const plain = bytes.lastIndexOf(newlines);
+  let end = plain < 0 ? -1 : plain + 2;
+  if (end === bytes.length) return end;
+  const mixed = bytes.lastIndexOf(carriageNewline);
+  if (mixed >= 0) end = Math.max(end, mixed + 3);
+  const old = bytes.lastIndexOf(carriages);
+  if (old >= 0) end = Math.max(end, old + 2);
+  return end;
+}
+
+/** Cuts a byte stream at blank lines: what comes out holds whole frames only, byte for byte. */
+export class SseCutter {
+  readonly #held = new HeldBytes();
+  /** The last bytes that are held: a blank line may begin in them, however small the reads were. */
+  #seam: Buffer | undefined;
+
+  /** Whole frames up to the last blank line, or undefined when none is complete yet. Throws when one frame outgrows `frameLimit`. */
+  push(chunk: Buffer): Buffer | undefined {
+    const cut = this.#cutIn(chunk);
+    if (cut <= 0) {
+      this.#hold(chunk);
+      return undefined;
+    }
+    const head = cut === chunk.length ? chunk : chunk.subarray(0, cut);
+    let whole = head;
+    if (this.#held.length > 0) {
+      this.#held.push(head);
+      whole = this.end() ?? head;
+    }
+    if (cut < chunk.length) this.#hold(chunk.subarray(cut));
+    return whole;
+  }
+
+  /** What is left at the end of the stream: a last frame without its blank line, or undefined. */
+  end(): Buffer | undefined {
+    this.#seam = undefined;
+    return this.#held.length === 0 ? undefined : this.#held.take();
+  }
+
+  /** Where in the chunk the last blank line ends, be it one that began before; not above 0 when there is none. */
+  #cutIn(chunk: Buffer): number {
+    const cut = lastBoundary(chunk);
+    if (cut > 0 || this.#seam === undefined) return cut;
+    return lastBoundary(Buffer.concat([this.#seam, chunk.subarray(0, 2)])) - this.#seam.length;
+  }
+
+  #hold(chunk: Buffer): void {
+    this.#held.push(chunk);
+    if (this.#held.length > frameLimit) {
+      throw new GatewayError('upstream_error', 'The upstream sent an event that is too large.', {
+        origin: 'upstream',
+      });
+    }
+    const tail = this.#seam === undefined || chunk.length > 2 ? chunk : Buffer.concat([this.#seam, chunk]);
+    this.#seam = tail.subarray(-3);
+  }
+}
+
+const blankLines = [newlines, carriageNewline, carriages];
+
+/** The frames in a run that {@link SseCutter} gave, as bytes: each with the blank lines that end it. */
+export function splitSse(run: Buffer): Buffer[] {
+  const first = run.indexOf(newlines);
+  // Nearly every run is one frame.
+  if (first === run.length - 2 && !run.includes(0x0d)) return [run];
+  const frames: Buffer[] = [];
+  // Where each kind stands next: looked for again only once it has been passed, so that each byte is looked at a few times at most.
+  const next = blankLines.map((line) => run.indexOf(line));
+  let start = 0;
+  while (start < run.length) {
+    let stop = run.length;
+    for (const [index, line] of blankLines.entries()) {
+      let at = next[index] ?? -1;
+      if (at >= 0 && at < start) next[index] = at = run.indexOf(line, start);
+      if (at >= 0) stop = Math.min(stop, at + line.length);
+    }
+    while (run[stop] === 0x0a || run[stop] === 0x0d) stop += 1;
+    frames.push(start === 0 && stop === run.length ? run : run.subarray(start, stop));
+    start = stop;
+  }
+  return frames;
+}
+
+/** The frames in a run that {@link SseCutter} gave. Comments, `id:` and `retry:` are passed over; a frame without data is dropped. */
+export function parseSse(run: Buffer | string): Frame[] {
+  let text = typeof run === 'string' ? run : run.toString('utf8');
+  if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
+  if (text.includes('\r')) text = text.replaceAll(/\r\n?/g, '\n');
+  const frames: Frame[] = [];
+  let event: string | undefined;
+  let data: string | undefined;
+  let start = 0;
+  while (start <= text.length) {
+    let stop = text.indexOf('\n', start);
+    if (stop < 0) stop = text.length;
+    if (stop === start) {
+      if (data !== undefined) frames.push(event === undefined ? { data } : { event, data });
+      event = undefined;
+      data = undefined;
+    } else if (text.startsWith('data:', start)) {
+      const from = text.charCodeAt(start + 5) === 32 ? start + 6 : start + 5;
+      const line = text.slice(from, stop);
+      data = data === undefined ? line : `${data}\n${line}`;
+    } else if (text.startsWith('event:', start)) {
+      const from = text.charCodeAt(start + 6) === 32 ? start + 7 : start + 6;
+      event = text.slice(from, stop);
+    } else if (stop - start === 4 && text.startsWith('data', start)) {
+      data = data === undefined ? '' : `${data}\n`;
+    }
+    start = stop + 1;
+  }
+  if (data !== undefined) frames.push(event === undefined ? { data } : { event, data });
+  return frames;
+}
+
+/** One frame as SSE text. JSON stands on one line. */
+export function writeSse(frame: WireFrame): string {
+  const data = 'text' in frame ? frame.text : JSON.stringify(frame.json);
+  return frame.event === undefined ? `data: ${data}\n\n` : `event: ${frame.event}\ndata: ${data}\n\n`;
+}
+
+/** A comment: the keep-alive of formats whose clients tolerate one. */
+export const sseComment = ': ping\n\n';

@@ -1,0 +1,258 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
+import type { Readable, Transform } from 'node:stream';
+import { appended } from '../call/appended.ts';
+import { callKey, type Held } from '../call/call.ts';
+import type { Handler } from '../sdk/define.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import { isObject, type JsonObject } from '../model/json.ts';
+import { stringEnd } from '../formats/_shared/json-bytes.ts';
+
+/** Limits on what a stranger can send. */
+export interface BodyLimits {
+  /** Bytes, after decompression. */
+  readonly body: number;
+  readonly depth: number;
+  readonly values: number;
+}
+
+/** What all bodies that are held may come to. */
+export interface ByteBudget {
+  /** Throws 503 when there is no room for so much more. */
+  take(bytes: number): void;
+  giveBack(bytes: number): void;
+}
+
+/** What the body of one call takes of a budget, until neither the call nor one that goes on with its body needs it any more. */
+export class BudgetShare implements Held {
+  readonly #budget: ByteBudget;
+  #bytes = 0;
+  #holders = 1;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Makes it `bytes` in all. Throws 503 when there is no room for so many, and when nobody needs the body any more. */
+  grow(bytes: number): void {
+    if (this.#holders === 0) throw clientLeft();
+    if (bytes <= this.#bytes) return;
+    this.#budget.take(bytes - this.#bytes);
+    this.#bytes = bytes;
+  }
+
+  share(): this {
+    this.#holders += 1;
+    return this;
+  }
+
+  letGo(): void {
+    this.#holders -= 1;
+    if (this.#holders > 0) return;
+    this.#budget.giveBack(this.#bytes);
+    this.#bytes = 0;
+  }
+}
+
+/** Reads, parses and checks the body of this call: left by the front end, run by {@link readBodyStep}. Absent on calls without a body. */
+export const bodyReader = callKey<() => Promise<void>>('body reader');
+
+/** The step between the identify and admit stages: strangers are refused before a byte of their body is read. */
+export const readBodyStep: Handler = function readBody(call, next) {
+  const read = call.get(bodyReader);
+  return read === undefined ? next(call) : read().then(() => next(call));
+};
+
+/** What undoes a compression, by its name in `content-encoding`. A map: a stranger's word must not find an object's inherited members. */
+export const decompressors: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ['gzip', createGunzip],
+  ['x-gzip', createGunzip],
+  ['deflate', createInflate],
+  ['br', createBrotliDecompress],
+  ['zstd', createZstdDecompress],
+]);
+
+/** 415 unless the body says that it is JSON, or says nothing. */
+export function checkJsonType(request: IncomingMessage): void {
+  const type = request.headers['content-type'];
+  if (type === undefined || type === '' || type === 'application/json') return;
+  if (/^\s*application\/([\w.-]+\+)?json\s*(;|$)/i.test(type)) return;
+  throw new GatewayError(
+    'unsupported_media_type',
+    `Content-Type must be application/json, not "${type.slice(0, 100)}".`,
+  );
+}
+
+/**
+ * All bytes of a request's body, decompressed. 413 beyond the limit, 415 for an unknown compression, 400 for a damaged or cut one, 503
+ * when there is no room for it: told by its length where that is announced, so that of many at once some are read to their end.
+ */
+export function readBytes(request: IncomingMessage, limit: number, held?: BudgetShare): Promise<Buffer> {
+  const announced = Number(request.headers['content-length']);
+  if (announced > limit) return Promise.reject(tooLarge(limit));
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
+    return decompress(request, encoding, limit, held);
+  try {
+    if (announced > 0) held?.grow(announced);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+  return collect(request, limit, held);
+}
+
+/** A request's body with its compression undone. Throws 415 for an unknown one. */
+export function decompressing(request: IncomingMessage): Readable {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase();
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return request;
+  const make = decompressors.get(encoding);
+  if (make === undefined) {
+    throw new GatewayError(
+      'unsupported_media_type',
+      `Content-Encoding "${encoding.slice(0, 50)}" is not supported: use gzip, deflate, br or zstd.`,
+    );
+  }
+  const decoder = make();
+  request.on('error', () => decoder.destroy(clientLeft()));
+  request.on('close', () => {
+    if (!request.readableEnded) decoder.destroy(clientLeft());
+  });
+  return request.pipe(decoder);
+}
+
+async function decompress(
+  request: IncomingMessage,
+  encoding: string,
+  limit: number,
+  held: BudgetShare | undefined,
+): Promise<Buffer> {
+  const decoder = decompressing(request) as Transform;
+  try {
+    return await collect(decoder, limit, held);
+  } catch (error) {
+    request.unpipe(decoder);
+    decoder.destroy();
+    if (error instanceof GatewayError) throw error;
+    throw new GatewayError('invalid_request', `The body is not valid ${encoding} data.`, { cause: error });
+  }
+}
+
+function collect(source: Readable, limit: number, held: BudgetShare | undefined): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    let chunks: Buffer[] | undefined;
+    let length = 0;
+    let settled = false;
+    const fail = (error: Error): void => {
+      if (settled) return;
+      settled = true;
+      chunks = undefined;
+      reject(error);
+    };
+    const keep = (chunk: Buffer): void => {
+      if (length + chunk.length > limit) throw tooLarge(limit);
+      length += chunk.length;
+      held?.grow(length);
+      chunks = appended(chunks, chunk);
+    };
+    source.on('data', (chunk: Buffer) => {
+      if (settled) return;
+      try {
+        keep(chunk);
+      } catch (error) {
+        source.pause();
+        fail(error instanceof Error ? error : new Error(String(error)));
+      }
+    });
+    source.on('end', () => {
+      if (settled) return;
+      settled = true;
+      const [only, more] = chunks ?? [];
+      resolve(only !== undefined && more === undefined ? only : Buffer.concat(chunks ?? []));
+    });
+    source.on('error', (error: NodeJS.ErrnoException) =>
+      fail(error.code === 'ECONNRESET' ? clientLeft() : error),
+    );
+    source.on('close', () => {
+      if (!settled) fail(clientLeft());
+    });
+  });
+}
+
+/** The client went away while it sent its request. */
+export function clientLeft(): GatewayError {
+  return new GatewayError(
+    'client_closed_request',
+    'The client closed the connection while sending its request.',
+  );
+}
+
+/** 413 for a body beyond the limit. */
+export function tooLarge(limit: number): GatewayError {
+  return new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
+}
+
+/** The bytes behind a byte-order mark: JSON has none, and a provider need not forgive one. */
+export function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}
+
+/** The JSON object in the bytes. 400 when it is not UTF-8, not JSON, not an object, too deep or too many values. */
+export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
+  return readJsonBody(bytes, limits).body;
+}
+
+/**
+ * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the
+ * two counts, and what was checked here must be what is sent.
+ */
+export function readJsonBody(
+  bytes: Buffer,
+  limits: BodyLimits,
+): { readonly body: JsonObject; readonly bytes: Buffer } {
+  if (bytes.length === 0)
+    throw new GatewayError('invalid_json', 'The request has no body: send a JSON object.');
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
+  const members = measure(bytes, limits);
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    throw new GatewayError('invalid_json', `The body is not valid JSON: ${reason}`, { cause: error });
+  }
+  if (!isObject(value)) throw new GatewayError('invalid_type', 'The body must be a JSON object.');
+  const isRepeating = members > 1 && members !== Object.keys(value).length;
+  return { body: value, bytes: isRepeating ? Buffer.from(JSON.stringify(value)) : bytes };
+}
+
+/**
+ * Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. Gives how many members an
+ * object has at its top, each as often as it is given; an empty one counts as one.
+ */
+function measure(bytes: Buffer, limits: BodyLimits): number {
+  let depth = 0;
+  let values = 0;
+  let members = 1;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === 0x22) {
+      const end = stringEnd(bytes, index);
+      if (end < 0) return members;
+      index = end;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      values += 1;
+      if (depth > limits.depth)
+        throw new GatewayError('invalid_value', `The body is nested deeper than ${limits.depth} levels.`);
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    } else if (byte === 0x2c) {
+      values += 1;
+      if (depth === 1) members += 1;
+    }
+    if (values > limits.values)
+      throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
+  }
+  return members;
+}

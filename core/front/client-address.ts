@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
+import { addressList, plainAddress, type AddressList } from '../model/addresses.ts';
+
+/** Longest header that is read: a chain of proxies is a few addresses long. */
+const longest = 4_096;
+
+/**
+ * Who sent a request. A proxy that is trusted says for whom it speaks: in `X-Forwarded-For`, or in `Forwarded`. Each adds the address it
+ * saw to the right, so that everything to the left of the last address that is not a trusted proxy's may be invented. Where both headers
+ * stand and tell different stories one of them came from the client, and neither is believed.
+ */
+export function createClientAddress(
+  trustedProxies: readonly string[],
+): (request: Pick<IncomingMessage, 'headers' | 'socket'>) => string {
+  if (trustedProxies.length === 0) return ({ socket }) => plainAddress(socket.remoteAddress ?? '');
+  const trusted = addressList(trustedProxies);
+  return ({ headers, socket }) => {
+    const peer = plainAddress(socket.remoteAddress ?? '');
+    if (!trusted.has(peer)) return peer;
+    const listed = headers['x-forwarded-for'];
+    const { forwarded } = headers;
+    const first = listed === undefined ? undefined : lastStranger(peer, hopsOf(listed), trusted);
+    const second =
+      forwarded === undefined ? undefined : lastStranger(peer, forwardedHops(forwarded), trusted);
+    if (first !== undefined && second !== undefined && first !== second) return peer;
+    return first ?? second ?? peer;
+  };
+}
+
+/** From the right, the first that is no trusted proxy. What is no address ends the chain: who stood before it said nothing sensible. */
+function lastStranger(peer: string, hops: readonly (string | undefined)[], trusted: AddressList): string {
+  let address = peer;
+  for (const hop of hops.toReversed()) {
+    if (hop === undefined) return address;
+    address = hop;
+    if (!trusted.has(hop)) return address;
+  }
+  return address;
+}
+
+function hopsOf(header: string | readonly string[]): (string | undefined)[] {
+  const text = typeof header === 'string' ? header : header.join(',');
+  return text.length > longest ? [undefined] : text.split(',').map(addressIn);
+}
+
+/** `for=192.0.2.43, for="[2001:db8::1]:4711";proto=https` */
+function forwardedHops(header: string): (string | undefined)[] {
+  if (header.length > longest) return [undefined];
+  return header.split(',').map((element) => {
+    for (const pair of element.split(';')) {
+      const [, quoted, token] = /^\s*for\s*=\s*(?:"([^"\\]*)"|([^\s"]+))\s*$/i.exec(pair) ?? [];
+      const value = quoted ?? token;
+      if (value !== undefined) return addressIn(value);
+    }
+    return undefined;
+  });
+}
+
+/** The address without a port: `192.0.2.1:80`, `[2001:db8::1]:80`. Undefined for what is none, `unknown` and `_hidden` among them. */
+function addressIn(text: string): string | undefined {
+  const trimmed = text.trim();
+  const [, inBrackets] = /^\[([^\]]+)\](?::\d+)?$/.exec(trimmed) ?? [];
+  const [, beforePort] = /^([\d.]+):\d+$/.exec(trimmed) ?? [];
+  const address = plainAddress(inBrackets ?? beforePort ?? trimmed);
+  return isIP(address) === 0 ? undefined : address;
+}

@@ -1,0 +1,86 @@
+import { setTimeout as pass } from 'node:timers/promises';
+import type { App } from './app.ts';
+import type { Connections } from './connections.ts';
+
+/** For clients to fetch the last words of their calls, in milliseconds. */
+const lastWords = 250;
+
+/** How often idle connections are looked for while the gateway stops, in milliseconds. */
+const sweepEvery = 50;
+
+/** How often it is looked whether calls without a client still run, in milliseconds. */
+const lookEvery = 100;
+
+/** What ends, and in what time. */
+export interface EndingOptions {
+  readonly app: App;
+  readonly connections: Connections;
+  /** Milliseconds for open calls to finish: when the gateway stops, and when another process has taken over. */
+  readonly drain: number;
+  readonly reload: number;
+  /** Calls that go on without a client. */
+  readonly detached: () => number;
+  /** Closes everything else; runs once. */
+  readonly close: () => Promise<void>;
+}
+
+/** The end of a gateway: no more connections, then no more calls, then nothing. */
+export class Ending {
+  readonly #options: EndingOptions;
+  #over: Promise<void> | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #sweeping: NodeJS.Timeout | undefined;
+  #stopping = false;
+  /** The time for open calls is over. */
+  #isLate = false;
+
+  constructor(options: EndingOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Nobody follows: idle connections are closed, and calls are cut at the end of the drain time, those without a client too. Resolves when
+   * all is closed.
+   */
+  stop(): Promise<void> {
+    if (!this.#stopping) {
+      this.#stopping = true;
+      const { app, connections, drain } = this.#options;
+      app.drain('stop');
+      this.#begin(drain);
+      connections.closeIdle();
+      this.#sweeping = setInterval(() => connections.closeIdle(), sweepEvery);
+    }
+    return this.#over ?? Promise.resolve();
+  }
+
+  /** Another process has taken over: whatever comes over the connections there are is served until they end. Resolves when all is closed. */
+  retire(): Promise<void> {
+    if (this.#over === undefined) {
+      this.#options.app.drain('replaced');
+      this.#begin(this.#options.reload);
+    }
+    return this.#over ?? Promise.resolve();
+  }
+
+  #begin(time: number): void {
+    const { app, connections } = this.#options;
+    clearTimeout(this.#deadline);
+    this.#deadline = setTimeout(() => {
+      app.endAll();
+      this.#stopping = true;
+      this.#isLate = true;
+      this.#deadline = setTimeout(() => connections.closeAll(), lastWords);
+    }, time);
+    this.#over ??= this.#finish();
+  }
+
+  async #finish(): Promise<void> {
+    const { connections, detached, close } = this.#options;
+    await connections.takeNoMore();
+    while (!this.#isLate && detached() > 0) await pass(lookEvery);
+    clearTimeout(this.#deadline);
+    clearInterval(this.#sweeping);
+    await close();
+  }
+}

@@ -1,0 +1,75 @@
+import { validateHeaderName, validateHeaderValue, type ServerResponse } from 'node:http';
+import type { Exchange } from '../call/call.ts';
+import type { Log } from '../log.ts';
+import { replyHeaders } from '../sdk/reply-headers.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** What belongs to the connection and to the framing of its messages: nobody else's business. */
+const reserved: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'sec-websocket-accept',
+  'sec-websocket-extensions',
+  'sec-websocket-protocol',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** What plugins have added to the head of a call's reply, without what no head can carry: that is told to the log. */
+export function addedHeaders({ id, values }: Exchange, log: Log): Headers | undefined {
+  const added = values.get(replyHeaders);
+  if (added === undefined) return undefined;
+  const isUsable = (name: string, value: string): boolean =>
+    !reserved.has(name.toLowerCase()) && isSound(name, value);
+  for (const name in added) if (!isUsable(name, added[name] ?? '')) return without(added, isUsable, id, log);
+  return added;
+}
+
+/**
+ * Writes the head of an answer. What cannot stand in one, whoever put it there, is left out and told to the log: thrown on, it would end
+ * the process and every call that it serves.
+ */
+export function writeHead(
+  response: ServerResponse,
+  status: number,
+  headers: Headers,
+  id: string,
+  log: Log,
+): void {
+  try {
+    response.writeHead(status, headers);
+  } catch (error) {
+    if (response.headersSent) throw error;
+    const sendable = Number.isInteger(status) && status >= 200 && status <= 599;
+    if (!sendable) log.error({ id, status }, 'an answer had a status that does not exist: 500 is sent');
+    response.writeHead(sendable ? status : 500, without(headers, isSound, id, log));
+  }
+}
+
+function without(
+  headers: Headers,
+  isUsable: (name: string, value: string) => boolean,
+  id: string,
+  log: Log,
+): Headers {
+  const all = Object.entries(headers);
+  const dropped = all.filter(([name, value]) => !isUsable(name, value)).map(([name]) => name.slice(0, 100));
+  // Never the values: nobody knows what is in them.
+  if (dropped.length > 0)
+    log.error({ id, headers: dropped.slice(0, 20) }, 'headers that no reply can carry were left out');
+  return Object.fromEntries(all.filter(([name, value]) => isUsable(name, value)));
+}
+
+function isSound(name: string, value: string): boolean {
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return true;
+  } catch {
+    return false;
+  }
+}

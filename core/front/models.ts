@@ -1,0 +1,56 @@
+import { of } from 'rxjs';
+import type { Next } from '../sdk/define.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import type { Codec, Format } from '../formats/format.ts';
+import type { ListedModel } from '../model/event.ts';
+import type { Catalog } from '../routing/catalog.ts';
+import { answerCodec } from './answer-codec.ts';
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * Which format's model list `GET /v1/models` answers: a version header means messages, whatever carries the key; a generateContent key
+ * means generateContent; everything else is chat completions.
+ */
+export function listFormat(headers: Headers, query: URLSearchParams): string {
+  if (headers['anthropic-version'] || headers['a-version']) return 'messages';
+  if (headers['x-goog-api-key'] || headers['x-g-api-key'] || query.has('key')) return 'generate-content';
+  return 'chat-completions';
+}
+
+/** The end of the pipeline for a model list: every model there is. Plugins on the way back leave out what the caller may not use. */
+export function listModels(catalog: Catalog): Next {
+  return function list() {
+    return Promise.resolve(of({ type: 'models', models: catalog.list() }));
+  };
+}
+
+/** Writes a model list, or one model of it, in a format. It never sees a request body. */
+export function listingCodec(format: Format, wanted: string | undefined, query: URLSearchParams): Codec {
+  return answerCodec(format, {
+    operation: 'list-models',
+    toleratesComments: false,
+    encodeWhole() {
+      let models: readonly ListedModel[] = [];
+      return {
+        event(event) {
+          if (event.type === 'models') models = event.models;
+        },
+        end() {
+          if (format.models === undefined)
+            throw new GatewayError('unknown_url', 'This format has no model list.');
+          if (wanted === undefined) return format.models.list(models, query);
+          const one = models.find(({ id }) => id === wanted);
+          if (one === undefined) {
+            throw new GatewayError(
+              'model_not_found',
+              `The model "${wanted}" does not exist or your key has no access to it.`,
+              { param: 'model' },
+            );
+          }
+          return format.models.one(one);
+        },
+      };
+    },
+  });
+}

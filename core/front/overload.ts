@@ -1,0 +1,233 @@
+import { getHeapStatistics } from 'node:v8';
+import type { Call } from '../call/call.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import type { ByteBudget } from './body.ts';
+import { InFlight } from '../call/in-flight.ts';
+import type { Log } from '../log.ts';
+import type { OverloadSettings } from '../settings/processes.ts';
+
+/** How much a process has to do, for those who show it. */
+export interface Load {
+  /** Calls that run. */
+  readonly running: number;
+  /** Calls that wait for one of these to end. */
+  readonly waiting: number;
+  /** Calls that were refused since the start because there was too much to do. */
+  readonly refused: number;
+  /** Bytes of bodies and forms that calls hold in memory. */
+  readonly bodies: number;
+  /** Milliseconds by which the event loop was late when it was last looked at. */
+  readonly lag: number;
+  /** Share of the memory that is full, 0 to 1. */
+  readonly memory: number;
+  /** Why every new call is refused now; undefined when they are taken. */
+  readonly strain: 'lag' | 'memory' | undefined;
+}
+
+/** What is measured: tests measure something else. */
+export interface Gauges {
+  /** Milliseconds, from anywhere. */
+  now(): number;
+  /** Share of the memory that is full, 0 to 1. */
+  memory(): number;
+}
+
+/** How often the event loop is looked at, and how many looks lie between two at the memory. */
+const lookEvery = 250;
+const looksPerMemory = 4;
+
+/** A process recovers when so much less is full than the limit, so that it does not go to and fro. */
+const recovery = 0.05;
+
+/** How often refusals are told to the log, in milliseconds. */
+const tellEvery = 10_000;
+
+/**
+ * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop that comes late, or
+ * memory that is nearly full. A call that may run costs one comparison.
+ */
+export class Overload implements Load {
+  /** For whoever holds a body. */
+  readonly bodyBudget: ByteBudget;
+  readonly #settings: OverloadSettings;
+  readonly #log: Log;
+  readonly #gauges: Gauges;
+  readonly #waiting = new InFlight<() => void>();
+  #looking: NodeJS.Timeout | undefined;
+  #running = 0;
+  /** Most calls that may run now: none while the process is strained. */
+  #most: number;
+  readonly #mostBodies: number;
+  #refused = 0;
+  #bodies = 0;
+  #lookedAt: number;
+  #looks = 0;
+  #lag = 0;
+  #memory: number;
+  #strain: Load['strain'];
+  #toldAt = -Infinity;
+
+  /** `largestBody`: bytes of the largest body that is accepted, for which there is always room. */
+  constructor(settings: OverloadSettings, largestBody: number, log: Log, gauges: Gauges) {
+    this.#settings = settings;
+    this.#mostBodies = Math.max(settings.bodies, largestBody);
+    this.#log = log;
+    this.#gauges = gauges;
+    this.#most = settings.running;
+    this.#lookedAt = gauges.now();
+    this.#memory = gauges.memory();
+    this.bodyBudget = {
+      take: (bytes) => this.#takeBytes(bytes),
+      giveBack: (bytes) => {
+        this.#bodies -= bytes;
+      },
+    };
+  }
+
+  /** From now on the event loop and the memory are looked at. What a start takes before calls come says nothing of the load. */
+  begin(): void {
+    this.#lookedAt = this.#gauges.now();
+    this.#looking ??= setInterval(() => this.look(), lookEvery).unref();
+  }
+
+  get running(): number {
+    return this.#running;
+  }
+
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  get refused(): number {
+    return this.#refused;
+  }
+
+  get bodies(): number {
+    return this.#bodies;
+  }
+
+  get lag(): number {
+    return this.#lag;
+  }
+
+  get memory(): number {
+    return this.#memory;
+  }
+
+  get strain(): Load['strain'] {
+    return this.#strain;
+  }
+
+  /** True: the call runs, and {@link leave} must follow. False: it may {@link wait}. */
+  enter(): boolean {
+    if (this.#running >= this.#most) return false;
+    this.#running += 1;
+    return true;
+  }
+
+  /** A call that entered has ended: the one that has waited longest takes its place. */
+  leave(): void {
+    this.#running -= 1;
+    this.#admit();
+  }
+
+  /**
+   * Waits until the call may run, and runs `entered` at that very moment. Rejects with 503 when there is no room to wait, when it took
+   * too long, or when the call has ended.
+   */
+  wait(call: Call, entered: () => void): Promise<void> {
+    if (this.#strain !== undefined) {
+      const sentence = 'The gateway has more to do than it can: try again in a few seconds.';
+      return Promise.reject(this.#refusal(sentence, 5));
+    }
+    if (this.#waiting.size >= this.#settings.waiting)
+      return Promise.reject(this.#refusal('The gateway runs as many calls as it may: try again shortly.', 1));
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.remove(place);
+        forget();
+        reject(this.#refusal('The gateway runs as many calls as it may, and none has ended in time.', 1));
+      }, this.#settings.patience);
+      const place = this.#waiting.add(() => {
+        clearTimeout(timer);
+        forget();
+        entered();
+        resolve();
+      });
+      const forget = call.onEnd(() => {
+        if (!this.#waiting.remove(place)) return;
+        clearTimeout(timer);
+        reject(new GatewayError('client_closed_request', 'The client left while its call waited.'));
+      });
+    });
+  }
+
+  /** Looks at the event loop and, now and then, at the memory. Runs by itself four times a second, after {@link begin}. */
+  look(): void {
+    const { lag: mostLag, memory: mostMemory } = this.#settings;
+    const now = this.#gauges.now();
+    const before = this.#lag;
+    this.#lag = Math.max(0, now - this.#lookedAt - lookEvery);
+    this.#lookedAt = now;
+    this.#looks = (this.#looks + 1) % looksPerMemory;
+    if (this.#looks === 0) this.#memory = this.#gauges.memory();
+    // One long pause is no load: the machine slept, or a large body was parsed.
+    const isLate = this.#lag > mostLag && (before > mostLag || this.#strain === 'lag');
+    const isFull = this.#memory > mostMemory - (this.#strain === 'memory' ? recovery : 0);
+    this.#turn(isFull ? 'memory' : isLate ? 'lag' : undefined);
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+  }
+
+  #turn(strain: Load['strain']): void {
+    if (strain === this.#strain) return;
+    this.#strain = strain;
+    this.#most = strain === undefined ? this.#settings.running : 0;
+    const { lag, memory, running } = this;
+    if (strain === undefined) this.#log.info({ lag, memory, running }, 'new calls are taken again');
+    else this.#log.warn({ strain, lag, memory, running }, 'new calls are refused: there is too much to do');
+    this.#admit();
+  }
+
+  #admit(): void {
+    while (this.#running < this.#most) {
+      const go = this.#waiting.shift();
+      if (go === undefined) return;
+      this.#running += 1;
+      go();
+    }
+  }
+
+  #takeBytes(bytes: number): void {
+    if (this.#bodies + bytes > this.#mostBodies)
+      throw this.#refusal('The gateway holds as many large requests as it may: try again shortly.', 1);
+    this.#bodies += bytes;
+  }
+
+  #refusal(sentence: string, retryAfter: number): GatewayError {
+    this.#refused += 1;
+    const now = this.#gauges.now();
+    if (this.#strain === undefined && now - this.#toldAt > tellEvery) {
+      this.#toldAt = now;
+      const { running, waiting, bodies, refused } = this;
+      this.#log.warn({ running, waiting, bodies, refused }, 'calls are refused: there are too many at once');
+    }
+    return new GatewayError('server_is_overloaded', sentence, { retryAfter });
+  }
+}
+
+/** Measures this process, which has this share of the machine's memory where that is limited: 0.5 for one of two workers. */
+export function processGauges(share: number): Gauges {
+  // Without a limit there is a number beyond all memory, or none.
+  const limit = process.constrainedMemory() * share;
+  const isLimited = limit > 0 && limit < Number.MAX_SAFE_INTEGER;
+  return {
+    now: () => performance.now(),
+    memory() {
+      const { used_heap_size: used, heap_size_limit: most } = getHeapStatistics();
+      return Math.max(used / most, isLimited ? process.memoryUsage.rss() / limit : 0);
+    },
+  };
+}

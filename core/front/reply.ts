@@ -1,0 +1,516 @@
+import type { ServerResponse } from 'node:http';
+import type { Duplex, Writable } from 'node:stream';
+import { Subscriber, type Observable, type Subscription } from 'rxjs';
+import { replyContext, type Exchange } from '../call/call.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
+import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../formats/format.ts';
+import type { Log } from '../log.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { Loss } from '../model/extra.ts';
+import { addedHeaders, writeHead } from './head.ts';
+import { BodyWriter } from './body-writer.ts';
+import { writeNdjson } from '../formats/_shared/json-frames.ts';
+import { parseSse, sseComment, writeSse } from '../formats/_shared/sse.ts';
+
+/** What every reply of a gateway shares. */
+export interface ReplyOptions {
+  readonly log: Log;
+  /** Silence after which something harmless is sent, in milliseconds. */
+  readonly keepAlive: number;
+  /** Longest time the client may leave its buffer full, in milliseconds. */
+  readonly stalled: number;
+}
+
+/** The longest reply, in bytes, that goes out in one piece with its head. */
+const heldLength = 16 * 1024;
+
+const contentTypes: Readonly<Record<Framing, string>> = {
+  sse: 'text/event-stream',
+  ndjson: 'application/x-ndjson',
+  'json-array': 'application/json',
+  none: 'application/json',
+};
+
+/**
+ * Writes one reply: the only subscriber of a call's events. Status and headers go out with the first event, or with a keep-alive that
+ * falls due earlier. When the client's buffer is full the call's gate is shut; when the client leaves, the subscription ends and with it
+ * everything up to the provider's socket.
+ */
+export class Reply {
+  readonly #exchange: Exchange;
+  readonly #response: ServerResponse;
+  readonly #body: BodyWriter;
+  readonly #options: ReplyOptions;
+  #context: ReplyContext | undefined;
+  readonly #losses: Loss[] = [];
+  #subscription: Subscription | undefined;
+  #encoder: StreamEncoder | undefined;
+  #whole: WholeEncoder | undefined;
+  #passing = false;
+  /** The last numbered frames that passed; nothing is read of them unless the stream breaks. */
+  #lastFrames: Buffer | undefined;
+  readonly #numberMark: string | undefined;
+  #committed = false;
+  #over = false;
+  #arrayBegun = false;
+  #answer: Extract<GatewayEvent, { type: 'answer' }> | undefined;
+  /** All bytes of a short reply, which go out with its end. */
+  #held: Buffer | undefined;
+  #lastWrite = performance.now();
+  #fullSince = 0;
+  /** Whose `drain` is waited for while the client's buffer is full. */
+  #full: Writable | undefined;
+  /** Set by each write and taken back by each tick: asking the clock once a chunk would cost more. */
+  #wrote = false;
+  readonly #done: () => void;
+
+  /** `done` runs once, when nothing more will be written. */
+  constructor(exchange: Exchange, response: ServerResponse, options: ReplyOptions, done: () => void) {
+    this.#exchange = exchange;
+    this.#response = response;
+    this.#body = new BodyWriter(response);
+    this.#options = options;
+    this.#done = done;
+    this.#numberMark = exchange.codec.marks.number;
+    exchange.writer = this;
+    response.on('close', this.#onClose);
+  }
+
+  /** Subscribes. Called once, when the request phase is over. */
+  send(events: Observable<GatewayEvent>): void {
+    if (this.#over) {
+      events.subscribe({ error: () => {} }).unsubscribe();
+      return;
+    }
+    this.#subscription = events.subscribe(new Writing(this));
+    if (this.#over) this.#subscription.unsubscribe();
+  }
+
+  /** Writes what an event has to say. */
+  take(event: GatewayEvent): void {
+    try {
+      this.#next(event);
+    } catch (error) {
+      this.#broken(error);
+    }
+  }
+
+  /** All events have come. */
+  complete(): void {
+    this.#guard(() => this.#complete());
+  }
+
+  /** Ends the reply with an error: a status in the client's envelope, or the format's error event when the reply has begun. */
+  fail(cause: unknown): void {
+    if (this.#over) return;
+    const error = toGatewayError(cause);
+    if (!(cause instanceof GatewayError))
+      this.#options.log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
+    if (!this.#committed) {
+      this.#refuse(error);
+      return;
+    }
+    if (!this.#exchange.stream) {
+      // Half a JSON document is out: only a broken connection tells the client that the rest is missing.
+      this.#over = true;
+      this.#release();
+      this.#response.destroy();
+      return;
+    }
+    try {
+      const encoder = this.#streamEncoder();
+      if (this.#lastFrames !== undefined) encoder.passed?.(this.#lastFrames);
+      this.#finish(this.#frames(encoder.error(error)) + this.#arrayEnd());
+    } catch {
+      this.#finish('');
+    }
+  }
+
+  /** True when this reply goes over the socket. */
+  writesTo(socket: Duplex): boolean {
+    return this.#response.socket === socket;
+  }
+
+  /** The connection is closed behind this reply, where its head is not sent yet. */
+  closeAfterwards(): void {
+    if (!this.#response.headersSent) this.#response.setHeader('connection', 'close');
+  }
+
+  /** What the client sends is no longer HTTP: it is told so where nothing was sent yet. In the middle of a reply the connection breaks. */
+  breakOff(error: GatewayError): void {
+    if (this.#committed) {
+      this.#response.destroy();
+      return;
+    }
+    this.#response.setHeader('connection', 'close');
+    this.fail(error);
+  }
+
+  /** Called about once a second: sends a keep-alive when one is due, and gives up on a client that reads nothing. */
+  tick(now: number): void {
+    if (this.#over) return;
+    if (this.#fullSince > 0) {
+      if (now - this.#fullSince > this.#options.stalled) this.#response.destroy();
+      return;
+    }
+    if (this.#wrote) {
+      this.#wrote = false;
+      this.#lastWrite = now;
+    }
+    if (!this.#exchange.stream || now - this.#lastWrite < this.#options.keepAlive) return;
+    this.#lastWrite = now;
+    this.#guard(() => {
+      const frames = this.#streamEncoder().keepAlive();
+      const text = frames.length > 0 ? this.#frames(frames) : silence(this.#exchange);
+      if (text === '') return;
+      this.#commitStream();
+      this.#write(text);
+    });
+  }
+
+  readonly #onClose = (): void => {
+    if (this.#over) return;
+    this.#over = true;
+    this.#release();
+  };
+
+  readonly #onDrain = (): void => {
+    this.#full = undefined;
+    this.#fullSince = 0;
+    this.#exchange.gate.open();
+  };
+
+  #next(event: GatewayEvent): void {
+    if (this.#over) return;
+    switch (event.type) {
+      case 'request':
+      case 'attempt':
+        return;
+      case 'loss':
+        this.#losses.push(event.loss);
+        return;
+      case 'answer':
+        this.#answer = event;
+        // An endpoint that answers with somebody's bytes: also when there are none of them.
+        if (this.#exchange.operation === 'state') this.#passing = true;
+        return;
+      case 'frames':
+        this.#passing = true;
+        if (this.#numberMark !== undefined && event.bytes.includes(this.#numberMark))
+          this.#lastFrames = event.bytes;
+        this.#commitStream();
+        this.#write(this.#exchange.framing === 'sse' ? event.bytes : this.#reframed(event.bytes));
+        return;
+      case 'bytes':
+        this.#passing = true;
+        if (this.#held === undefined && this.#isAll(event.bytes)) {
+          this.#held = event.bytes;
+          return;
+        }
+        this.#commitBytes();
+        if (this.#held !== undefined) {
+          // Unpacked bytes can be as many as the packed ones were said to be.
+          this.#write(this.#held);
+          this.#held = undefined;
+        }
+        this.#write(event.bytes);
+        return;
+      case 'usage':
+        if (this.#passing) return;
+        break;
+    }
+    if (this.#exchange.stream) {
+      const text = this.#frames(this.#streamEncoder().event(event));
+      if (text === '') return;
+      this.#commitStream();
+      this.#write(text);
+    } else this.#wholeEncoder().event(event);
+  }
+
+  #complete(): void {
+    if (this.#over) return;
+    if (this.#passing) {
+      if (this.#exchange.stream) this.#finish(this.#arrayEnd());
+      else {
+        this.#commitBytes();
+        this.#finish(this.#held ?? '');
+      }
+    } else if (this.#exchange.stream) {
+      const rest = this.#frames(this.#streamEncoder().end());
+      this.#commitStream();
+      this.#finish(rest + this.#arrayEnd());
+    } else {
+      const encoder = this.#wholeEncoder();
+      const plain = encoder.plain?.();
+      const reply = plain?.bytes ?? JSON.stringify(encoder.end());
+      this.#writeHead(200, {
+        ...this.#headers('none'),
+        ...(plain === undefined ? {} : { 'content-type': plain.contentType }),
+        'content-length': String(Buffer.byteLength(reply)),
+      });
+      this.#committed = true;
+      this.#finish(reply);
+    }
+  }
+
+  #guard(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#broken(error);
+    }
+  }
+
+  #broken(error: unknown): void {
+    this.#subscription?.unsubscribe();
+    this.fail(error);
+  }
+
+  #streamEncoder(): StreamEncoder {
+    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#contextOfReply());
+    if (this.#encoder === undefined)
+      throw new Error(`${this.#exchange.codec.format} has no stream for ${this.#exchange.operation}.`);
+    return this.#encoder;
+  }
+
+  #wholeEncoder(): WholeEncoder {
+    return (this.#whole ??= this.#exchange.codec.encodeWhole(this.#contextOfReply()));
+  }
+
+  #contextOfReply(): ReplyContext {
+    return (this.#context ??= replyContext(this.#exchange, (path) => this.#lose(path)));
+  }
+
+  #headers(framing: Framing): Record<string, string> {
+    const headers: Record<string, string> = {
+      'content-type': contentTypes[framing],
+      ...this.#added(),
+      ...this.#exchange.format.replyHeaders(this.#exchange.id),
+    };
+    if (framing === 'sse') {
+      headers['cache-control'] = 'no-cache';
+      headers['x-accel-buffering'] = 'no';
+    }
+    if (this.#losses.length > 0) headers['x-sluice-loss'] = lossHeader(this.#losses);
+    return headers;
+  }
+
+  #added(): Readonly<Record<string, string>> | undefined {
+    return addedHeaders(this.#exchange, this.#options.log);
+  }
+
+  #writeHead(status: number, headers: Readonly<Record<string, string>>): void {
+    writeHead(this.#response, status, headers, this.#exchange.id, this.#options.log);
+  }
+
+  /** The error as the whole answer, or a connection that breaks where even that fails: nobody stands behind this to catch anything. */
+  #refuse(error: GatewayError): void {
+    try {
+      const { status, headers, body } = this.#exchange.format.errorReply(error, this.#exchange.id);
+      const text = JSON.stringify(body);
+      this.#writeHead(status, {
+        'content-type': 'application/json',
+        ...this.#added(),
+        ...headers,
+        'content-length': String(Buffer.byteLength(text)),
+      });
+      this.#finish(text);
+    } catch (thrown) {
+      this.#options.log.error({ id: this.#exchange.id, error: thrown }, 'an error could not be answered');
+      this.#over = true;
+      this.#release();
+      this.#response.destroy();
+    }
+  }
+
+  #commitStream(): void {
+    if (this.#committed) return;
+    this.#committed = true;
+    this.#writeHead(200, this.#headers(this.#exchange.framing));
+  }
+
+  #commitBytes(): void {
+    if (this.#committed) return;
+    this.#committed = true;
+    const headers = this.#headers('none');
+    if (this.#exchange.operation === 'state' && this.#answer !== undefined) {
+      const { status } = this.#answer;
+      this.#writeHead(status, { ...headers, ...passedHeaders(this.#answer) });
+      return;
+    }
+    if (this.#exchange.codec.replyKind?.(this.#exchange.wire.body ?? {}) !== undefined)
+      headers['content-type'] = mediaType(this.#answer?.headers['content-type']);
+    const length = this.#answer?.headers['content-length'];
+    const encoding = this.#answer?.headers['content-encoding'];
+    if (typeof length === 'string' && (encoding === undefined || encoding === 'identity'))
+      headers['content-length'] = length;
+    this.#writeHead(200, headers);
+  }
+
+  /** True for the first and last bytes of a reply that is short enough to go out in one piece with its head. */
+  #isAll({ length }: Buffer): boolean {
+    return (
+      !this.#committed &&
+      length <= heldLength &&
+      !this.#exchange.stream &&
+      this.#answer?.headers['content-length'] === String(length)
+    );
+  }
+
+  #write(data: string | Buffer): void {
+    this.#wrote = true;
+    const full = this.#body.write(data);
+    if (full === undefined || this.#full !== undefined) return;
+    this.#full = full;
+    this.#fullSince = performance.now();
+    full.once('drain', this.#onDrain);
+    this.#exchange.gate.close();
+  }
+
+  #finish(last: string | Buffer): void {
+    this.#over = true;
+    if (last.length === 0) this.#response.end();
+    // Bytes as the text that Node sends with the head, in one piece: for two it asks the system for more.
+    else if (last === this.#held) this.#response.end(last.toString('latin1'), 'latin1');
+    else this.#response.end(last);
+    // Nobody ticks any more for a client that does not fetch what is left: Node then closes the connection.
+    if (this.#response.writableLength > 0) this.#response.socket?.setTimeout(this.#options.stalled);
+    this.#release();
+  }
+
+  /** Lets go of everything: what stays attached to a kept-alive socket is garbage that outlives the call. */
+  #release(): void {
+    this.#response.off('close', this.#onClose);
+    this.#full?.off('drain', this.#onDrain);
+    this.#subscription?.unsubscribe();
+    this.#subscription = undefined;
+    try {
+      this.#exchange.end();
+    } catch (error) {
+      // A job of a plugin's: thrown on, it would end the process.
+      this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
+    }
+    this.#done();
+  }
+
+  #frames(frames: readonly WireFrame[]): string {
+    let text = '';
+    for (const frame of frames) text += this.#frame(frame);
+    return text;
+  }
+
+  #frame(frame: WireFrame): string {
+    switch (this.#exchange.framing) {
+      case 'sse':
+        return writeSse(frame);
+      case 'ndjson':
+        return writeNdjson(frame);
+      default:
+        return 'text' in frame ? '' : this.#element(JSON.stringify(frame.json));
+    }
+  }
+
+  /** The provider's SSE frames in the client's framing; what they carry is not parsed. */
+  #reframed(bytes: Buffer): string {
+    let text = '';
+    for (const { data } of parseSse(bytes)) {
+      text += this.#exchange.framing === 'ndjson' ? `${data.replaceAll('\n', ' ')}\n` : this.#element(data);
+    }
+    return text;
+  }
+
+  #element(json: string): string {
+    const separator = this.#arrayBegun ? ',\n' : '[';
+    this.#arrayBegun = true;
+    return separator + json;
+  }
+
+  #arrayEnd(): string {
+    if (this.#exchange.framing !== 'json-array') return '';
+    return this.#arrayBegun ? ']' : '[]';
+  }
+
+  #lose(path: string): void {
+    const { format } = this.#exchange;
+    if (this.#losses.some((loss) => loss.kind === 'response' && loss.path === path)) return;
+    const loss: Loss = { path, kind: 'response', from: '', to: format.name };
+    this.#losses.push(loss);
+    this.#exchange.reportLoss(loss);
+  }
+}
+
+/** Hands the events of a call to its reply. A Subscriber, as that of `FollowedReply`. */
+class Writing extends Subscriber<GatewayEvent> {
+  readonly #reply: Reply;
+
+  constructor(reply: Reply) {
+    super();
+    this.#reply = reply;
+  }
+
+  override next(event: GatewayEvent): void {
+    if (!this.isStopped) this.#reply.take(event);
+  }
+
+  override error(error: unknown): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    this.#reply.fail(error);
+    this.unsubscribe();
+  }
+
+  override complete(): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    this.#reply.complete();
+    this.unsubscribe();
+  }
+}
+
+/** A provider's word for what its bytes are, where it names a medium or plain text: a browser must not take them for a page or a script. */
+function mediaType(type: string | string[] | undefined): string {
+  return typeof type === 'string' &&
+    /^(audio|video|image)\/(?!svg)[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
+    ? type
+    : 'application/octet-stream';
+}
+
+/** Headers of somebody's bytes that their reader needs; none of the others is the client's business. */
+const passed = [
+  'content-type',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'last-modified',
+  'location',
+];
+
+function passedHeaders({ headers }: Extract<GatewayEvent, { type: 'answer' }>): Record<string, string> {
+  return Object.fromEntries(
+    passed.flatMap((name) => {
+      const value = headers[name];
+      return typeof value === 'string' ? [[name, value]] : [];
+    }),
+  );
+}
+
+/** What the framing itself has to say in a silence: a comment, an empty line, or nothing where clients break on both. */
+function silence(exchange: Exchange): string {
+  if (exchange.framing === 'ndjson') return '\n';
+  return exchange.framing === 'sse' && exchange.codec.toleratesComments ? sseComment : '';
+}
+
+/** Paths of what was lost, in the client's words; header-safe and bounded. */
+export function lossHeader(losses: readonly Loss[]): string {
+  const paths = new Set(
+    losses.map(({ path }) => path.slice(0, 200).replaceAll(/[^\x21-\x2b\x2d-\x7e]/g, '_')),
+  );
+  paths.delete('');
+  let text = '';
+  for (const path of paths) {
+    if (text.length + path.length > 2000) return `${text}, ...`;
+    text += text === '' ? path : `, ${path}`;
+  }
+  return text;
+}

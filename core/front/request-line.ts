@@ -1,0 +1,37 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatewayError } from '../sdk/errors.ts';
+
+/** What is wrong with the first line of a request that Node's parser lets pass; undefined for a sound one. */
+export function requestLineProblem({
+  httpVersion,
+  httpVersionMajor,
+  url = '',
+}: IncomingMessage): GatewayError | undefined {
+  // A line without a version counts as 0.9, which has no headers, no status and no length.
+  if (httpVersionMajor !== 1)
+    return new GatewayError('invalid_request', `HTTP/${httpVersion} is not spoken here: use HTTP/1.1.`, {
+      status: 505,
+      origin: 'client',
+      retryable: false,
+    });
+  // The part behind a # stays in the client, and only an address as proxies are asked for it begins otherwise.
+  if ((url.startsWith('/') && !url.includes('#')) || /^https?:\/\/[^#]+$/i.test(url) || url === '*')
+    return undefined;
+  return new GatewayError('invalid_request', 'The request does not name a path: it begins with a slash.');
+}
+
+/**
+ * For a client that asks before it sends its body (`Expect: 100-continue`): it is told to go on when somebody begins to read the body, which
+ * is after its key was checked. Where nobody does, the answer is all it gets, and the connection ends with it.
+ */
+export function continueWhenRead(request: IncomingMessage, response: ServerResponse): void {
+  response.setHeader('connection', 'close');
+  const reading = (event: string): void => {
+    if (event !== 'data' && event !== 'readable') return;
+    request.off('newListener', reading);
+    if (response.headersSent || response.destroyed) return;
+    response.removeHeader('connection');
+    response.writeContinue();
+  };
+  request.on('newListener', reading);
+}

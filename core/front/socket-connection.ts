@@ -1,0 +1,309 @@
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import { firstView, type Exchange } from '../call/call.ts';
+import type { Next } from '../sdk/define.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
+import type { SocketRoute } from '../formats/format.ts';
+import type { Log } from '../log.ts';
+import type { JsonObject } from '../model/json.ts';
+import { parseJsonBody, type BodyLimits } from './body.ts';
+import { SocketReply } from './socket-reply.ts';
+
+/** Calls that run at once on one connection: each holds a request and a provider's stream, as a connection of its own would. */
+const mostLanes = 16;
+/** Calls that wait on one connection, in all lanes: far beyond what a client sends ahead, and few enough to hold. */
+const mostWaiting = 64;
+/** Bytes of waiting calls above which no more is read, so that what one client sends ahead stays bounded. */
+const waitingMark = 16 * 1024 * 1024;
+/** How long a client may take to answer the close of a connection, in milliseconds. */
+const closeTime = 5000;
+/** Silence after which a client is taken to send nothing in this very moment, in milliseconds. */
+const quietTime = 3000;
+
+/** What every connection of a gateway shares. */
+export interface SocketOptions {
+  readonly route: SocketRoute;
+  readonly log: Log;
+  readonly limits: BodyLimits;
+  /** Silence after which a ping is sent, in milliseconds. */
+  readonly keepAlive: number;
+  /** Longest time the client may leave its buffer full or a ping unanswered, in milliseconds. */
+  readonly stalled: number;
+  /** Longest life of a connection, in milliseconds. */
+  readonly lifetime: number;
+  /** The exchange of a call with this body. */
+  readonly exchange: (body: JsonObject) => Exchange;
+  readonly handle: Next;
+  /** Runs once, when the connection is closed. */
+  readonly closed: () => void;
+}
+
+interface Waiting {
+  readonly body: JsonObject;
+  readonly size: number;
+}
+
+interface Lane {
+  readonly name: string;
+  running: SocketReply | undefined;
+  readonly waiting: Waiting[];
+}
+
+/** One WebSocket and the calls that come over it: lane by lane in order, the lanes side by side. */
+export class SocketConnection {
+  readonly #socket: WebSocket;
+  readonly #stream: Duplex;
+  readonly #options: SocketOptions;
+  readonly #lanes = new Map<string, Lane>();
+  readonly #openedAt = performance.now();
+  #waiting = 0;
+  #waitingBytes = 0;
+  #fullSince = 0;
+  #paused = false;
+  /** Set by whatever comes from the client and taken back by each tick. */
+  #heard = false;
+  #heardAt = performance.now();
+  #pingedAt = 0;
+  #closingAt = 0;
+  /** Why no more calls are taken, and what the connection is closed with once those that run have ended. */
+  #retired: { readonly error: GatewayError; readonly code: number; readonly told: boolean } | undefined;
+
+  /** `stream` is the connection under the socket: it tells when its buffer is full and when it has drained. */
+  constructor(socket: WebSocket, stream: Duplex, options: SocketOptions) {
+    this.#socket = socket;
+    this.#stream = stream;
+    this.#options = options;
+    socket.on('message', (data: Buffer, isBinary) => this.#message(data, isBinary));
+    socket.on('ping', this.#onHeard);
+    socket.on('pong', this.#onHeard);
+    // What is wrong with a frame (too large, not UTF-8) is told to the client by the close that follows.
+    socket.on('error', () => {});
+    socket.on('close', () => this.#closed());
+    stream.on('drain', this.#onDrain);
+  }
+
+  /** Called about once a second: pings, and gives up on clients that are gone, read nothing, or have been here long enough. */
+  tick(now: number): void {
+    const { keepAlive, stalled, lifetime } = this.#options;
+    if (this.#heard) {
+      this.#heard = false;
+      this.#heardAt = now;
+      this.#pingedAt = 0;
+    }
+    if (this.#closingAt > 0) {
+      if (now - this.#closingAt > closeTime) this.#socket.terminate();
+      return;
+    }
+    if (this.#fullSince > 0) {
+      if (now - this.#fullSince > stalled) this.#socket.terminate();
+      return;
+    }
+    if (now - this.#openedAt > lifetime) {
+      const minutes = Math.round(lifetime / 60_000);
+      const error = new GatewayError(
+        'websocket_connection_limit_reached',
+        `This connection has reached its limit of ${minutes} minutes. Open a new one to go on.`,
+      );
+      this.retire(error, 1000, true);
+      return;
+    }
+    // A pong that is not read says nothing about the client.
+    if (this.#paused) return;
+    if (this.#pingedAt > 0) {
+      if (now - this.#pingedAt > stalled) this.#socket.terminate();
+    } else if (now - this.#heardAt > keepAlive) {
+      this.#pingedAt = now;
+      this.#socket.ping();
+    }
+  }
+
+  /** Takes no more calls; those that wait are refused with the error. When the running ones have ended it is closed with the code; `told`: and the error is sent before. */
+  retire(error: GatewayError, code: number, told: boolean): void {
+    if (this.#retired !== undefined) return;
+    this.#retired = { error, code, told };
+    for (const lane of this.#lanes.values()) {
+      for (const { size } of lane.waiting.splice(0)) {
+        this.#waiting -= 1;
+        this.#waitingBytes -= size;
+        this.#refuse(error, lane.name);
+      }
+    }
+    this.#closeWhenIdle();
+  }
+
+  /** Ends every call with the error, and the connection whether the client agrees or not. */
+  endAll(error: GatewayError): void {
+    this.retire(error, 1001, false);
+    for (const { running } of this.#lanes.values()) running?.fail(error);
+    setTimeout(() => this.#socket.terminate(), 200).unref();
+  }
+
+  /** True when no call runs and nothing has come from the client for a while. Right after a tick. */
+  isQuiet(now: number): boolean {
+    return this.#lanes.size === 0 && now - this.#heardAt > quietTime;
+  }
+
+  readonly #onHeard = (): void => {
+    this.#heard = true;
+  };
+
+  readonly #onDrain = (): void => {
+    if (this.#fullSince === 0) return;
+    this.#fullSince = 0;
+    for (const { running } of this.#lanes.values()) running?.release();
+    this.#readOn();
+    this.#closeWhenIdle();
+  };
+
+  #message(data: Buffer, isBinary: boolean): void {
+    this.#heard = true;
+    if (this.#closingAt > 0) return;
+    try {
+      if (isBinary)
+        throw new GatewayError('invalid_type', 'A message must be text: one JSON object in a text frame.');
+      this.#understood(parseJsonBody(data, this.#options.limits), data.length);
+    } catch (error) {
+      if (!(error instanceof GatewayError))
+        this.#options.log.error({ error }, 'a message failed inside the gateway');
+      this.#refuse(toGatewayError(error), '');
+    }
+    // Answers to messages of a client that fetches none of them would pile up.
+    if (this.#fullSince > 0 || this.#waitingBytes > waitingMark) {
+      this.#paused = true;
+      this.#socket.pause();
+    }
+  }
+
+  #understood(message: JsonObject, size: number): void {
+    const request = this.#options.route.read(message);
+    switch (request.type) {
+      case 'answer':
+        this.#send([JSON.stringify(request.message)]);
+        return;
+      case 'cancel':
+        this.#cancel(request.lane);
+        return;
+      case 'call':
+        this.#enqueue(request.lane, { body: request.body, size });
+    }
+  }
+
+  #cancel(name: string): void {
+    const running = this.#lanes.get(name)?.running;
+    if (running === undefined) {
+      this.#refuse(new GatewayError('not_found', 'There is no running response to cancel.'), name);
+      return;
+    }
+    running.fail(new GatewayError('client_closed_request', 'The response was cancelled by the client.'));
+  }
+
+  #enqueue(name: string, call: Waiting): void {
+    if (this.#retired !== undefined) {
+      this.#refuse(this.#retired.error, name);
+      return;
+    }
+    let lane = this.#lanes.get(name);
+    if (lane === undefined) {
+      if (this.#lanes.size >= mostLanes) {
+        this.#refuse(tooMany(`${mostLanes} streams run on this connection at once`), name);
+        return;
+      }
+      lane = { name, running: undefined, waiting: [] };
+      this.#lanes.set(name, lane);
+    }
+    if (lane.running === undefined) {
+      this.#start(lane, call.body);
+      return;
+    }
+    if (this.#waiting >= mostWaiting) {
+      this.#refuse(tooMany(`${mostWaiting} requests wait on this connection`), name);
+      return;
+    }
+    this.#waiting += 1;
+    this.#waitingBytes += call.size;
+    lane.waiting.push(call);
+  }
+
+  #start(lane: Lane, body: JsonObject): void {
+    const { route, log, handle } = this.#options;
+    const exchange = this.#options.exchange(body);
+    const reply = new SocketReply(exchange, {
+      route,
+      lane: lane.name,
+      log,
+      send: (texts) => this.#send(texts),
+      done: (error) => this.#ended(lane, error),
+    });
+    lane.running = reply;
+    if (this.#fullSince > 0) reply.hold();
+    void (async () => {
+      try {
+        reply.send(await handle(firstView(exchange)));
+      } catch (error) {
+        reply.fail(error);
+      }
+    })();
+  }
+
+  #ended(lane: Lane, error: GatewayError | undefined): void {
+    lane.running = undefined;
+    // No later call would be let in: the key that opened this connection is no longer valid.
+    if (error?.status === 401 && error.origin === 'client') this.retire(error, 1008, false);
+    const next = lane.waiting.shift();
+    if (next === undefined) {
+      this.#lanes.delete(lane.name);
+      this.#closeWhenIdle();
+      return;
+    }
+    this.#waiting -= 1;
+    this.#waitingBytes -= next.size;
+    this.#start(lane, next.body);
+    this.#readOn();
+  }
+
+  /** A client that is still fetching its last reply gets it whole: from the close on its time is short. */
+  #closeWhenIdle(): void {
+    if (this.#retired === undefined || this.#lanes.size > 0 || this.#closingAt > 0) return;
+    if (this.#fullSince > 0) return;
+    const { error, code, told } = this.#retired;
+    if (told) this.#refuse(error, '');
+    this.#closingAt = performance.now();
+    this.#socket.close(code, error.code);
+  }
+
+  #readOn(): void {
+    if (!this.#paused || this.#fullSince > 0 || this.#waitingBytes > waitingMark) return;
+    this.#paused = false;
+    this.#socket.resume();
+  }
+
+  #refuse(error: GatewayError, lane: string): void {
+    this.#send(this.#options.route.failure(error, lane, []).map((message) => JSON.stringify(message)));
+  }
+
+  #send(texts: readonly string[]): void {
+    if (texts.length === 0 || this.#socket.readyState !== this.#socket.OPEN) return;
+    this.#stream.cork();
+    for (const text of texts) this.#socket.send(text);
+    this.#stream.uncork();
+    if (this.#fullSince > 0 || !this.#stream.writableNeedDrain) return;
+    this.#fullSince = performance.now();
+    for (const { running } of this.#lanes.values()) running?.hold();
+  }
+
+  #closed(): void {
+    this.#stream.off('drain', this.#onDrain);
+    const lanes = [...this.#lanes.values()];
+    for (const lane of lanes) lane.waiting.length = 0;
+    this.#waiting = 0;
+    this.#waitingBytes = 0;
+    for (const { running } of lanes) running?.leave();
+    this.#options.closed();
+  }
+}
+
+function tooMany(what: string): GatewayError {
+  return new GatewayError('rate_limit_exceeded', `${what}, which is the most: wait for one to end.`, {
+    retryAfter: 1,
+  });
+}

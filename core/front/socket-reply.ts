@@ -1,0 +1,172 @@
+import type { Observable, Subscription } from 'rxjs';
+import { replyContext, type Exchange } from '../call/call.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
+import type { ReplyContext, SocketRoute, StreamEncoder, WireFrame } from '../formats/format.ts';
+import type { Log } from '../log.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import { parseSse } from '../formats/_shared/sse.ts';
+
+/** What a reply over a socket needs of where it is written. */
+export interface SocketReplyOptions {
+  readonly route: SocketRoute;
+  readonly lane: string;
+  readonly log: Log;
+  /** Sends messages, in order. */
+  readonly send: (texts: readonly string[]) => void;
+  /** Runs once, when nothing more will be sent, with the error that ended the reply. */
+  readonly done: (error?: GatewayError) => void;
+}
+
+/**
+ * Writes one reply as messages of a socket: the only subscriber of the call's events, as {@link Reply} is for plain HTTP. The socket
+ * serves several; whoever owns it holds them all while its client does not read.
+ */
+export class SocketReply {
+  readonly #exchange: Exchange;
+  readonly #options: SocketReplyOptions;
+  readonly #context: ReplyContext;
+  #subscription: Subscription | undefined;
+  #encoder: StreamEncoder | undefined;
+  #passing = false;
+  #begun = false;
+  #held = false;
+  #over = false;
+
+  constructor(exchange: Exchange, options: SocketReplyOptions) {
+    this.#exchange = exchange;
+    this.#options = options;
+    this.#context = replyContext(exchange, (path) => this.#lose(path));
+    exchange.writer = this;
+  }
+
+  /** Subscribes. Called once, when the request phase is over. */
+  send(events: Observable<GatewayEvent>): void {
+    if (this.#over) {
+      events.subscribe({ error: () => {} }).unsubscribe();
+      return;
+    }
+    this.#subscription = events.subscribe({
+      next: (event) => this.#guard(() => this.#next(event)),
+      error: (error) => this.fail(error),
+      complete: () => this.#guard(() => this.#complete()),
+    });
+    if (this.#over) this.#subscription.unsubscribe();
+  }
+
+  /** Ends the reply with an error: with the stream's own error event when it has begun. The socket lives on. */
+  fail(cause: unknown): void {
+    if (this.#over) return;
+    const { route, lane, log } = this.#options;
+    const error = toGatewayError(cause);
+    if (!(cause instanceof GatewayError))
+      log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
+    let frames: readonly WireFrame[] = [];
+    try {
+      if (this.#begun) frames = this.#streamEncoder().error(error);
+    } catch {
+      // Without frames the failure is told as it is before a reply.
+    }
+    this.#finish(
+      route.failure(error, lane, frames).map((message) => JSON.stringify(message)),
+      error,
+    );
+  }
+
+  /** The client has gone: nothing more can be sent, and what is still to come is let go of up to the provider's socket. */
+  leave(): void {
+    if (!this.#over) this.#finish([]);
+  }
+
+  /** The client does not read: the call's gate shuts. */
+  hold(): void {
+    if (this.#held || this.#over) return;
+    this.#held = true;
+    this.#exchange.gate.close();
+  }
+
+  /** The client reads again. */
+  release(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    this.#exchange.gate.open();
+  }
+
+  #next(event: GatewayEvent): void {
+    if (this.#over) return;
+    switch (event.type) {
+      case 'request':
+      case 'attempt':
+      case 'loss':
+      case 'answer':
+        return;
+      case 'frames':
+        this.#passing = true;
+        this.#write(parseSse(event.bytes).map(({ data }) => data));
+        return;
+      case 'bytes':
+        throw new Error('A reply over a socket is a stream, and a whole one came.');
+      case 'usage':
+        if (this.#passing) return;
+        break;
+    }
+    this.#write(texts(this.#streamEncoder().event(event)));
+  }
+
+  #complete(): void {
+    if (this.#over) return;
+    this.#finish(this.#passing ? [] : this.#messages(texts(this.#streamEncoder().end())));
+  }
+
+  #guard(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#subscription?.unsubscribe();
+      this.fail(error);
+    }
+  }
+
+  #streamEncoder(): StreamEncoder {
+    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#context);
+    if (this.#encoder === undefined)
+      throw new Error(`${this.#exchange.codec.format} has no stream for ${this.#exchange.operation}.`);
+    return this.#encoder;
+  }
+
+  #messages(data: readonly string[]): string[] {
+    const { route, lane } = this.#options;
+    return data.flatMap((text) => route.write(text, lane) ?? []);
+  }
+
+  #write(data: readonly string[]): void {
+    if (data.length === 0) return;
+    this.#begun = true;
+    this.#options.send(this.#messages(data));
+  }
+
+  #finish(last: readonly string[], failure?: GatewayError): void {
+    this.#over = true;
+    this.#options.send(last);
+    this.#subscription?.unsubscribe();
+    this.#subscription = undefined;
+    this.release();
+    try {
+      this.#exchange.end();
+    } catch (error) {
+      // A job of a plugin's: thrown on, it would end the process.
+      this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
+    }
+    this.#options.done(failure);
+  }
+
+  /** There are no headers that could tell of it: it is for the log. */
+  #lose(path: string): void {
+    const { format, losses } = this.#exchange;
+    if (losses.some((loss) => loss.kind === 'response' && loss.path === path)) return;
+    this.#exchange.reportLoss({ path, kind: 'response', from: '', to: format.name });
+  }
+}
+
+function texts(frames: readonly WireFrame[]): string[] {
+  return frames.map((frame) => ('text' in frame ? frame.text : JSON.stringify(frame.json)));
+}

@@ -1,0 +1,163 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { Exchange, firstView } from '../call/call.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
+import type { Codec, Format, TunnelRoute } from '../formats/format.ts';
+import type { Gateway } from '../gateway.ts';
+import { bodyReader } from './body.ts';
+import { addedHeaders } from './head.ts';
+import { compression } from './socket-close.ts';
+import { Tunnel } from './tunnel.ts';
+import { callerOf, pathOf, refuse, wireOf } from './upgrade.ts';
+
+/** The WebSockets that pass through to a provider. */
+export interface Tunnels {
+  /** Paths at which one can be opened, with the format that is spoken there. */
+  readonly paths: ReadonlyMap<string, Format>;
+  /** Asks a channel, and opens the client's socket once the provider's is open; or answers as plain HTTP would be. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  tick(now: number): void;
+  /** Refuses new sessions; each that runs is closed after the answer that is being given. */
+  drain(): void;
+  /** Ends every session with the error. */
+  endAll(error: GatewayError): void;
+}
+
+/** One path that is served. */
+interface Door {
+  readonly format: Format;
+  readonly route: TunnelRoute;
+  readonly codec: Codec;
+}
+
+/** Builds the tunnels of a gateway. `requestId` makes the id of each session, `clientAddress` knows who sent a request. */
+export function createTunnels(
+  gateway: Gateway,
+  requestId: () => string,
+  clientAddress: (request: IncomingMessage) => string,
+): Tunnels {
+  const { log } = gateway;
+  const settings = gateway.settings.realtime;
+  const doors = new Map<string, Door>();
+  for (const format of gateway.formats) {
+    for (const route of format.tunnels ?? []) {
+      const codec = format.codecs[route.operation];
+      if (codec === undefined) throw new Error(`${format.name} has no codec for its tunnel ${route.path}.`);
+      doors.set(route.path, { format, route, codec });
+    }
+  }
+  const open = new Set<Tunnel>();
+  let draining = false;
+  const shuttingDown = (): GatewayError =>
+    new GatewayError('server_is_overloaded', 'The gateway is shutting down.', { retryAfter: 1 });
+
+  const server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: settings.compress.clients ? compression : false,
+    maxPayload: settings.frame,
+    autoPong: false,
+    handleProtocols: (offered, request) =>
+      doors.get(pathOf(request))?.route.protocols.find((name) => offered.has(name)) ?? false,
+  });
+  /** What is told beside the acceptance of a handshake. */
+  const told = new WeakMap<IncomingMessage, Readonly<Record<string, string>>>();
+  server.on('headers', (headers, request) => {
+    for (const [name, value] of Object.entries(told.get(request) ?? {})) headers.push(`${name}: ${value}`);
+  });
+  server.on('wsClientError', (error, socket, request) => {
+    const { format } = doors.get(pathOf(request)) ?? {};
+    if (format === undefined) socket.destroy();
+    else
+      refuse(
+        request,
+        socket,
+        format,
+        new GatewayError('invalid_request', `${error.message}.`),
+        requestId(),
+        log,
+      );
+  });
+
+  const exchangeOf = ({ format, route, codec }: Door, request: IncomingMessage): Exchange => {
+    const wire = wireOf('WS', callerOf(request, clientAddress(request)));
+    const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
+    exchange.values.set(bodyReader, async () => {
+      const body = route.body(wire.query, flat(wire.headers));
+      exchange.understand(Buffer.from(JSON.stringify(body)), body);
+      exchange.decoded = codec.validate(body, wire.params);
+    });
+    return exchange;
+  };
+
+  const connect = async (door: Door, request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    const exchange = exchangeOf(door, request);
+    const tunnel = new Tunnel(exchange, {
+      route: door.route,
+      settings,
+      log,
+      done: () => open.delete(tunnel),
+    });
+    open.add(tunnel);
+    const gone = (): void => tunnel.leave();
+    socket.once('close', gone);
+    try {
+      if (draining) throw shuttingDown();
+      checkHandshake(request);
+      const events = await gateway.handle(firstView(exchange));
+      socket.off('close', gone);
+      tunnel.carry(events);
+      told.set(request, { ...addedHeaders(exchange, log), ...door.format.replyHeaders(exchange.id) });
+      server.handleUpgrade(request, socket, head, (websocket) => tunnel.accept(websocket));
+      // Without a word where the client has gone meanwhile, or where its handshake makes no sense.
+      if (!tunnel.accepted) tunnel.leave();
+    } catch (thrown) {
+      const error = exchange.failure ?? thrown;
+      socket.off('close', gone);
+      if (!(error instanceof GatewayError))
+        log.error({ id: exchange.id, error }, 'a call failed inside the gateway');
+      tunnel.leave();
+      const added = addedHeaders(exchange, log);
+      refuse(request, socket, door.format, toGatewayError(error), exchange.id, log, added);
+    }
+  };
+
+  return {
+    paths: new Map([...doors].map(([path, { format }]) => [path, format])),
+    upgrade(request, socket, head) {
+      const door = doors.get(pathOf(request));
+      if (door === undefined) socket.destroy();
+      else void connect(door, request, socket, head);
+    },
+    tick(now) {
+      for (const one of open) one.tick(now);
+    },
+    drain() {
+      draining = true;
+      for (const one of open) one.retire(shuttingDown());
+    },
+    endAll(error) {
+      for (const one of open) one.cut(error);
+    },
+  };
+}
+
+/** Nobody asks a provider for a handshake that cannot be accepted. */
+function checkHandshake({ headers }: IncomingMessage): void {
+  const version = headers['sec-websocket-version'];
+  if (version !== '13' && version !== '8')
+    throw new GatewayError('invalid_request', 'Send this request with Sec-WebSocket-Version: 13.', {
+      headers: { 'sec-websocket-version': '13, 8' },
+    });
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? ''))
+    throw new GatewayError('invalid_request', 'The Sec-WebSocket-Key header is missing or invalid.');
+}
+
+/** Headers with one value each. */
+function flat(headers: IncomingMessage['headers']): Record<string, string | undefined> {
+  const values: Record<string, string | undefined> = {};
+  for (const [name, value] of Object.entries(headers))
+    values[name] = Array.isArray(value) ? value.join(', ') : value;
+  return values;
+}

@@ -1,0 +1,99 @@
+import { ServerResponse, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Wire } from '../call/call.ts';
+import type { GatewayError } from '../sdk/errors.ts';
+import type { Format } from '../formats/format.ts';
+import type { Log } from '../log.ts';
+import { writeHead } from './head.ts';
+
+/** Who asks for a WebSocket: what the calls that come over it have in common. */
+export interface Caller {
+  readonly headers: IncomingHttpHeaders;
+  readonly query: string;
+  readonly path: string;
+  readonly ip: string;
+}
+
+/** Reads who sent an upgrade request; `ip` is the client's address. */
+export function callerOf(request: IncomingMessage, ip: string): Caller {
+  const { headers, url = '' } = request;
+  const mark = url.indexOf('?');
+  return {
+    headers,
+    query: mark < 0 ? '' : url.slice(mark + 1),
+    path: pathOf(request),
+    ip,
+  };
+}
+
+/** The path without query, and without the slash that some clients put behind it. */
+export function pathOf({ url = '' }: IncomingMessage): string {
+  const path = url.split('?', 1)[0] ?? '';
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** A call's wire. The headers are copied, so that each call of a socket finds its key anew and plugins can take it off. */
+export function wireOf(method: string, { path, query, headers, ip }: Caller): Wire {
+  return {
+    method,
+    path,
+    query: new URLSearchParams(query),
+    headers: { ...headers },
+    params: {},
+    ip,
+    bytes: noBytes,
+    body: undefined,
+  };
+}
+
+/** An ordinary HTTP answer in place of the WebSocket. `added` are headers that the format does not know of. */
+export function refuse(
+  request: IncomingMessage,
+  socket: Duplex,
+  format: Format,
+  error: GatewayError,
+  id: string,
+  log: Log,
+  added: Readonly<Record<string, string>> = {},
+): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  try {
+    answer(request, socket, format.errorReply(error, id), id, log, added);
+  } catch (thrown) {
+    // Nobody stands behind this to catch anything.
+    log.error({ id, error: thrown }, 'an error could not be answered');
+    socket.destroy();
+  }
+}
+
+function answer(
+  request: IncomingMessage,
+  socket: Duplex,
+  { status, headers, body }: ReturnType<Format['errorReply']>,
+  id: string,
+  log: Log,
+  added: Readonly<Record<string, string>>,
+): void {
+  const text = JSON.stringify(body);
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket as Socket);
+  response.once('finish', () => {
+    response.detachSocket(socket as Socket);
+    (socket as Socket).destroySoon();
+  });
+  const head = {
+    'content-type': 'application/json',
+    ...added,
+    ...headers,
+    'content-length': String(Buffer.byteLength(text)),
+  };
+  writeHead(response, status, head, id, log);
+  response.end(text);
+}

@@ -1,0 +1,137 @@
+import type { Amounts } from './usage-record.ts';
+import type { JsonObject } from './json.ts';
+import type { VideoReport, VideoState } from './video.ts';
+
+/** What is known of a task that a provider works on. Times are Unix milliseconds. */
+export interface Task {
+  /** As its owner knows it. */
+  readonly id: string;
+  /** The id of the API key that made it, empty where none is asked. To everybody else it does not exist. */
+  readonly owner: string;
+  /** The format in which it was made. */
+  readonly format: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  readonly finishedAt?: number;
+  /** When the gateway forgets it. */
+  readonly expiresAt: number;
+  /** When the gateway gives up on it. */
+  readonly deadline: number;
+  readonly state: VideoState;
+  /** 0 to 100. */
+  readonly progress: number;
+  /** The model as the client asked for it, and as the provider calls it. */
+  readonly model: string;
+  readonly upstreamModel: string;
+  /** Where it is made: the channel, one of its keys, and the format spoken there. */
+  readonly channel: string;
+  readonly key: string;
+  readonly upstreamFormat: string;
+  /** The provider's id, and what must be sent with it. */
+  readonly upstreamId: string;
+  readonly handle?: JsonObject;
+  readonly images: number;
+  readonly prompt: string;
+  readonly seconds?: number;
+  readonly size?: string;
+  readonly remixOf?: string;
+  readonly url?: string;
+  readonly thumbnailUrl?: string;
+  /** Until when the provider keeps what it made. */
+  readonly keptUntil?: number;
+  /** Why it failed. */
+  readonly error?: { readonly code: string; readonly message: string };
+  /** What was charged for it, when, and the record that says so. */
+  readonly charged: Amounts;
+  readonly chargedAt: number;
+  readonly chargeId: string;
+  /** When the provider was asked last, how often it was, and how many times in a row it refused to tell. */
+  readonly askedAt: number;
+  readonly asks: number;
+  readonly refusals: number;
+}
+
+/** What may follow each state. A task never leaves a state from which nothing follows. */
+export const transitions: Readonly<Record<VideoState, readonly VideoState[]>> = {
+  queued: ['queued', 'in_progress', 'completed', 'failed', 'cancelled'],
+  in_progress: ['in_progress', 'completed', 'failed', 'cancelled'],
+  completed: [],
+  failed: [],
+  cancelled: [],
+};
+
+/** True for a task that has come to its end. */
+export function isFinished({ state }: Pick<Task, 'state'>): boolean {
+  return transitions[state].length === 0;
+}
+
+/** What progress is taken for while a provider tells none. */
+const usualProgress: Readonly<Record<VideoState, number>> = {
+  queued: 0,
+  in_progress: 30,
+  completed: 100,
+  failed: 100,
+  cancelled: 100,
+};
+
+/**
+ * The task after its provider has reported. A step that the states do not allow, and a word that nobody knows, leave the state as it was;
+ * progress never falls, and reaches 100 only at the end. A finished task stays as it is.
+ */
+export function advance(task: Task, report: VideoReport, now: number): Task {
+  if (isFinished(task)) return task;
+  const wanted = report.state ?? task.state;
+  const state = transitions[task.state].includes(wanted) ? wanted : task.state;
+  const over = isFinished({ state });
+  const told = Math.round(report.progress ?? usualProgress[state]);
+  const { url, thumbnailUrl, seconds, size, error, handle, expiresAt } = report;
+  return {
+    ...task,
+    state,
+    progress: over ? 100 : Math.min(99, Math.max(task.progress, Number.isFinite(told) ? told : 0)),
+    updatedAt: now,
+    refusals: 0,
+    ...(over ? { finishedAt: now } : {}),
+    ...(url === undefined ? {} : { url }),
+    ...(thumbnailUrl === undefined ? {} : { thumbnailUrl }),
+    ...(seconds === undefined ? {} : { seconds }),
+    ...(size === undefined ? {} : { size }),
+    ...(expiresAt === undefined ? {} : { keptUntil: expiresAt * 1000 }),
+    ...(handle === undefined ? {} : { handle: { ...task.handle, ...handle } }),
+    ...(state === 'failed'
+      ? { error: error ?? { code: 'generation_failed', message: 'The video could not be made.' } }
+      : {}),
+    ...(state === 'cancelled'
+      ? { error: { code: 'cancelled', message: 'The making of the video was cancelled.' } }
+      : {}),
+  };
+}
+
+/** The task, given up on for a reason of the gateway's. A finished one stays as it is. */
+export function abandon(task: Task, code: string, message: string, now: number): Task {
+  return advance(task, { id: task.upstreamId, state: 'failed', error: { code, message } }, now);
+}
+
+/** What a client sees of a task. */
+export function reportOf(task: Task): VideoReport {
+  const { url, thumbnailUrl, seconds, size, error, keptUntil, finishedAt, remixOf } = task;
+  return {
+    id: task.id,
+    state: task.state,
+    progress: task.progress,
+    ...(url === undefined ? {} : { url }),
+    ...(thumbnailUrl === undefined ? {} : { thumbnailUrl }),
+    ...(seconds === undefined ? {} : { seconds }),
+    ...(size === undefined ? {} : { size }),
+    ...(error === undefined ? {} : { error }),
+    ...(keptUntil === undefined ? {} : { expiresAt: Math.floor(keptUntil / 1000) }),
+    task: {
+      model: task.model,
+      createdAt: task.createdAt,
+      updatedAt: task.updatedAt,
+      prompt: task.prompt,
+      ...(finishedAt === undefined ? {} : { finishedAt }),
+      ...(remixOf === undefined ? {} : { remixOf }),
+    },
+  };
+}

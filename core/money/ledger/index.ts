@@ -1,0 +1,79 @@
+import type { Amounts, UsageRecord } from '../../model/usage-record.ts';
+import type { Budget } from '../../state/api-keys.ts';
+import { openPostgresLedger } from './postgres.ts';
+import { openSqliteLedger } from './sqlite.ts';
+import type { Work } from '../../state/database/sql.ts';
+import type { Stores } from '../../state/stores.ts';
+
+export { startBookkeeper, type Bookkeeper } from './bookkeeper.ts';
+export { BudgetExhausted } from './periods.ts';
+
+/** A call's claim on its key's budgets until it is settled or its lease has run out. */
+export interface Reservation {
+  readonly id: string;
+  readonly keyId: string;
+  /** What was claimed. */
+  readonly most: Amounts;
+  /** Milliseconds from each renewal on, after which the claim of a call that nobody renews counts no more and is swept. */
+  readonly lease: number;
+}
+
+/** What a call has come to: charged, its claim given back and its record written, all or nothing. */
+export interface Settlement {
+  readonly keyId?: string;
+  readonly reservation?: string;
+  readonly charged: Amounts;
+  readonly record: UsageRecord;
+  /** `charged` is given back: to the periods that hold this time (milliseconds since 1970), which is when it was charged. */
+  readonly refundOf?: number;
+}
+
+/** One budget of a key as it stands. */
+export interface BudgetState extends Budget {
+  /** Milliseconds since 1970: when the period began; 0 for `total`. */
+  readonly since: number;
+  readonly spent: number;
+  readonly reserved: number;
+}
+
+/**
+ * Money and tokens, exact across processes: what is spent and reserved never exceeds a budget. Spending is summed for every key, so that
+ * a budget given later counts what was spent before. Rejects when the database fails or takes longer than a second; nothing is half done
+ * then.
+ */
+export interface Ledger {
+  /**
+   * Claims the most that a call may come to, for `lease` milliseconds (default a minute); where that has no room, `less`, which the call
+   * can be held to. Throws {@link BudgetExhausted} naming the budget when one would be exceeded by either.
+   */
+  reserve(
+    keyId: string,
+    budgets: readonly Budget[],
+    most: Amounts,
+    lease?: number,
+    less?: Amounts,
+  ): Promise<Reservation>;
+  /**
+   * In one transaction. A settlement that was made before (same record id) charges nothing. Charged to the period in which the claim was
+   * made, also when it was swept meanwhile; without one to that of now.
+   */
+  settle(settlements: readonly Settlement[]): Promise<void>;
+  /** As `settle`, with `first` before it in the same transaction: when that gives false nothing is settled. Returns what it gave. */
+  settleAfter(settlements: readonly Settlement[], first: () => Work<boolean>): Promise<boolean>;
+  /** Gives back claims of calls that came to nothing and are recorded by nobody. */
+  release(reservations: readonly string[]): Promise<void>;
+  /**
+   * Moves the expiry of claims whose calls still run. A claim that had run out or was swept is made anew, whether or not it fits: its call
+   * will be charged in full, and nobody shall be let in on what it takes. Returns the ids of those.
+   */
+  renew(reservations: readonly Reservation[]): Promise<readonly string[]>;
+  /** Gives back what expired claims hold; returns how many there were. */
+  sweep(): Promise<number>;
+  /** How a key's budgets stand now. */
+  states(keyId: string, budgets: readonly Budget[]): Promise<readonly BudgetState[]>;
+}
+
+/** Opens the ledger in the gateway's database. */
+export function openLedger({ database }: Stores): Ledger {
+  return database.kind === 'sqlite' ? openSqliteLedger(database.connection) : openPostgresLedger(database);
+}

@@ -1,0 +1,102 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { Amounts } from '../../model/usage-record.ts';
+import type { Budget } from '../../state/api-keys.ts';
+
+/** The periods for which every key's spending is summed. */
+export const periods = ['day', 'month', 'total'] as const satisfies readonly Budget['period'][];
+
+/** When the period began that holds a time; both in milliseconds since 1970, days and months of UTC. 0 for `total`. */
+export function periodStart(period: Budget['period'], at: number): number {
+  if (period === 'total') return 0;
+  const date = new Date(at);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), period === 'day' ? date.getUTCDate() : 1);
+}
+
+/** When the next period begins; undefined for `total`. */
+function nextStart(period: Budget['period'], at: number): number | undefined {
+  if (period === 'total') return undefined;
+  const date = new Date(periodStart(period, at));
+  if (period === 'day') date.setUTCDate(date.getUTCDate() + 1);
+  else date.setUTCMonth(date.getUTCMonth() + 1);
+  return date.getTime();
+}
+
+/** A new reservation's id. It holds the time, so that a claim which was swept is still charged to the period in which it was made. */
+export function newReservationId(at: number): string {
+  return `rsv_${at.toString(36)}_${crypto.randomUUID().replaceAll('-', '')}`;
+}
+
+/** When a reservation was made; undefined for an id that is none. */
+export function reservedAt(id: string): number | undefined {
+  const [, digits] = /^rsv_([0-9a-z]{1,10})_/.exec(id) ?? [];
+  return digits === undefined ? undefined : Number.parseInt(digits, 36);
+}
+
+/** What one budget counts of amounts. */
+export function counted(unit: Budget['unit'], { microDollars, tokens }: Amounts): number {
+  return unit === 'token' ? tokens : microDollars;
+}
+
+/** What is taken of a budget before a call. */
+interface Taken {
+  readonly spent: number;
+  readonly reserved: number;
+}
+
+/** The first budget, with how it stands, in which the call has no room. */
+function exceeded<State extends Budget & Taken>(states: readonly State[], most: Amounts): State | undefined {
+  return states.find(({ unit, amount, spent, reserved }) => spent + reserved + counted(unit, most) > amount);
+}
+
+/** The first of these amounts for which all budgets have room; else the refusal of the last. */
+export function firstThatFits(
+  states: readonly (Budget & Taken)[],
+  amounts: readonly Amounts[],
+  now: number,
+): Amounts | BudgetExhausted {
+  let refusal: BudgetExhausted | undefined;
+  for (const most of amounts) {
+    const full = exceeded(states, most);
+    if (full === undefined) return most;
+    refusal = exhausted(full, most, now);
+  }
+  return refusal ?? { microDollars: 0, tokens: 0 };
+}
+
+/** 429: a budget has no room for a call. */
+export class BudgetExhausted extends GatewayError {
+  /** True when only the claims of calls that have not been settled yet stand in the way. */
+  readonly claimed: boolean;
+
+  constructor(message: string, claimed: boolean) {
+    super('insufficient_quota', message);
+    this.claimed = claimed;
+  }
+}
+
+const periodWords = { day: 'daily', month: 'monthly', total: 'total' } as const;
+
+/** 429 that names the budget, what is left of it, and when it begins anew. */
+function exhausted(budget: Budget & Taken, most: Amounts, at: number): BudgetExhausted {
+  const { unit, period, amount, spent, reserved } = budget;
+  const name = `The ${periodWords[period]} budget of this API key (${shown(unit, amount)})`;
+  const again = nextStart(period, at);
+  const when =
+    again === undefined
+      ? 'It does not begin anew.'
+      : `It begins anew at ${new Date(again).toISOString().slice(0, 16).replace('T', ' ')} UTC.`;
+  const used = `${shown(unit, spent)} spent`;
+  const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for running calls` : '';
+  const left = amount - spent - reserved;
+  const sentence =
+    left <= 0
+      ? `${name} is used up: ${used}${claimed}.`
+      : `${name} does not allow this call: ${used}${claimed}, and the call may come to ${shown(unit, counted(unit, most))}. A smaller output limit needs less.`;
+  return new BudgetExhausted(`${sentence} ${when}`, spent + counted(unit, most) <= amount);
+}
+
+function shown(unit: Budget['unit'], amount: number): string {
+  if (unit === 'token') return `${amount.toLocaleString('en-US')} tokens`;
+  const dollars = (amount / 1e6).toFixed(6).replace(/(\.\d\d\d*?)0+$/, '$1');
+  return `$${dollars}`;
+}

@@ -1,0 +1,185 @@
+import type { Amounts } from '../../model/usage-record.ts';
+import type { Budget } from '../../state/api-keys.ts';
+import { counted, firstThatFits, newReservationId, periodStart, reservedAt } from './periods.ts';
+import { chargesOf, checked, standingAt, statesOf, type ChargeRow } from './sql.ts';
+import type { Ledger, Reservation, Settlement } from './index.ts';
+import type { PostgresDatabase, PostgresSession } from '../../state/database/postgres.ts';
+import { workInPostgres } from '../../state/database/sql.ts';
+import { insertRecordsInPostgres } from '../usage-log/rows.ts';
+
+/** The longest that a call waits for its claim, in milliseconds. */
+const patience = 1_000;
+
+/** The most claims on one key that are made together. */
+const mostTogether = 500;
+
+/** Leases are measured by the server's clock alone: those of gateways may differ from it and from each other. */
+const clock = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+const standing = standingAt({ key: '$1', day: '$2', month: '$3', now: clock });
+const giveBack = 'DELETE FROM ledger_reservations WHERE id = ANY($1::text[])';
+
+/** Claims on one key stand in line, on any gateway; the number keeps this line apart from what else may be locked in the database. */
+const inLine = 'SELECT pg_advisory_xact_lock(571744, hashtext($1))';
+
+/** One array each of ids, keys, micro-dollars, tokens, days, months, leases. */
+const claimAll = `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
+  SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
+    AS given (id, key_id, micro_dollars, tokens, day, month, lease)
+  ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`;
+
+const renewal = `UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id = ANY($1::text[]) AND expires > ${clock} RETURNING id`;
+
+/** Adds all rows at once, in the order in which they are given. */
+const charge = `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens)
+  SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
+  ON CONFLICT (key_id, period, since) DO UPDATE SET
+    micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`;
+
+/** A call that waits for its claim. */
+interface Waiting {
+  readonly budgets: readonly Budget[];
+  /** The first of these that fits. */
+  readonly amounts: readonly Amounts[];
+  readonly lease: number;
+  /** Nobody waits any longer. */
+  over: boolean;
+  readonly resolve: (claim: Reservation) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The ledger on Postgres. Claims on a key are made one after the other by all gateways, those of one gateway that wait together with one
+ * transaction. Settlements need no place in that line: a claim looks at what is spent and reserved with one statement, which sees a
+ * settlement as a whole or not at all.
+ */
+export function openPostgresLedger(database: PostgresDatabase): Ledger {
+  /** By key: what waits for the transaction under way. */
+  const lines = new Map<string, Waiting[]>();
+
+  const standingOf = (session: PostgresSession, keyId: string, now: number) =>
+    session.query(standing, [keyId, periodStart('day', now), periodStart('month', now)]);
+
+  /** What became of each: a claim, or why there is none. */
+  const claim = (keyId: string, together: readonly Waiting[]): Promise<readonly (Reservation | Error)[]> =>
+    database.transaction(async (session) => {
+      await session.query(inLine, [keyId]);
+      const now = Date.now();
+      const rows = await standingOf(session, keyId, now);
+      let microDollars = 0;
+      let tokens = 0;
+      const claims: Reservation[] = [];
+      const outcomes = together.map(({ budgets, amounts, lease }) => {
+        const states = statesOf(budgets, rows, now).map((state) => ({
+          ...state,
+          reserved: state.reserved + counted(state.unit, { microDollars, tokens }),
+        }));
+        const most = firstThatFits(states, amounts, now);
+        if (most instanceof Error) return most;
+        microDollars += most.microDollars;
+        tokens += most.tokens;
+        const reservation: Reservation = { id: newReservationId(now), keyId, most, lease };
+        claims.push(reservation);
+        return reservation;
+      });
+      if (claims.length > 0) await session.query(claimAll, claimColumns(claims, now));
+      return outcomes;
+    });
+
+  /** Serves a key's line until nobody stands in it. */
+  const serve = async (keyId: string, line: Waiting[]): Promise<void> => {
+    while (line.length > 0) {
+      const together = line.splice(0, mostTogether).filter(({ over }) => !over);
+      if (together.length === 0) continue;
+      try {
+        const outcomes = await claim(keyId, together);
+        const late: string[] = [];
+        for (const [index, waiting] of together.entries()) {
+          const outcome = outcomes[index];
+          if (outcome === undefined || outcome instanceof Error) waiting.reject(outcome);
+          else if (waiting.over) late.push(outcome.id);
+          else waiting.resolve(outcome);
+        }
+        // What cannot be given back now is swept when its lease is over.
+        if (late.length > 0) await database.query(giveBack, [late]).catch(() => {});
+      } catch (error) {
+        for (const waiting of together) waiting.reject(error);
+      }
+    }
+    lines.delete(keyId);
+  };
+
+  return {
+    async reserve(keyId, budgets, most, lease = 60_000, less = undefined) {
+      const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
+      const { promise, resolve, reject } = Promise.withResolvers<Reservation>();
+      const waiting: Waiting = { budgets, amounts, lease, over: false, resolve, reject };
+      const line = lines.get(keyId);
+      if (line !== undefined) line.push(waiting);
+      else {
+        const begun = [waiting];
+        lines.set(keyId, begun);
+        void serve(keyId, begun);
+      }
+      const timer = setTimeout(() => reject(new Error('The database did not answer in time.')), patience);
+      try {
+        return await promise;
+      } finally {
+        waiting.over = true;
+        clearTimeout(timer);
+      }
+    },
+    settle: (settlements) => database.transaction((session) => settleIn(session, settlements)),
+    settleAfter: (settlements, first) =>
+      database.transaction(async (session) => {
+        const goesOn = await workInPostgres(session, first);
+        if (goesOn) await settleIn(session, settlements);
+        return goesOn;
+      }),
+    async release(reservations) {
+      await database.query(giveBack, [reservations]);
+    },
+    async renew(reservations) {
+      const rows = await database.query(renewal, [reservations.map(({ id }) => id)]);
+      const kept = new Set(rows.map(({ id }) => id));
+      const lost = reservations.filter(({ id }) => !kept.has(id));
+      if (lost.length > 0) await database.query(claimAll, claimColumns(lost, Date.now()));
+      return lost.map(({ id }) => id);
+    },
+    async sweep() {
+      return (await database.query(`DELETE FROM ledger_reservations WHERE expires <= ${clock} RETURNING id`))
+        .length;
+    },
+    async states(keyId, budgets) {
+      const now = Date.now();
+      return statesOf(budgets, await standingOf(database, keyId, now), now);
+    },
+  };
+}
+
+async function settleIn(session: PostgresSession, settlements: readonly Settlement[]): Promise<void> {
+  const records = settlements.map(({ record }) => record);
+  const rows = chargesOf(settlements, await insertRecordsInPostgres(session, records), Date.now());
+  if (rows.length > 0) await session.query(charge, columns(rows));
+  const ids = settlements.flatMap(({ reservation }) => reservation ?? []);
+  if (ids.length > 0) await session.query(giveBack, [ids]);
+}
+
+/** Claims as one array for each column; those whose ids do not tell when they were made were made at `now`. */
+function claimColumns(claims: readonly Reservation[], now: number) {
+  const made = claims.map(({ id }) => reservedAt(id) ?? now);
+  return [
+    claims.map(({ id }) => id),
+    claims.map(({ keyId }) => keyId),
+    claims.map(({ most }) => most.microDollars),
+    claims.map(({ most }) => most.tokens),
+    made.map((at) => periodStart('day', at)),
+    made.map((at) => periodStart('month', at)),
+    claims.map(({ lease }) => lease),
+  ];
+}
+
+/** Rows as one array for each column. */
+function columns(rows: readonly ChargeRow[]) {
+  return [0, 1, 2, 3, 4].map((column) => rows.map((row) => row[column as 0 | 1 | 2 | 3 | 4]));
+}

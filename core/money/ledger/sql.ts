@@ -1,0 +1,129 @@
+import type { Amounts } from '../../model/usage-record.ts';
+import type { Budget } from '../../state/api-keys.ts';
+import { counted, periods, periodStart, reservedAt } from './periods.ts';
+import type { BudgetState, Settlement } from './index.ts';
+
+/** How a statement says where a value goes; `now`, the time by which claims have run out, may be SQL. */
+export type StandingNames = Readonly<Record<'key' | 'day' | 'month' | 'now', string>>;
+
+/** What is spent and reserved since the starts of the day and the month. One statement, so that no settlement is seen by half. */
+export function standingAt({ key, day, month, now }: StandingNames): string {
+  return [
+    ...[day, month, '0'].map(
+      (since, index) =>
+        `SELECT 'spent' AS what, '${periods[index]}' AS period, micro_dollars, tokens FROM ledger_spent
+         WHERE key_id = ${key} AND period = '${periods[index]}' AND since = ${since}`,
+    ),
+    ...[`AND day = ${day}`, `AND month = ${month}`, ''].map(
+      (narrowed, index) =>
+        `SELECT 'reserved' AS what, '${periods[index]}' AS period, COALESCE(SUM(micro_dollars), 0) AS micro_dollars,
+           COALESCE(SUM(tokens), 0) AS tokens FROM ledger_reservations WHERE key_id = ${key} AND expires > ${now} ${narrowed}`,
+    ),
+  ].join(' UNION ALL ');
+}
+
+/** Milliseconds of a day of UTC: it knows no other days. */
+const dayLength = 86_400_000;
+
+/** One row of {@link standingAt}. */
+export type StandingRow = Readonly<Record<string, unknown>>;
+
+/** How budgets stand, from the rows of {@link standingAt}. */
+export function statesOf(
+  budgets: readonly Budget[],
+  rows: readonly StandingRow[],
+  now: number,
+): readonly BudgetState[] {
+  const found = (what: string, { unit, period }: Budget): number => {
+    const row = rows.find((one) => one['what'] === what && one['period'] === period);
+    // Postgres gives sums as text.
+    return row === undefined
+      ? 0
+      : counted(unit, { microDollars: Number(row['micro_dollars']), tokens: Number(row['tokens']) });
+  };
+  return budgets.map((budget) => ({
+    ...budget,
+    since: periodStart(budget.period, now),
+    spent: found('spent', budget),
+    reserved: found('reserved', budget),
+  }));
+}
+
+/** One row to add to what is spent. */
+export type ChargeRow = readonly [
+  keyId: string,
+  period: Budget['period'],
+  since: number,
+  microDollars: number,
+  tokens: number,
+];
+
+/**
+ * What settlements add to what is spent, each row once and all in one order, so that processes that settle at the same time wait for each
+ * other and never both. `fresh` are the ids of records that were not there before: the others were charged already.
+ */
+export function chargesOf(
+  settlements: readonly Settlement[],
+  fresh: ReadonlySet<string>,
+  now: number,
+): readonly ChargeRow[] {
+  const uncharged = new Set(fresh);
+  const days = new Days();
+  for (const { keyId, reservation, charged, record, refundOf } of settlements) {
+    if (!uncharged.delete(record.id) || keyId === undefined) continue;
+    const { microDollars, tokens } = checked(charged);
+    if (microDollars === 0 && tokens === 0) continue;
+    const at = refundOf ?? (reservation === undefined ? undefined : reservedAt(reservation)) ?? now;
+    const sign = refundOf === undefined ? 1 : -1;
+    days.add(keyId, at, sign * microDollars, sign * tokens);
+  }
+  return days.rows();
+}
+
+/** Sums by key and day, of which those of longer periods are made in the end: a batch has many calls and few days. */
+class Days {
+  readonly #byKey = new Map<string, Map<number, { microDollars: number; tokens: number }>>();
+  #day = 0;
+
+  add(keyId: string, at: number, microDollars: number, tokens: number): void {
+    if (at < this.#day || at >= this.#day + dayLength) this.#day = periodStart('day', at);
+    let days = this.#byKey.get(keyId);
+    if (days === undefined) this.#byKey.set(keyId, (days = new Map()));
+    const sum = days.get(this.#day);
+    if (sum === undefined) days.set(this.#day, { microDollars, tokens });
+    else {
+      sum.microDollars += microDollars;
+      sum.tokens += tokens;
+    }
+  }
+
+  rows(): readonly ChargeRow[] {
+    const rows: ChargeRow[] = [];
+    for (const keyId of [...this.#byKey.keys()].toSorted()) {
+      for (const period of periods) {
+        const sums = new Map<number, ChargeRow>();
+        for (const [day, { microDollars, tokens }] of this.#byKey.get(keyId) ?? []) {
+          const since = periodStart(period, day);
+          const [, , , dollars = 0, before = 0] = sums.get(since) ?? [];
+          sums.set(since, [keyId, period, since, dollars + microDollars, before + tokens]);
+        }
+        rows.push(...[...sums.values()].toSorted(([, , a], [, , b]) => a - b));
+      }
+    }
+    return rows;
+  }
+}
+
+function isAmount(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 0;
+}
+
+/** Amounts that can be summed exactly. Throws for others: a bug of whoever made them. */
+export function checked(amounts: Amounts): Amounts {
+  const { microDollars, tokens } = amounts;
+  if (!isAmount(microDollars) || !isAmount(tokens))
+    throw new RangeError(
+      `An amount must be a whole number from 0 on, but one is ${microDollars} micro-dollars, ${tokens} tokens.`,
+    );
+  return amounts;
+}

@@ -1,0 +1,93 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { firstThatFits, newReservationId, periodStart, reservedAt } from './periods.ts';
+import { chargesOf, checked, standingAt, statesOf } from './sql.ts';
+import type { Ledger, Reservation, Settlement } from './index.ts';
+import { workInSqlite } from '../../state/database/sql.ts';
+import { transactionInSqlite } from '../../state/database/sqlite-writes.ts';
+import { insertRecordsInSqlite } from '../usage-log/rows.ts';
+
+/** How long another process's write is waited for before the operation fails, in milliseconds. */
+const patience = 1_000;
+
+/**
+ * The ledger on SQLite. Every change is one synchronous transaction that takes the write lock before it reads, so that no other process's
+ * claim can come between a look and a claim. Leases are measured by the clock of the machine, which all processes on one file share.
+ */
+export function openSqliteLedger(connection: DatabaseSync): Ledger {
+  // Values go by their place or by name: Node 22 binds no numbers (`?1`).
+  const standing = connection.prepare(standingAt({ key: '$key', day: '$day', month: '$month', now: '$now' }));
+  const claim = connection.prepare(
+    `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`,
+  );
+  const charge = connection.prepare(
+    `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (key_id, period, since) DO UPDATE SET
+       micro_dollars = ledger_spent.micro_dollars + excluded.micro_dollars, tokens = ledger_spent.tokens + excluded.tokens`,
+  );
+  const giveBack = connection.prepare('DELETE FROM ledger_reservations WHERE id = ?');
+  const renewal = connection.prepare(
+    'UPDATE ledger_reservations SET expires = $now + lease WHERE id = $id AND expires > $now',
+  );
+  const expired = connection.prepare('SELECT 1 FROM ledger_reservations WHERE expires <= ? LIMIT 1');
+  const sweeping = connection.prepare('DELETE FROM ledger_reservations WHERE expires <= ?');
+
+  const inTransaction = <T>(work: () => T): Promise<T> => transactionInSqlite(connection, work, patience);
+  const standingOf = (keyId: string, now: number) =>
+    standing.all({ key: keyId, day: periodStart('day', now), month: periodStart('month', now), now });
+
+  const claimNow = ({ id, keyId, most, lease }: Reservation, at: number, now: number): void => {
+    const { microDollars, tokens } = most;
+    const [day, month] = [periodStart('day', at), periodStart('month', at)];
+    claim.run(id, keyId, microDollars, tokens, day, month, lease, now + lease);
+  };
+
+  const settleNow = (settlements: readonly Settlement[]): void => {
+    const fresh = insertRecordsInSqlite(
+      connection,
+      settlements.map(({ record }) => record),
+    );
+    for (const row of chargesOf(settlements, fresh, Date.now())) charge.run(...row);
+    for (const { reservation } of settlements) if (reservation !== undefined) giveBack.run(reservation);
+  };
+
+  return {
+    reserve: (keyId, budgets, most, lease = 60_000, less) =>
+      inTransaction(() => {
+        const now = Date.now();
+        const amounts = less === undefined ? [checked(most)] : [checked(most), checked(less)];
+        const fitting = firstThatFits(statesOf(budgets, standingOf(keyId, now), now), amounts, now);
+        if (fitting instanceof Error) throw fitting;
+        const reservation: Reservation = { id: newReservationId(now), keyId, most: fitting, lease };
+        claimNow(reservation, now, now);
+        return reservation;
+      }),
+    settle: (settlements) => inTransaction(() => settleNow(settlements)),
+    settleAfter: (settlements, first) =>
+      inTransaction(() => {
+        const goesOn = workInSqlite(connection, first);
+        if (goesOn) settleNow(settlements);
+        return goesOn;
+      }),
+    release: (reservations) =>
+      inTransaction(() => {
+        for (const id of reservations) giveBack.run(id);
+      }),
+    renew: (reservations) =>
+      inTransaction(() => {
+        const now = Date.now();
+        const lost = reservations.filter(({ id }) => Number(renewal.run({ now, id }).changes) === 0);
+        for (const one of lost) claimNow(one, reservedAt(one.id) ?? now, now);
+        return lost.map(({ id }) => id);
+      }),
+    async sweep() {
+      // Most times there is nothing: a look needs no lock.
+      if (expired.get(Date.now()) === undefined) return 0;
+      return inTransaction(() => Number(sweeping.run(Date.now()).changes));
+    },
+    async states(keyId, budgets) {
+      const now = Date.now();
+      return statesOf(budgets, standingOf(keyId, now), now);
+    },
+  };
+}

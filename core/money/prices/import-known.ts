@@ -1,0 +1,105 @@
+import type { Operation } from '../../formats/format.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { nameAt, providerOf, readPrice, sample } from './import-list.ts';
+import type { KnownModel, ModelList } from './known-models.ts';
+import type { PriceRow } from './row.ts';
+
+/** What a list of models is made with besides the price list. */
+export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licence'> {
+  /** As the price list names them. */
+  readonly providers: readonly string[];
+  /** Entries of the price list that are no models, by name. */
+  readonly without?: (name: string) => boolean;
+}
+
+/** What the list's kinds of models are for. Other kinds are for nothing that is served here. */
+const operations: Readonly<Record<string, Operation>> = {
+  chat: 'chat',
+  completion: 'chat',
+  responses: 'chat',
+  embedding: 'embed',
+  rerank: 'rerank',
+  moderation: 'moderate',
+  audio_transcription: 'transcribe',
+  audio_speech: 'speak',
+  image_generation: 'generate-image',
+  image_edit: 'edit-image',
+  realtime: 'realtime',
+  video_generation: 'create-video',
+};
+
+/**
+ * Reads models with their prices and limits from the form of LiteLLM's `model_prices_and_context_window.json`. The same entries make the
+ * same list, in whatever order they stand. Throws an Error when it is no object.
+ */
+export function importKnownModels(list: unknown, options: KnownOptions): ModelList {
+  if (!isObject(list)) throw new Error('The price list is no JSON object of models.');
+  const { source, date, licence, providers, without } = options;
+  const byProvider = new Map<string, Map<string, KnownModel>>();
+  // Of two entries for one model that counts which names the provider.
+  const entries = Object.entries(list).toSorted(([one], [other]) => order(one, other));
+  for (const full of [true, false]) {
+    for (const [name, entry] of entries) {
+      if (name === sample || !isObject(entry) || without?.(name) === true) continue;
+      const provider = providerOf(entry);
+      const model = nameAt(provider, name);
+      if (!providers.includes(provider) || (model !== name) !== full) continue;
+      const operation = operations[String(entry['mode'])];
+      if (operation === undefined) continue;
+      const models = byProvider.get(provider) ?? new Map<string, KnownModel>();
+      byProvider.set(provider, models);
+      if (!models.has(model)) models.set(model, knownModel(entry, operation, date));
+    }
+  }
+  return {
+    source,
+    date,
+    licence,
+    models: sorted(new Map([...byProvider].map(([name, models]) => [name, sorted(models)]))),
+  };
+}
+
+function knownModel(entry: JsonObject, operation: Operation, date: string): KnownModel {
+  const { row } = readPrice(entry);
+  const inputLimit = limitOf(entry['max_input_tokens']);
+  const outputLimit = operation === 'chat' ? limitOf(entry['max_output_tokens']) : undefined;
+  const end = entry['deprecation_date'];
+  return {
+    ...(operation === 'chat' ? {} : { operation }),
+    ...(inputLimit === undefined ? {} : { inputLimit }),
+    ...(outputLimit === undefined ? {} : { outputLimit }),
+    ...(typeof end === 'string' && /^\d{4}-\d\d-\d\d$/.test(end) && end < date ? { retired: true } : {}),
+    ...(row === undefined || (isFree(row) && operation !== 'moderate') ? {} : { price: row }),
+  };
+}
+
+function limitOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined;
+}
+
+/** Such lists write 0 where nobody knows the price, too: a budget must not be kept by that. */
+function isFree({ tiers, ...prices }: PriceRow): boolean {
+  return tiers === undefined && Object.values(prices).every((price) => price === undefined || price === 0);
+}
+
+/** The text of a list for a file: one model a line, so that two of them can be compared. */
+export function writeKnownModels({ models, ...rest }: ModelList): string {
+  const providers = Object.entries(models).map(([provider, known]) => {
+    const lines = Object.entries(known).map(
+      ([name, model]) => `      ${JSON.stringify(name)}: ${JSON.stringify(model)}`,
+    );
+    return `    ${JSON.stringify(provider)}: {\n${lines.join(',\n')}\n    }`;
+  });
+  const head = Object.entries(rest).map(
+    ([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`,
+  );
+  return `{\n${head.join(',\n')},\n  "models": {\n${providers.join(',\n')}\n  }\n}\n`;
+}
+
+function sorted<Value>(members: ReadonlyMap<string, Value>): Readonly<Record<string, Value>> {
+  return Object.fromEntries([...members].toSorted(([one], [other]) => order(one, other)));
+}
+
+function order(one: string, other: string): number {
+  return one < other ? -1 : 1;
+}

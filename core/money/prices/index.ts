@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import type { Channel } from '../../sdk/channel.ts';
+import { GatewayError } from '../../sdk/errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Units, Usage } from '../../model/usage.ts';
+import { Tariff, rowSchema, type PriceRow } from './row.ts';
+import type { Catalog } from '../../routing/catalog.ts';
+import { matchesModel } from '../../state/api-keys.ts';
+
+/** The `prices` of the config: by public model name or pattern, in dollars per million tokens. */
+export const pricesSchema = z
+  .record(z.string(), rowSchema)
+  .refine((rows) => !('' in rows), 'a row has no name: it must name a model')
+  .default({});
+
+/** What a call cost. */
+export interface Cost {
+  readonly microDollars: number;
+  /** The row that was used, with its model pattern, and its `source` where that is not the config. */
+  readonly price: JsonObject;
+}
+
+/** Who served a call: the id of a channel, and the model's name there. */
+export interface ServedBy {
+  readonly channel: string;
+  readonly model: string;
+}
+
+/**
+ * What models cost. The config's table comes first: by the public name, an exact one before the longest pattern that fits. Where it says
+ * nothing each channel that serves the model has a price of its own, as far as it is known.
+ */
+export interface Prices {
+  /**
+   * What a call cost at `servedBy`; at the dearest channel that serves the model where that is not told, or serves it by a pattern alone and
+   * has no price for it. Undefined when there is none. Rounds up to whole micro-dollars.
+   */
+  cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
+  /**
+   * The most that a call may cost with so many tokens, whichever channel serves it: what is reserved before it. Undefined when the model
+   * has no price, or none at a channel that names it exactly.
+   */
+  most(model: string, input: number, output: number, units?: Units): number | undefined;
+  /** True for a model of which `most` is not known, so that keys with a budget in dollars cannot use it. */
+  unpriced(model: string): boolean;
+  /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
+  row(model: string, servedBy?: ServedBy): JsonObject | undefined;
+}
+
+/** A row, ready to calculate. */
+interface Row {
+  readonly shown: JsonObject;
+  /** By context length, the shortest first: the row's own prices, then its tiers. */
+  readonly tariffs: readonly [Tariff, ...Tariff[]];
+}
+
+/** How many names are remembered: a stranger's flood of new ones is looked up each time and fills no memory. */
+const remembered = 1000;
+
+/**
+ * Builds the table from what {@link pricesSchema} accepted, and the prices that the channels of `catalog` know of. `unknown` is told once
+ * of each model that was to be charged for and has no price.
+ */
+export function createPrices(
+  table: z.output<typeof pricesSchema>,
+  unknown: (model: string) => void = () => {},
+  catalog?: Pick<Catalog, 'channels' | 'candidates'>,
+): Prices {
+  const configured = tableOf(table);
+  const channels = new Map(catalog?.channels.map((channel) => [channel.id, new ChannelRows(channel)]));
+  const told = new Set<string>();
+  const tell = (model: string): undefined => {
+    if (told.has(model) || told.size >= remembered) return;
+    told.add(model);
+    unknown(model);
+  };
+
+  const at = ({ channel, model }: ServedBy): Row | undefined => channels.get(channel)?.find(model);
+  /** The rows of the channels that serve the model, and whether they are enough to charge for it. */
+  const everywhere = (model: string): { readonly rows: readonly Row[]; readonly enough: boolean } => {
+    const rows: Row[] = [];
+    let enough = true;
+    for (const { channel, targets } of catalog?.candidates(model) ?? []) {
+      const row = targets[0] && at({ channel: channel.id, model: targets[0].model });
+      if (row !== undefined) rows.push(row);
+      // One that has a pattern for it and knows nothing of it most likely does not have it; of what the config names there is no such doubt.
+      else if (channel.models.includes(model)) enough = false;
+    }
+    return { rows, enough: enough && rows.length > 0 };
+  };
+
+  return {
+    cost(model, usage, servedBy) {
+      const row = configured(model) ?? (servedBy === undefined ? undefined : at(servedBy));
+      if (row !== undefined) return costBy(row, usage);
+      const { rows, enough } = everywhere(model);
+      let dearest: Cost | undefined;
+      for (const one of enough || servedBy === undefined ? rows : []) {
+        const cost = costBy(one, usage);
+        if (cost.microDollars >= (dearest?.microDollars ?? 0)) dearest = cost;
+      }
+      return dearest ?? tell(model);
+    },
+    most(model, input, output, units = {}) {
+      const own = configured(model);
+      if (own !== undefined) return mostBy(own, input, output, units);
+      const { rows, enough } = everywhere(model);
+      return enough ? Math.max(...rows.map((row) => mostBy(row, input, output, units))) : tell(model);
+    },
+    unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
+    row: (model, servedBy) =>
+      (configured(model) ?? (servedBy === undefined ? everywhere(model).rows[0] : at(servedBy)))?.shown,
+  };
+}
+
+/** Finds the config's row for a public name. */
+function tableOf(table: z.output<typeof pricesSchema>): (model: string) => Row | undefined {
+  const rows = new Map(Object.entries(table).map(([pattern, row]) => [pattern, rowOf(pattern, row)]));
+  const patterns = [...rows.keys()]
+    .filter((name) => name.includes('*'))
+    .toSorted((one, other) => other.length - one.length)
+    .map((name) => [name] as const);
+  return memory((model) => {
+    const pattern = patterns.find((one) => matchesModel(one, model));
+    return rows.get(model) ?? (pattern === undefined ? undefined : rows.get(pattern[0]));
+  });
+}
+
+/** The rows of what one channel knows. */
+class ChannelRows {
+  /** By the provider's name of a model. */
+  readonly find: (model: string) => Row | undefined;
+
+  constructor(channel: Channel) {
+    this.find = memory((model) => {
+      const known = channel.priceOf?.(model);
+      return known && rowOf(known.name, known.row, known.source);
+    });
+  }
+}
+
+/** Looks things up by name, and remembers so many of them. */
+function memory<Found>(look: (name: string) => Found | undefined): (name: string) => Found | undefined {
+  const known = new Map<string, Found | undefined>();
+  return (name) => {
+    let found = known.get(name);
+    if (found !== undefined || known.has(name)) return found;
+    found = look(name);
+    if (known.size < remembered && name.length < 200) known.set(name, found);
+    return found;
+  };
+}
+
+function costBy({ tariffs }: Row, usage: Usage): Cost {
+  const tariff = tariffs.findLast(({ above }) => above === 0 || usage.input > above) ?? tariffs[0];
+  return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
+}
+
+function mostBy({ tariffs }: Row, input: number, output: number, units: Units): number {
+  const reachable = tariffs.filter(({ above }) => above === 0 || input > above);
+  return Math.max(...reachable.map((tariff) => tariff.most(input, output, units)));
+}
+
+function rowOf(pattern: string, row: PriceRow, source?: string): Row {
+  const tiers = (row.tiers ?? []).toSorted((one, other) => one.above - other.above);
+  const own = new Tariff(pattern, row, undefined, source);
+  return {
+    shown: row.tiers === undefined ? own.shown : { ...own.shown, tiers: tiers as unknown as JsonObject[] },
+    tariffs: [own, ...tiers.map((tier) => new Tariff(pattern, row, tier, source))],
+  };
+}
+
+/** The refusal of a call that a budget in dollars cannot be kept with, because nobody knows what its model costs. */
+export function noPriceError(model: string): GatewayError {
+  const name = model.slice(0, 200);
+  return new GatewayError(
+    'model_not_allowed',
+    `The model ${name} has no price here, and this API key has a budget in dollars. The operator must give it one in gateway.config.ts, in dollars per million tokens: prices: { ${JSON.stringify(name)}: { input: 1, output: 5 } }. "sluice prices import FILE" takes rows from a price list.`,
+    { param: 'model' },
+  );
+}

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import type { Operation } from '../../formats/format.ts';
+import type { PriceRow } from './row.ts';
+
+/** What a public list says of one model of a provider. */
+export interface KnownModel {
+  /** What it is for. Absent: chat. */
+  readonly operation?: Operation;
+  /** Longest context, in tokens. */
+  readonly inputLimit?: number;
+  /** Most output tokens. */
+  readonly outputLimit?: number;
+  /** True when the provider had announced its end for a day before that of the list: it has a price still, and is no longer shown. */
+  readonly retired?: true;
+  /** Absent where the list knows none that a row can say. */
+  readonly price?: PriceRow;
+}
+
+/** A list of models with their prices and limits, as it is kept in a file. */
+export interface ModelList {
+  /** Where its figures come from. */
+  readonly source: string;
+  /** The day for which they hold, `YYYY-MM-DD`. */
+  readonly date: string;
+  /** The terms under which they may be used. */
+  readonly licence: string;
+  /** By provider, as the source names it, and by the provider's own name of the model. */
+  readonly models: Readonly<Record<string, Readonly<Record<string, KnownModel>>>>;
+}
+
+let read: ModelList | undefined;
+
+/** The list that comes with Sluice. It is read when it is first asked for, and made by `sluice prices import FILE --known`. */
+export function shippedModels(): ModelList {
+  read ??= JSON.parse(readFileSync(new URL('known-models.json', import.meta.url), 'utf8')) as ModelList;
+  return read;
+}
+
+/** What a list knows of the models of some of its providers. */
+export class KnownModels {
+  readonly #byProvider: readonly Readonly<Record<string, KnownModel>>[];
+  /** The day of the list. */
+  readonly date: string;
+
+  constructor(providers: readonly string[], { date, models }: ModelList = shippedModels()) {
+    this.date = date;
+    this.#byProvider = providers
+      .map((name) => (Object.hasOwn(models, name) ? models[name] : undefined))
+      .filter((own) => own !== undefined);
+  }
+
+  /** By the provider's name for it, which may say first what it is: `models/NAME`. */
+  find(model: string): KnownModel | undefined {
+    const name = model.replace(/^models\//, '');
+    const found = this.#byProvider.find((models) => Object.hasOwn(models, name));
+    return found?.[name];
+  }
+
+  /** Names of models that are for one of these operations and not retired. */
+  names(speaks: { readonly [O in Operation]?: unknown }): readonly string[] {
+    return this.#byProvider.flatMap((models) =>
+      Object.entries(models)
+        .filter(([, { operation = 'chat', retired }]) => speaks[operation] !== undefined && retired !== true)
+        .map(([name]) => name),
+    );
+  }
+}

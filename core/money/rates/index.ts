@@ -1,0 +1,90 @@
+import { MemoryRates } from './memory.ts';
+import { PrimaryRates, type RatesLine } from './primary.ts';
+import { RedisRates } from './redis.ts';
+
+/** A limit on how much may be counted for one subject within a minute. */
+export interface RateRule {
+  /** What is counted together: `key:key_…:requests` and the like. */
+  readonly subject: string;
+  readonly limit: number;
+  /** How much this call counts: 1 for a request, its tokens for tokens. More than the limit counts as the whole limit, or the call could never run. */
+  readonly cost: number;
+}
+
+/** A limit on how many calls of one subject run at the same time. */
+export interface SlotRule {
+  readonly subject: string;
+  readonly limit: number;
+}
+
+/** How a minute stands after a call was counted, or refused. */
+export interface RateState {
+  readonly subject: string;
+  readonly limit: number;
+  /** Never negative. */
+  readonly remaining: number;
+  /** Milliseconds until the whole limit is free again. */
+  readonly resetMs: number;
+}
+
+/** What a call holds once it was counted. Nothing in it throws, waits, or keeps the process alive. */
+export interface RateGrant {
+  /** Corrects the count of a subject by the true figure: what is added counts from now on, what is given back is taken off where it was counted. */
+  correct(subject: string, difference: number): void;
+  /** Gives the slots back, once. A slot that nobody gives back is free again when its lease has passed. */
+  release(): void;
+}
+
+/** What came of asking. */
+export interface RateVerdict {
+  readonly allowed: boolean;
+  /** Present when the call was allowed. */
+  readonly grant?: RateGrant;
+  /** One for each rule that counts by the minute; empty when nobody could be asked. */
+  readonly states: readonly RateState[];
+  /** The rule that refused the call. */
+  readonly exceeded?: string;
+  /** Milliseconds after which the call may be allowed; 0 when it is. Unknown for slots: a second. */
+  readonly retryMs: number;
+  /** True when the shared store could not be asked and the configured way out was taken. */
+  readonly degraded?: boolean;
+}
+
+/** Calls by the minute, and calls that run, shared by all gateways on one `shared` store. Nothing here takes longer than a second. */
+export interface Rates {
+  /** Counts a call against all rules at once, or, when one is exceeded, against none. Never rejects. */
+  take(rules: readonly RateRule[], slots?: readonly SlotRule[]): Promise<RateVerdict>;
+  /** Whether the shared store answers: for health and metrics. */
+  readonly state: 'ok' | 'degraded';
+  close(): Promise<void>;
+}
+
+export type { RatesLine } from './primary.ts';
+
+/** How the shared store is found, and what happens while it is gone. */
+export interface SharedSettings {
+  /** `memory:` (the processes of this gateway alone) or `redis://…`. */
+  readonly url: string;
+  /** `refuse`: calls with limits get 503. `local`: each process counts for itself. */
+  readonly whenDown: 'refuse' | 'local';
+}
+
+/** The lengths of a minute and of a slot's lease, in milliseconds: tests have less time. */
+export interface RateTimes {
+  readonly minute?: number;
+  readonly lease?: number;
+}
+
+/** Told when the shared store goes, with the reason, and without one when it is back. */
+export type ReportShared = (error?: Error) => void;
+
+/** Opens the rates: at once, also when the shared store cannot be reached. `line` leads to whoever counts for several processes. */
+export function openRates(
+  shared: SharedSettings,
+  report: ReportShared,
+  times: RateTimes = {},
+  line?: RatesLine,
+): Rates {
+  if (!shared.url.startsWith('memory:')) return new RedisRates(shared, report, times);
+  return line === undefined ? new MemoryRates(times) : new PrimaryRates(line, shared.whenDown, report, times);
+}

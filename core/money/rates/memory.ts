@@ -1,0 +1,174 @@
+import type { RateGrant, RateRule, Rates, RateState, RateTimes, RateVerdict, SlotRule } from './index.ts';
+
+/** Pieces into which a minute is cut. */
+export const slices = 60;
+
+/** Subjects that are remembered; the one that was asked for longest ago goes first. */
+const mostSubjects = 50_000;
+
+/** Milliseconds after which a call that found no slot may try again: nobody knows when one is given back. */
+export const slotRetry = 1_000;
+
+/** What the last minute counted, slice by slice. */
+interface Minute {
+  /** Numbers of slices, ascending, and what was counted in each. */
+  readonly at: number[];
+  readonly counted: number[];
+  total: number;
+  /** The slice in which it was asked for last. */
+  asked: number;
+}
+
+/**
+ * Counts in this process. The minute slides: no sixty seconds, wherever they begin, hold more than the limit, while a fixed minute would
+ * let twice as much through around its turn. It moves on by the second, so that a subject takes 61 numbers at most, whatever its limit.
+ */
+export class MemoryRates implements Rates {
+  readonly state = 'ok';
+  readonly #slice: number;
+  readonly #minutes = new Map<string, Minute>();
+  readonly #running = new Map<string, number>();
+
+  constructor({ minute = 60_000 }: RateTimes = {}) {
+    this.#slice = minute / slices;
+  }
+
+  take(rules: readonly RateRule[], slots: readonly SlotRule[] = []): Promise<RateVerdict> {
+    return Promise.resolve(this.takeNow(rules, slots));
+  }
+
+  /** {@link take} without a promise. `slice` is the piece of the minute in which it is counted. */
+  takeNow(
+    rules: readonly RateRule[],
+    slots: readonly SlotRule[],
+    now = performance.now(),
+    slice = this.sliceAt(now),
+  ): RateVerdict {
+    const minutes = rules.map(({ subject }) => this.#minute(subject, slice));
+    let exceeded: string | undefined;
+    let retryMs = 0;
+    for (const { subject, limit } of slots) {
+      if ((this.#running.get(subject) ?? 0) < limit) continue;
+      exceeded ??= subject;
+      retryMs = slotRetry;
+    }
+    rules.forEach(({ subject, limit, cost }, index) => {
+      const minute = minutes[index];
+      if (minute === undefined || minute.total + Math.min(cost, limit) <= limit) return;
+      exceeded ??= subject;
+      retryMs = Math.max(retryMs, this.#freeAfter(minute, minute.total + Math.min(cost, limit) - limit, now));
+    });
+    const allowed = exceeded === undefined;
+    const states = rules.map(({ subject, limit, cost }, index): RateState => {
+      const minute = minutes[index];
+      if (minute === undefined) return { subject, limit, remaining: limit, resetMs: 0 };
+      if (allowed) count(minute, slice, Math.min(cost, limit));
+      const newest = minute.at.at(-1);
+      const resetMs = newest === undefined ? 0 : this.#end(newest) - now;
+      return { subject, limit, remaining: Math.max(0, limit - minute.total), resetMs };
+    });
+    if (exceeded !== undefined) return { allowed, states, exceeded, retryMs: Math.ceil(retryMs) };
+    for (const { subject } of slots) this.#running.set(subject, (this.#running.get(subject) ?? 0) + 1);
+    return { allowed, states, retryMs: 0, grant: this.#grant(slice, slots) };
+  }
+
+  /** The piece of the minute at this time of `performance.now()`. */
+  sliceAt(now: number): number {
+    return Math.floor(now / this.#slice);
+  }
+
+  /** {@link RateGrant.correct} for a call that was counted in this slice. */
+  correct(subject: string, difference: number, slice: number): void {
+    const now = this.sliceAt(performance.now());
+    const minute = this.#minute(subject, now);
+    if (difference > 0) count(minute, now, difference);
+    else giveBack(minute, slice, -difference);
+  }
+
+  /** Gives one slot of the subject back. */
+  release(subject: string): void {
+    const left = (this.#running.get(subject) ?? 1) - 1;
+    if (left > 0) this.#running.set(subject, left);
+    else this.#running.delete(subject);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #grant(slice: number, slots: readonly SlotRule[]): RateGrant {
+    let held = slots;
+    return {
+      correct: (subject, difference) => this.correct(subject, difference, slice),
+      release: () => {
+        for (const { subject } of held) this.release(subject);
+        held = [];
+      },
+    };
+  }
+
+  /** The subject's minute without what has passed. */
+  #minute(subject: string, slice: number): Minute {
+    const known = this.#minutes.get(subject);
+    const minute = known ?? { at: [], counted: [], total: 0, asked: slice };
+    minute.asked = slice;
+    // Whoever was asked for last stands last.
+    if (known !== undefined) this.#minutes.delete(subject);
+    else this.#makeRoom(slice);
+    this.#minutes.set(subject, minute);
+    let passed = 0;
+    for (; passed < minute.at.length && (minute.at[passed] ?? 0) < slice - slices; passed += 1)
+      minute.total -= minute.counted[passed] ?? 0;
+    if (passed > 0) {
+      minute.at.splice(0, passed);
+      minute.counted.splice(0, passed);
+    }
+    return minute;
+  }
+
+  /** Forgets a few that have been idle for longer than a minute, and the idlest in any case when there are too many. */
+  #makeRoom(slice: number): void {
+    let looked = 0;
+    for (const [subject, { asked }] of this.#minutes) {
+      if (asked >= slice - slices && this.#minutes.size < mostSubjects) return;
+      this.#minutes.delete(subject);
+      if ((looked += 1) === 2) return;
+    }
+  }
+
+  /** Milliseconds until so much of the minute has passed. */
+  #freeAfter({ at, counted }: Minute, wanted: number, now: number): number {
+    let freed = 0;
+    for (let index = 0; index < at.length; index += 1) {
+      freed += counted[index] ?? 0;
+      if (freed >= wanted) return this.#end(at[index] ?? 0) - now;
+    }
+    return 0;
+  }
+
+  /** When a slice no longer counts: one more than a minute, as its last call came at its end. */
+  #end(slice: number): number {
+    return (slice + slices + 1) * this.#slice;
+  }
+}
+
+function count(minute: Minute, slice: number, amount: number): void {
+  if (amount === 0) return;
+  const last = minute.at.length - 1;
+  if (minute.at[last] === slice) minute.counted[last] = (minute.counted[last] ?? 0) + amount;
+  else {
+    minute.at.push(slice);
+    minute.counted.push(amount);
+  }
+  minute.total += amount;
+}
+
+/** Nothing where the slice has passed already. */
+function giveBack(minute: Minute, slice: number, amount: number): void {
+  const index = minute.at.indexOf(slice);
+  const counted = minute.counted[index];
+  if (counted === undefined) return;
+  const back = Math.min(counted, amount);
+  minute.counted[index] = counted - back;
+  minute.total -= back;
+}

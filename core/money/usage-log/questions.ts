@@ -1,0 +1,102 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { Database } from '../../state/database/index.ts';
+import { askSqlite } from '../../state/database/sql.ts';
+import type { UsageFilter } from './index.ts';
+import type { Row } from './rows.ts';
+
+/** How many records are looked at between two turns of the event loop: a few milliseconds of SQLite's time. */
+export const slice = 5_000;
+
+/** Where a record stands in the order of time. */
+export interface Place {
+  readonly at: number;
+  readonly id: string;
+}
+
+/** Asks the database; `?` stands for a value. Rejects when the database fails. */
+export type Ask = (sql: string, values: readonly (string | number)[]) => Promise<readonly Row[]>;
+
+/** How to ask this database, whichever it is. The same text is prepared once. */
+export function questions(database: Database): Ask {
+  if (database.kind === 'postgres') {
+    return (sql, values) => {
+      let position = 0;
+      return database.query(
+        sql.replaceAll('?', () => `$${(position += 1)}`),
+        values,
+      );
+    };
+  }
+  const { connection } = database;
+  return (sql, values) => askSqlite(connection, sql, values);
+}
+
+/** The condition for calls that failed. */
+export const hasFailed = "(status >= 400 OR ended = 'interrupted')";
+
+const equal = {
+  keyId: 'key_id',
+  model: 'model',
+  channel: 'channel',
+  format: 'format',
+  operation: 'operation',
+  status: 'status',
+} as const;
+
+/** The WHERE of a filter whose times are whole, with what stands for its question marks. */
+export function conditions(
+  filter: UsageFilter,
+  before?: Place,
+): { readonly where: string; readonly values: readonly (string | number)[] } {
+  const parts: string[] = [];
+  const values: (string | number)[] = [];
+  const need = (part: string, ...given: readonly (string | number)[]): void => {
+    parts.push(part);
+    values.push(...given);
+  };
+  if (filter.since !== undefined) need('at >= ?', filter.since);
+  if (filter.until !== undefined) need('at < ?', filter.until);
+  for (const [member, column] of Object.entries(equal)) {
+    const value = filter[member as keyof typeof equal];
+    if (value !== undefined) need(`${column} = ?`, value);
+  }
+  if (filter.outcome !== undefined) need(filter.outcome === 'ok' ? `NOT ${hasFailed}` : hasFailed);
+  if (before !== undefined) need('(at, id) < (?, ?)', before.at, before.id);
+  return { where: parts.length === 0 ? '' : `WHERE ${parts.join(' AND ')}`, values };
+}
+
+/** The range of a filter's times, in whole milliseconds: `end` is exclusive. */
+export function rangeOf({ since = 0, until = Number.MAX_SAFE_INTEGER }: UsageFilter): {
+  readonly start: number;
+  readonly end: number;
+} {
+  return { start: Math.ceil(since), end: Math.ceil(until) };
+}
+
+/** The place that a cursor names. Throws GatewayError `invalid_value` when it is none. */
+export function placeOf(cursor: string): Place {
+  const [, at = '', id = ''] = /^(\d{1,15})\.([\w-]{1,100})$/.exec(cursor) ?? [];
+  if (id === '')
+    throw new GatewayError('invalid_value', 'This is no cursor: take it from the page before.', {
+      param: 'after',
+    });
+  return { at: Number(at), id };
+}
+
+/** Where a slice of time ends that holds so many records. */
+export async function sliceEnd(ask: Ask, since: number, end: number): Promise<number> {
+  const [row] = await ask(
+    'SELECT at FROM usage_records WHERE at >= ? AND at < ? ORDER BY at LIMIT 1 OFFSET ?',
+    [since, end, slice],
+  );
+  return row === undefined ? end : Math.max(Number(row['at']), since + 1);
+}
+
+/** Where a slice of time begins that holds so many records and ends before `until`. */
+export async function sliceStart(ask: Ask, until: number, start: number): Promise<number> {
+  const [row] = await ask(
+    'SELECT at FROM usage_records WHERE at < ? AND at >= ? ORDER BY at DESC LIMIT 1 OFFSET ?',
+    [until, start, slice],
+  );
+  return row === undefined ? start : Number(row['at']);
+}

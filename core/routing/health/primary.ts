@@ -1,0 +1,253 @@
+import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
+import type { PlaceName } from './index.ts';
+
+/** What a worker says of the health of places. */
+export type HealthWord =
+  /** It wants to hear what is known, and what others find out from now on. */
+  | { readonly kind: 'join' }
+  | { readonly kind: 'tell'; readonly places: readonly SharedPlace[] }
+  | { readonly kind: 'claim'; readonly id: number; readonly name: PlaceName; readonly lease: number }
+  | { readonly kind: 'release'; readonly name: PlaceName };
+
+/** What a worker is told. */
+export type HealthNews =
+  | { readonly kind: 'heard'; readonly places: readonly SharedPlace[] }
+  /** Milliseconds until its turn: 0 when it is now. */
+  | { readonly kind: 'turn'; readonly id: number; readonly wait: number };
+
+/** The way to the process that knows of all. */
+export interface HealthLine {
+  /** False when it leads nowhere any more. */
+  send(word: HealthWord): boolean;
+  /** Tells who wants to hear what comes. */
+  listen(listener: (news: HealthNews) => void): void;
+}
+
+/** Changes are told at once, and those that follow so many milliseconds later together. */
+const tellEvery = 25;
+
+/** How often places that rest are looked at, in milliseconds. */
+const tickEvery = 400;
+
+/** Longest wait to hear whose turn it is, in milliseconds. */
+const patience = 1_000;
+
+/** Questions for a turn that may be open at a time. */
+const mostOpen = 1_000;
+
+/** Places and turns that are remembered for all: those that changed last. */
+const mostPlaces = 5_000;
+
+/** How long is remembered what nobody changes any more, in milliseconds. */
+const keptFor = 3_600_000;
+
+/** The way to the other workers of this gateway, through the process that started them all. */
+export function primarySharing(line: HealthLine): (hooks: SharingHooks) => HealthSharing {
+  return (hooks) => new PrimarySharing(line, hooks);
+}
+
+interface OpenClaim {
+  readonly timer: NodeJS.Timeout;
+  readonly settle: (wait: number | undefined) => void;
+}
+
+class PrimarySharing implements HealthSharing {
+  readonly #line: HealthLine;
+  readonly #hooks: SharingHooks;
+  readonly #ticking: NodeJS.Timeout;
+  readonly #claims = new Map<number, OpenClaim>();
+  #ids = 0;
+  #isUp: boolean;
+  /** What waits to be told, by place: the last word counts. */
+  readonly #waiting = new Map<string, SharedPlace>();
+  #pausing: NodeJS.Timeout | undefined;
+
+  constructor(line: HealthLine, hooks: SharingHooks) {
+    this.#line = line;
+    this.#hooks = hooks;
+    line.listen((news) => this.#hear(news));
+    this.#isUp = line.send({ kind: 'join' });
+    this.#ticking = setInterval(() => {
+      if (this.#isUp) hooks.tick();
+    }, tickEvery).unref();
+  }
+
+  get isUp(): boolean {
+    return this.#isUp;
+  }
+
+  tell(place: SharedPlace): void {
+    if (!this.#isUp) return;
+    const id = idOf(place.name);
+    const before = this.#waiting.get(id);
+    this.#waiting.set(id, before?.forgotten === true ? { ...place, forgotten: true } : place);
+    // What changes in the same turn is told together.
+    if (this.#waiting.size === 1 && this.#pausing === undefined) queueMicrotask(() => this.#flush());
+  }
+
+  claim(name: PlaceName, lease: number): Promise<number | undefined> {
+    return new Promise((settle) => {
+      const id = (this.#ids += 1);
+      if (this.#claims.size >= mostOpen || !this.#send({ kind: 'claim', id, name, lease })) {
+        settle(undefined);
+        return;
+      }
+      const timer = setTimeout(() => {
+        // It hears this after the question, whenever that is: what nobody waits for is not taken.
+        this.#send({ kind: 'release', name });
+        this.#isUp = false;
+        this.#settle(id, undefined);
+      }, patience).unref();
+      this.#claims.set(id, { timer, settle });
+    });
+  }
+
+  release(name: PlaceName): void {
+    // What the probe has found out goes before the turn of the next.
+    this.#sendWaiting();
+    this.#send({ kind: 'release', name });
+  }
+
+  close(): Promise<void> {
+    this.#sendWaiting();
+    clearInterval(this.#ticking);
+    clearTimeout(this.#pausing);
+    for (const id of this.#claims.keys()) this.#settle(id, undefined);
+    return Promise.resolve();
+  }
+
+  #hear(news: HealthNews): void {
+    if (!this.#isUp) this.#back();
+    if (news.kind === 'turn') this.#settle(news.id, news.wait);
+    else for (const place of news.places) this.#hooks.heard(place);
+  }
+
+  /** It answers again: whatever changed meanwhile was told to nobody. */
+  #back(): void {
+    this.#isUp = true;
+    for (const place of this.#hooks.known()) this.tell(place);
+  }
+
+  #flush(): void {
+    if (this.#waiting.size === 0) return;
+    this.#sendWaiting();
+    this.#pausing = setTimeout(() => {
+      this.#pausing = undefined;
+      this.#flush();
+    }, tellEvery).unref();
+  }
+
+  #sendWaiting(): void {
+    if (this.#waiting.size === 0) return;
+    const places = [...this.#waiting.values()];
+    this.#waiting.clear();
+    this.#send({ kind: 'tell', places });
+  }
+
+  #send(word: HealthWord): boolean {
+    const isSent = this.#line.send(word);
+    if (!isSent) this.#isUp = false;
+    return isSent;
+  }
+
+  #settle(id: number, wait: number | undefined): void {
+    const claim = this.#claims.get(id);
+    if (claim === undefined) return;
+    this.#claims.delete(id);
+    clearTimeout(claim.timer);
+    claim.settle(wait);
+  }
+}
+
+interface Kept {
+  readonly place: SharedPlace;
+  /** When it was told. */
+  readonly at: number;
+}
+
+interface Turn {
+  readonly whose: number;
+  readonly until: number;
+}
+
+/** Passes what workers find out on to the others, each known by a number, and knows whose turn it is to find out. */
+export class HealthDesk {
+  readonly #now: () => number;
+  readonly #members = new Map<number, (news: HealthNews) => void>();
+  readonly #places = new Map<string, Kept>();
+  readonly #turns = new Map<string, Turn>();
+
+  /** `now`: a clock in milliseconds that never goes back. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Takes what a worker says; `tell` is the way to it. */
+  hear(member: number, word: HealthWord, tell: (news: HealthNews) => void): void {
+    switch (word.kind) {
+      case 'join': {
+        this.#members.set(member, tell);
+        const places = this.#known();
+        if (places.length > 0) tell({ kind: 'heard', places });
+        return;
+      }
+      case 'tell':
+        for (const place of word.places) this.#keep(place);
+        for (const [other, tellOther] of this.#members)
+          if (other !== member) tellOther({ kind: 'heard', places: word.places });
+        return;
+      case 'claim':
+        tell({ kind: 'turn', id: word.id, wait: this.#claim(member, idOf(word.name), word.lease) });
+        return;
+      case 'release':
+        if (this.#turns.get(idOf(word.name))?.whose === member) this.#turns.delete(idOf(word.name));
+    }
+  }
+
+  /** It has ended: what it was to find out another may. */
+  forget(member: number): void {
+    this.#members.delete(member);
+    for (const [id, { whose }] of this.#turns) if (whose === member) this.#turns.delete(id);
+  }
+
+  #keep(place: SharedPlace): void {
+    const id = idOf(place.name);
+    // What changed last stands last.
+    this.#places.delete(id);
+    if (place.rests === 0 && place.cool <= 0) return;
+    this.#places.set(id, { place, at: this.#now() });
+    dropOldest(this.#places);
+  }
+
+  #known(): readonly SharedPlace[] {
+    const now = this.#now();
+    const known: SharedPlace[] = [];
+    for (const [id, { place, at }] of this.#places) {
+      const age = now - at;
+      const cool = Math.max(0, place.cool - age);
+      if (age > keptFor || (place.rests === 0 && cool === 0)) this.#places.delete(id);
+      else known.push({ ...place, cool, rest: Math.max(0, place.rest - age) });
+    }
+    return known;
+  }
+
+  #claim(member: number, id: string, lease: number): number {
+    const now = this.#now();
+    const held = this.#turns.get(id);
+    if (held !== undefined && held.whose !== member && held.until > now) return Math.ceil(held.until - now);
+    this.#turns.delete(id);
+    this.#turns.set(id, { whose: member, until: now + lease });
+    dropOldest(this.#turns);
+    return 0;
+  }
+}
+
+function dropOldest(kept: Map<string, unknown>): void {
+  if (kept.size <= mostPlaces) return;
+  const [oldest] = kept.keys();
+  if (oldest !== undefined) kept.delete(oldest);
+}
+
+function idOf({ channel, key, model }: PlaceName): string {
+  return JSON.stringify([channel, key, model]);
+}

@@ -1,0 +1,55 @@
+import type { GatewayError } from '../../sdk/errors.ts';
+import { upstreamFailureOf } from '../../formats/_shared/upstream-error.ts';
+
+/** What a failed visit says about where it was made. */
+export interface Verdict {
+  /**
+   * `fine`: it answered, and the mistake was the caller's. `nothing`: it says nothing about the place. `failure`: it counts against the
+   * key. `refused`: the key is of no use. `unknown`: the model is not known there. `patience`: the model is asked for too often.
+   */
+  readonly says: 'fine' | 'nothing' | 'failure' | 'refused' | 'unknown' | 'patience';
+  /** Milliseconds of patience that the provider asked for. */
+  readonly patience?: number;
+}
+
+const fine: Verdict = { says: 'fine' };
+const nothing: Verdict = { says: 'nothing' };
+const failure: Verdict = { says: 'failure' };
+const refused: Verdict = { says: 'refused' };
+
+/** Reads an error as what it says about a channel's health. */
+export function verdictOf(error: GatewayError): Verdict {
+  const { code, origin } = error;
+  // A connection that had been closed unseen before anything was sent: everybody's connections end like that.
+  if (code === 'client_closed_request' || error.staleConnection) return nothing;
+  const fault = upstreamFailureOf(error)?.fault;
+  const asked = error.retryAfter === undefined ? {} : { patience: error.retryAfter * 1000 };
+  switch (fault) {
+    case 'credentials':
+    case 'no-credit':
+      return refused;
+    case 'not-found':
+      return missingThing(upstreamFailureOf(error)?.message ?? '');
+    case 'rate-limit':
+      return { says: 'patience', ...asked };
+    case 'overloaded':
+    case 'timeout':
+    case 'failed':
+      return { says: 'failure', ...asked };
+    case undefined:
+      break;
+    default:
+      return fine;
+  }
+  if (code === 'upstream_error' || code === 'upstream_cut' || code === 'upstream_timeout') return failure;
+  if (origin === 'gateway') return nothing;
+  if (origin === 'client') return fine;
+  if (code === 'rate_limit_exceeded') return { says: 'patience', ...asked };
+  return error.status >= 500 ? { says: 'failure', ...asked } : fine;
+}
+
+/** What is not there: the model, the whole place (a wrong address), or something that a caller named by its id, which is its own affair. */
+function missingThing(message: string): Verdict {
+  if (/\b(models?|deployments?|engines?)\b/i.test(message)) return { says: 'unknown' };
+  return /^\W*(not found\W*)?$/i.test(message) ? failure : fine;
+}

@@ -1,0 +1,156 @@
+import type { JsonObject } from '../model/json.ts';
+
+/** What every code means: its HTTP status and whether the same request may succeed later. Codes are permanent. */
+interface ErrorKind {
+  readonly status: number;
+  /** True: clients may try again. False on a 429 or 5xx sends `x-should-retry: false`. */
+  readonly retry: boolean;
+}
+
+/** The one table of everything that can go wrong. Formats only wrap it in their envelope. */
+export const errorTable = {
+  invalid_json: { status: 400, retry: false },
+  missing_required_parameter: { status: 400, retry: false },
+  invalid_type: { status: 400, retry: false },
+  invalid_value: { status: 400, retry: false },
+  unsupported_parameter: { status: 400, retry: false },
+  unsupported_value: { status: 400, retry: false },
+  unsupported_content: { status: 400, retry: false },
+  unsupported_tool: { status: 400, retry: false },
+  thread_unsupported_request: { status: 400, retry: false },
+  previous_response_not_found: { status: 400, retry: false },
+  websocket_connection_limit_reached: { status: 400, retry: true },
+  context_length_exceeded: { status: 400, retry: false },
+  content_policy_violation: { status: 400, retry: false },
+  invalid_request: { status: 400, retry: false },
+  video_not_ready: { status: 400, retry: false },
+  missing_api_key: { status: 401, retry: false },
+  invalid_api_key: { status: 401, retry: false },
+  expired_api_key: { status: 401, retry: false },
+  disabled_api_key: { status: 401, retry: false },
+  login_required: { status: 401, retry: false },
+  wrong_password: { status: 401, retry: false },
+  model_not_allowed: { status: 403, retry: false },
+  forbidden: { status: 403, retry: false },
+  unknown_url: { status: 404, retry: false },
+  model_not_found: { status: 404, retry: false },
+  not_found: { status: 404, retry: false },
+  method_not_allowed: { status: 405, retry: false },
+  request_timeout: { status: 408, retry: true },
+  conflict: { status: 409, retry: true },
+  request_too_large: { status: 413, retry: false },
+  unsupported_media_type: { status: 415, retry: false },
+  rate_limit_exceeded: { status: 429, retry: true },
+  insufficient_quota: { status: 429, retry: false },
+  client_closed_request: { status: 499, retry: false },
+  internal_error: { status: 500, retry: true },
+  upstream_error: { status: 502, retry: true },
+  upstream_cut: { status: 502, retry: true },
+  no_available_channel: { status: 503, retry: true },
+  endpoint_not_supported: { status: 503, retry: false },
+  server_is_overloaded: { status: 503, retry: true },
+  upstream_timeout: { status: 504, retry: true },
+} as const satisfies Record<string, ErrorKind>;
+
+/** A permanent name of one kind of failure. */
+export type ErrorCode = keyof typeof errorTable;
+
+/** What may be said about a failure beyond its code and sentence. Everything is optional. */
+export interface ErrorDetails {
+  /** The field that is wrong, in the client's words: `messages[1].content[0].text`. */
+  readonly param?: string;
+  /** Who is at fault. Default: `client` below 500, `gateway` from 500 on. */
+  readonly origin?: 'client' | 'gateway' | 'upstream';
+  /** Overrides the table's status (an upstream's 422, a 529). */
+  readonly status?: number;
+  /** Overrides the table: may another channel or a later try succeed? */
+  readonly retryable?: boolean;
+  /** Seconds to wait before the next try, also parts of one; clients are told whole ones. */
+  readonly retryAfter?: number;
+  /** Response headers to add, lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as `error.details` in the messages envelope. */
+  readonly details?: JsonObject;
+  /**
+   * True when a kept-alive connection turned out to be closed before anything was heard of the request: the provider has not begun it, and
+   * is none the worse. Never shown to a client.
+   */
+  readonly staleConnection?: boolean;
+  /** For the log only: never shown to a client. */
+  readonly cause?: unknown;
+}
+
+/** The longest message and the longest path of a field that anybody is told, in characters. */
+const longestMessage = 4_000;
+const longestParam = 500;
+
+/**
+ * Every failure that a client may see. Before the first event of a reply it becomes a status in the client's envelope,
+ * after it the format's error event. The message is shown to clients: it holds no secret and no upstream address, and is cut
+ * where it is long.
+ */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly param: string | undefined;
+  readonly origin: 'client' | 'gateway' | 'upstream';
+  readonly retryable: boolean;
+  readonly retryAfter: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly details: JsonObject | undefined;
+  readonly staleConnection: boolean;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(shortened(message), details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'GatewayError';
+    const kind: ErrorKind = errorTable[code];
+    this.code = code;
+    this.status = details.status ?? kind.status;
+    this.param = details.param === undefined ? undefined : shortened(details.param, longestParam);
+    this.origin = details.origin ?? (this.status < 500 ? 'client' : 'gateway');
+    this.retryable = details.retryable ?? kind.retry;
+    this.retryAfter = details.retryAfter;
+    this.headers = details.headers ?? {};
+    this.details = details.details;
+    this.staleConnection = details.staleConnection === true;
+  }
+}
+
+/** A text that quotes what a client or a provider has sent, without the middle where it is long: how it ends tells as much. */
+function shortened(text: string, most = longestMessage): string {
+  if (text.length <= most) return text;
+  const tail = Math.floor(most / 8);
+  return `${text.slice(0, most - tail)}…${text.slice(-tail)}`.toWellFormed();
+}
+
+/** Any thrown value as a GatewayError; what was not meant for clients becomes a plain `internal_error`. */
+export function toGatewayError(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  return new GatewayError('internal_error', 'The gateway failed while handling this request.', {
+    cause: error,
+  });
+}
+
+/** 400 for a field of the wrong type: `messages[0].role must be a string.` */
+export function wrongType(path: string, expected: string): GatewayError {
+  return new GatewayError('invalid_type', `${path} must be ${expected}.`, { param: path });
+}
+
+/** 400 for a value outside what is allowed. `rule` completes the sentence: `temperature must be between 0 and 2.` */
+export function wrongValue(path: string, rule: string): GatewayError {
+  return new GatewayError('invalid_value', `${path} must be ${rule}.`, { param: path });
+}
+
+/** 400 for a required field that is not there. */
+export function missing(path: string): GatewayError {
+  return new GatewayError('missing_required_parameter', `Missing required parameter: ${path}.`, {
+    param: path,
+  });
+}
+
+/** 400 for content that the channel's format cannot carry, naming the client's path. */
+export function cannotCarry(path: string, what: string, format: string): GatewayError {
+  return new GatewayError('unsupported_content', `${path}: ${what} cannot be sent to a ${format} channel.`, {
+    param: path,
+  });
+}

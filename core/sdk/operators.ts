@@ -1,0 +1,219 @@
+import { Observable, Subscriber, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
+import { appended } from '../call/appended.ts';
+import type { Call } from '../call/call.ts';
+import { GatewayError } from './errors.ts';
+import { FollowedReply, type Observing } from '../call/followed-reply.ts';
+import type { Gate } from './gate.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { Usage } from '../model/usage.ts';
+
+/** Watches the stream without touching it. */
+export function observe(observing: Observing): MonoTypeOperatorFunction<GatewayEvent> {
+  return (source) => new FollowedReply(source, observing);
+}
+
+/** Calls back once with the last usage that was seen (undefined when there was none), however the stream ended. */
+export function onUsage(
+  callback: (usage: Usage | undefined) => void,
+): MonoTypeOperatorFunction<GatewayEvent> {
+  let usage: Usage | undefined;
+  return observe({
+    event(event) {
+      if (event.type === 'usage') usage = event.usage;
+    },
+    end: () => callback(usage),
+  });
+}
+
+/**
+ * Does slow work for each event, in order. While one event waits the call's gate is shut, so that the provider waits too.
+ * What `work` gives takes the event's place; an empty list drops it. The only asynchronous operator there should be.
+ */
+export function eachInOrder(
+  call: Call,
+  work: (event: GatewayEvent) => Promise<readonly GatewayEvent[]>,
+): MonoTypeOperatorFunction<GatewayEvent> {
+  return (source) =>
+    new Observable((subscriber) => {
+      /** What waits, from `next` on. */
+      let queue: GatewayEvent[] = [];
+      let next = 0;
+      let busy = false;
+      let done: (() => void) | undefined;
+      const drain = async (): Promise<void> => {
+        busy = true;
+        call.gate.close();
+        try {
+          for (let event = queue[next]; event !== undefined && !subscriber.closed; event = queue[next]) {
+            next += 1;
+            // Now and then, lest what was done is kept as long as something waits.
+            if (next > 1024 && next * 2 > queue.length) next -= queue.splice(0, next).length;
+            for (const result of await work(event)) subscriber.next(result);
+          }
+          queue = [];
+          next = 0;
+        } catch (error) {
+          subscriber.error(error);
+        } finally {
+          busy = false;
+          call.gate.open();
+        }
+        // Opening the gate may have brought more at once: the end then belongs to the run that works on it.
+        if (!busy) done?.();
+      };
+      const subscription = source.subscribe({
+        next(event) {
+          queue.push(event);
+          if (!busy) void drain();
+        },
+        error(error) {
+          const end = (): void => subscriber.error(error);
+          if (busy) done = end;
+          else end();
+        },
+        complete() {
+          const end = (): void => subscriber.complete();
+          if (busy) done = end;
+          else end();
+        },
+      });
+      return subscription;
+    });
+}
+
+/**
+ * Waits for the first event (or the end, or the failure) before promising anything. Resolves to a stream that begins with that event;
+ * rejects with the failure when nothing came before it. `counts` says which event is the first that counts: those before it are kept and
+ * come with it, or are lost with the failure. When more comes before somebody subscribes, the gate is shut until then, so that nothing
+ * piles up. The returned stream takes one subscriber.
+ */
+export function peekFirst<T>(
+  source: Observable<T>,
+  gate: Gate,
+  counts: (value: T) => boolean = () => true,
+): Promise<Observable<T>> {
+  return new Promise((resolve, reject) => {
+    source.subscribe(new Peeked<T>(gate, counts, resolve, reject));
+  });
+}
+
+/** So many events are kept before one counts, whatever a provider sends. */
+const mostUncounted = 1000;
+
+/** One stream between its first event and its subscriber. A Subscriber itself, as is {@link FollowedReply}'s. */
+class Peeked<T> extends Subscriber<T> {
+  readonly #gate: Gate;
+  readonly #counts: (value: T) => boolean;
+  readonly #resolve: (stream: Observable<T>) => void;
+  readonly #reject: (error: Error) => void;
+  #early: T[] | undefined;
+  #target: Subscriber<T> | undefined;
+  #outcome: { readonly error?: unknown } | undefined;
+  #settled = false;
+  #holdsGate = false;
+
+  constructor(
+    gate: Gate,
+    counts: (value: T) => boolean,
+    resolve: (stream: Observable<T>) => void,
+    reject: (error: Error) => void,
+  ) {
+    super();
+    this.#gate = gate;
+    this.#counts = counts;
+    this.#resolve = resolve;
+    this.#reject = reject;
+  }
+
+  override next(value: T): void {
+    if (this.isStopped) return;
+    if (this.#target !== undefined) {
+      this.#target.next(value);
+      return;
+    }
+    this.#early = appended(this.#early, value);
+    if (!this.#settled) {
+      if (this.#counts(value) || this.#early.length > mostUncounted) this.#settle();
+    } else if (!this.#holdsGate) {
+      this.#holdsGate = true;
+      this.#gate.close();
+    }
+  }
+
+  override error(error: unknown): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    if (this.#target !== undefined) this.#target.error(error);
+    else if (this.#settled) this.#outcome = { error };
+    else this.#reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
+    this.unsubscribe();
+  }
+
+  override complete(): void {
+    if (this.isStopped) return;
+    this.isStopped = true;
+    if (this.#target !== undefined) this.#target.complete();
+    else {
+      this.#outcome = {};
+      if (!this.#settled) this.#settle();
+    }
+    this.unsubscribe();
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.#resolve(new Observable<T>((subscriber) => this.#subscribed(subscriber)));
+  }
+
+  #subscribed(subscriber: Subscriber<T>): () => void {
+    this.#target = subscriber;
+    const early = this.#early;
+    this.#early = undefined;
+    if (early !== undefined) for (const value of early) subscriber.next(value);
+    if (this.#outcome !== undefined) {
+      if ('error' in this.#outcome) subscriber.error(this.#outcome.error);
+      else subscriber.complete();
+    }
+    if (this.#holdsGate) this.#gate.open();
+    return () => this.unsubscribe();
+  }
+}
+
+/**
+ * All events of a reply, once it is complete: for calls that a plugin makes on its way. Rejects with what broke it. When the call ends
+ * first the reply is let go of, and the promise rejects.
+ */
+export function gathered(call: Call, source: Observable<GatewayEvent>): Promise<readonly GatewayEvent[]> {
+  return new Promise((resolve, reject) => {
+    const events: GatewayEvent[] = [];
+    let subscription: Subscription | undefined;
+    let over = false;
+    const forget = call.onEnd(() => {
+      over = true;
+      subscription?.unsubscribe();
+      reject(new GatewayError('client_closed_request', 'The call ended before it was answered.'));
+    });
+    subscription = source.subscribe({
+      next: (event) => {
+        events.push(event);
+      },
+      error: (error) => {
+        forget();
+        reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
+      },
+      complete: () => {
+        forget();
+        resolve(events);
+      },
+    });
+    if (over) subscription.unsubscribe();
+  });
+}
+
+/** Events first, then the stream: for what is known before the reply. */
+export function startWithEvents(
+  first: readonly GatewayEvent[],
+  rest: Observable<GatewayEvent>,
+): Observable<GatewayEvent> {
+  return new FollowedReply(rest, first);
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { isAddressRange } from '../model/addresses.ts';
+
+/** What may be fetched from addresses that clients give. Only http and https, and only ports 80, 443 and those from 1024 on. */
+export const fetchSchema = z
+  .strictObject({
+    enabled: z
+      .boolean()
+      .default(true)
+      .describe('false: such content is refused where a channel needs its bytes'),
+    size: z
+      .int()
+      .min(1024)
+      .default(20 * 1024 * 1024)
+      .describe('largest file, in bytes'),
+    total: z
+      .int()
+      .min(1024)
+      .default(50 * 1024 * 1024)
+      .describe('all files of one call together, in bytes'),
+    timeout: z
+      .int()
+      .min(100)
+      .default(15_000)
+      .describe('for a whole fetch, in milliseconds; as long may it wait for its turn'),
+    redirects: z.int().min(0).max(10).default(3),
+    most: z.int().min(1).default(20).describe('most fetches of one call'),
+    concurrency: z.int().min(1).default(64).describe('most fetches at the same time, of all calls together'),
+    allow: z
+      .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))
+      .default([])
+      .describe('private addresses that may be fetched from all the same'),
+  })
+  .prefault({});
+
+/** Checked settings of fetches. */
+export type FetchSettings = z.output<typeof fetchSchema>;

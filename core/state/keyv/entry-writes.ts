@@ -1,0 +1,80 @@
+import type { Database } from '../database/index.ts';
+import { row, sqlOf } from '../database/sql.ts';
+
+/** Where an entry stands. */
+interface Place {
+  readonly namespace: string;
+  readonly key: string;
+}
+
+/** What an entry is to be: the stored text, and milliseconds since 1970, or null when it stays. */
+export interface StoredEntry {
+  readonly value: string;
+  readonly expires: number | null;
+}
+
+/** Writes an entry where there is none, or one that has expired. Says whether it did. */
+export async function insertEntry(database: Database, place: Place, entry: StoredEntry): Promise<boolean> {
+  const { namespace, key } = place;
+  const { value, expires } = entry;
+  const written = await sqlOf(database).run(() =>
+    row(
+      `INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?)
+       ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value, expires = excluded.expires
+       WHERE keyv.expires < ? RETURNING 1`,
+      namespace,
+      key,
+      value,
+      expires,
+      Date.now(),
+    ),
+  );
+  return written !== undefined;
+}
+
+/** Writes an entry where that text still stands. Says whether it did: otherwise somebody has changed or removed it. */
+export async function replaceEntry(
+  database: Database,
+  { namespace, key }: Place,
+  before: string,
+  { value, expires }: StoredEntry,
+): Promise<boolean> {
+  const written = await sqlOf(database).run(() =>
+    row(
+      'UPDATE keyv SET value = ?, expires = ? WHERE namespace = ? AND key = ? AND value = ? RETURNING 1',
+      value,
+      expires,
+      namespace,
+      key,
+      before,
+    ),
+  );
+  return written !== undefined;
+}
+
+/** As {@link replaceEntry}, and the entry has another key from then on. Rejects when that is taken. */
+export function moveEntry(
+  database: Database,
+  { namespace, key }: Place,
+  before: string,
+  newKey: string,
+  { value, expires }: StoredEntry,
+): Promise<boolean> {
+  return sqlOf(database).atomically(function* () {
+    const removed = yield* row(
+      'DELETE FROM keyv WHERE namespace = ? AND key = ? AND value = ? RETURNING 1',
+      namespace,
+      key,
+      before,
+    );
+    if (removed === undefined) return false;
+    yield* row(
+      'INSERT INTO keyv (namespace, key, value, expires) VALUES (?, ?, ?, ?) RETURNING 1',
+      namespace,
+      newKey,
+      value,
+      expires,
+    );
+    return true;
+  });
+}

@@ -1,0 +1,105 @@
+import type { UpstreamRequest } from '../sdk/channel.ts';
+import type { FormPart } from '../model/form.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../model/json.ts';
+
+/** Members of bodies, by dotted path, that an operator sets or takes off. Numbers are places in a list. */
+export interface BodyEdits {
+  readonly set?: Readonly<Record<string, JsonValue>> | undefined;
+  readonly remove?: readonly string[] | undefined;
+}
+
+/** Names that are no members but ways into what all objects share. */
+const forbidden = new Set(['__proto__', 'constructor', 'prototype']);
+
+/** What is wrong with a path, to stand behind its name; undefined for a sound one. */
+export function pathProblem(path: string): string | undefined {
+  const names = path.split('.');
+  if (names.includes('')) return 'has an empty name between its dots';
+  const bad = names.find((name) => forbidden.has(name));
+  return bad === undefined ? undefined : `may not contain ${bad}`;
+}
+
+/**
+ * Makes the changes in the body of a request: in JSON at any depth, in a form among its texts. What is to be taken off goes first. A
+ * request without a body, and one in which nothing has to change, is given back as it is. Undefined where there are no changes to make.
+ */
+export function bodyEditor({ set = {}, remove = [] }: BodyEdits = {}):
+  | ((request: UpstreamRequest) => UpstreamRequest)
+  | undefined {
+  const added = Object.entries(set).map(([path, value]) => ({ names: path.split('.'), value }));
+  const gone = remove.map((path) => path.split('.'));
+  if (added.length === 0 && gone.length === 0) return undefined;
+
+  const inJson = (body: Buffer | string): string | undefined => {
+    const parsed = parseObject(body.toString()) as MutableJson | undefined;
+    if (parsed === undefined) return undefined;
+    let changed = added.length > 0;
+    for (const names of gone) changed = take(parsed, names) || changed;
+    for (const { names, value } of added) put(parsed, names, value);
+    return changed ? JSON.stringify(parsed) : undefined;
+  };
+  const inForm = (form: readonly FormPart[]): readonly FormPart[] => {
+    const names = new Set([...Object.keys(set), ...remove]);
+    return [
+      ...form.filter((part) => 'file' in part || !names.has(part.name)),
+      ...Object.entries(set)
+        .filter(([name]) => !name.includes('.'))
+        .map(([name, value]) => ({ name, value: typeof value === 'string' ? value : JSON.stringify(value) })),
+    ];
+  };
+
+  return (request) => {
+    const { body, method = 'POST' } = request;
+    if (method !== 'POST') return request;
+    const edited = typeof body === 'string' || Buffer.isBuffer(body) ? inJson(body) : inForm(body);
+    return edited === undefined ? request : { ...request, body: edited };
+  };
+}
+
+type MutableJson = { [name: string]: JsonValue } | JsonValue[];
+
+/** True when there was something to take off. */
+function take(root: MutableJson, names: readonly string[]): boolean {
+  let place: JsonValue | undefined = root as JsonValue;
+  for (const name of names.slice(0, -1)) place = memberOf(place, name);
+  const last = names.at(-1) ?? '';
+  if (memberOf(place, last) === undefined) return false;
+  if (Array.isArray(place)) place.splice(Number(last), 1);
+  else delete (place as { [name: string]: JsonValue })[last];
+  return true;
+}
+
+/** Makes the objects and lists on the way. A place in a list that lies behind its end is not made, but for the next one. */
+function put(root: MutableJson, names: readonly string[], value: JsonValue): void {
+  let place: MutableJson = root;
+  for (const [depth, name] of names.entries()) {
+    const isLast = depth === names.length - 1;
+    if (Array.isArray(place) && !(isIndex(name) && Number(name) <= place.length)) return;
+    const before = memberOf(place as JsonValue, name);
+    // Copied: the next request begins with the same value, and later paths may lead into it.
+    const next: JsonValue = isLast
+      ? structuredClone(value)
+      : isContainer(before)
+        ? before
+        : isIndex(names[depth + 1] ?? '')
+          ? []
+          : {};
+    if (Array.isArray(place)) place[Number(name)] = next;
+    else place[name] = next;
+    if (isLast || !isContainer(next)) return;
+    place = next as MutableJson;
+  }
+}
+
+function memberOf(place: JsonValue | undefined, name: string): JsonValue | undefined {
+  if (Array.isArray(place)) return isIndex(name) ? (place as readonly JsonValue[])[Number(name)] : undefined;
+  return isObject(place) && Object.hasOwn(place, name) ? place[name] : undefined;
+}
+
+function isContainer(value: JsonValue | undefined): value is JsonObject | readonly JsonValue[] {
+  return Array.isArray(value) || isObject(value);
+}
+
+function isIndex(name: string): boolean {
+  return /^(0|[1-9]\d{0,8})$/.test(name);
+}

@@ -1,0 +1,38 @@
+import { Readable } from 'node:stream';
+import type { Form } from '../model/form.ts';
+import { encodeForm } from './form.ts';
+
+/** A body as undici takes it, and the headers that it brings. */
+export interface UpstreamBody {
+  readonly body: Buffer | string | Readable | null;
+  readonly added?: Readonly<Record<string, string>>;
+}
+
+/** Bytes from which on a body is sent piece by piece. */
+const largeBody = 1024 * 1024;
+const pieceSize = 64 * 1024;
+
+/** The body of a request, made anew for each time that it is sent. Nothing is read before undici reads it. */
+export function upstreamBody(body: Buffer | string | Form | undefined): UpstreamBody {
+  if (body === undefined) return { body: null };
+  if (typeof body === 'string') return body.length < largeBody / 3 ? { body } : bytesBody(Buffer.from(body));
+  return Buffer.isBuffer(body) ? bytesBody(body) : encodeForm(body);
+}
+
+/** Given to undici as a whole, a provider's silence would count while a large body is still on its way. */
+function bytesBody(bytes: Buffer): UpstreamBody {
+  if (bytes.length < largeBody) return { body: bytes };
+  return { body: pieces(bytes), added: { 'content-length': String(bytes.length) } };
+}
+
+function pieces(bytes: Buffer): Readable {
+  let sent = 0;
+  return new Readable({
+    highWaterMark: pieceSize,
+    read() {
+      const piece = bytes.subarray(sent, sent + pieceSize);
+      sent += piece.length;
+      this.push(piece.length === 0 ? null : piece);
+    },
+  });
+}

@@ -1,0 +1,96 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { addressList, type AddressList } from '../../model/addresses.ts';
+
+/** IPv4 that is not the public internet (IANA's special-purpose registry), and one public address on which a cloud answers its machines. */
+const closedIPv4 = addressList([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '168.63.129.16',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/4',
+  '240.0.0.0/4',
+]);
+
+/** The public part of IPv6: everything outside is loopback, local, multicast, an IPv4 address in disguise, or unassigned. */
+const openIPv6 = addressList(['2000::/3']);
+
+/** What is special within that part: tunnels, documentation, protocols of the registry's own. */
+const closedIPv6 = addressList(['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20']);
+
+/** Names of a machine's own services, whatever they resolve to. */
+const closedNames =
+  /^(?:(?:.+\.)?localhost|metadata|metadata\.google\.internal|metadata\.goog|instance-data(?:\.ec2\.internal)?)$/;
+
+/** The one spelling of an IP address: IPv4 behind IPv6 notation as IPv4. Undefined for anything else, such as an address with a zone. */
+function canonical(address: string): string | undefined {
+  if (isIPv4(address)) return address;
+  if (!isIPv6(address) || address.includes('%')) return undefined;
+  const spelled = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [, high, low] = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(spelled) ?? [];
+  if (high === undefined || low === undefined) return spelled;
+  const bytes = [Number.parseInt(high, 16), Number.parseInt(low, 16)].flatMap((word) => [
+    word >> 8,
+    word & 255,
+  ]);
+  return bytes.join('.');
+}
+
+/** True when something may be fetched from this address: it is public and not one of this machine's own, or the operator allows it. */
+export function isOpenAddress(address: string, allowed: AddressList): boolean {
+  const plain = canonical(address);
+  if (plain === undefined) return false;
+  if (allowed.has(plain)) return true;
+  const isPublic = isIPv4(plain) ? !closedIPv4.has(plain) : openIPv6.has(plain) && !closedIPv6.has(plain);
+  return isPublic && !isOwnAddress(plain);
+}
+
+function isOwnAddress(plain: string): boolean {
+  return Object.values(networkInterfaces()).some((addresses) =>
+    addresses?.some(({ address }) => canonical(address) === plain),
+  );
+}
+
+/** Longest URL that is read. Signed ones are long. */
+const longestUrl = 8192;
+
+/**
+ * A URL that a client gave, read as it will be used; a string says what it must be instead (`an http or https URL`). It says nothing of
+ * where the URL leads: see {@link mayConnect}.
+ */
+export function readClientUrl(text: string): URL | string {
+  const url = text.length > longestUrl ? null : URL.parse(text);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:'))
+    return `an http or https URL of at most ${longestUrl} characters`;
+  if (url.username !== '' || url.password !== '') return 'a URL without a user name and a password';
+  return url;
+}
+
+/** The name or address in a URL, without brackets and without the dot that may end a name. */
+export function hostOf(url: URL): string {
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return host.endsWith('.') ? host.slice(0, -1) : host;
+}
+
+/** True for a host and a port of a URL that may be tried. A name's addresses are to be checked one by one. */
+export function mayConnect(url: URL, allowed: AddressList): boolean {
+  const port = url.port === '' ? 80 : Number(url.port);
+  // Below 1024 stand services that are no web servers: mail, remote shells, file shares.
+  if (port < 1024 && port !== 80 && port !== 443) return false;
+  const host = hostOf(url);
+  if (host === '') return false;
+  return isIPv4(host) || isIPv6(host) ? isOpenAddress(host, allowed) : !closedNames.test(host);
+}

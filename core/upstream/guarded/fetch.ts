@@ -1,0 +1,210 @@
+import type { IncomingMessage } from 'node:http';
+import { addressList, type AddressList } from '../../model/addresses.ts';
+import type { Call } from '../../call/call.ts';
+import { GatewayError, wrongValue } from '../../sdk/errors.ts';
+import type { FetchSettings } from '../../settings/fetch.ts';
+import { askGuarded, redirectedTo, type GuardedAnswer, type GuardedParts } from './connection.ts';
+import { Deadline } from './deadline.ts';
+import { readClientUrl } from './address.ts';
+import { mediaHead } from '../../model/media-kind.ts';
+
+/** What one fetch has to keep to. */
+export interface FetchRules {
+  /** Where the client gave the URL (`messages[0].content[1].image_url.url`), for errors. */
+  readonly at: string;
+  /** What is left for the files of a call; what arrives is taken off. */
+  readonly room: { left: number };
+  /** Asked once, when the beginning of the file is there. What it throws ends the fetch. */
+  accept(head: Buffer, contentType: string | undefined): void;
+}
+
+/** A file that was fetched. */
+export interface Fetched {
+  readonly bytes: Buffer;
+  /** Without parameters, lower case. */
+  readonly contentType: string | undefined;
+}
+
+/**
+ * Fetches files from URLs that clients give, from public addresses alone. Rejects with GatewayError 400 naming `rules.at`, and with the
+ * same words for what is forbidden, what is not there and what does not answer. Ends with the call.
+ */
+export type GuardedFetch = (call: Pick<Call, 'onEnd'>, url: string, rules: FetchRules) => Promise<Fetched>;
+
+/** A fetch that keeps to these settings. */
+export function createGuardedFetch(settings: FetchSettings, parts: GuardedParts = {}): GuardedFetch {
+  const allowed = addressList(settings.allow);
+  const slots = new Slots(settings.concurrency);
+  return async function guardedFetch(call, text, rules) {
+    const url = readClientUrl(text);
+    if (typeof url === 'string') throw wrongValue(rules.at, url);
+    await slots.take(call, settings.timeout);
+    const deadline = new Deadline(call, settings.timeout);
+    try {
+      return await new Fetching(url, rules, { settings, allowed, deadline, parts }).run();
+    } catch (error) {
+      throw error instanceof GatewayError ? error : notFetched(rules.at, error);
+    } finally {
+      deadline.end();
+      slots.give();
+    }
+  };
+}
+
+/** The one sentence for whatever happened before a file began to arrive: it tells nobody what there is in a private network. */
+function notFetched(at: string, cause?: unknown): GatewayError {
+  return new GatewayError('invalid_value', `${at}: no file could be fetched from this URL.`, {
+    param: at,
+    cause,
+  });
+}
+
+interface Surroundings {
+  readonly settings: FetchSettings;
+  readonly allowed: AddressList;
+  readonly deadline: Deadline;
+  readonly parts: GuardedParts;
+}
+
+/** One fetch, through its redirects. */
+class Fetching {
+  #url: URL;
+  readonly #rules: FetchRules;
+  readonly #around: Surroundings;
+
+  constructor(url: URL, rules: FetchRules, around: Surroundings) {
+    this.#url = url;
+    this.#rules = rules;
+    this.#around = around;
+  }
+
+  async run(): Promise<Fetched> {
+    const { settings } = this.#around;
+    for (let hops = 0; ; hops += 1) {
+      const { request, response } = await this.#open();
+      try {
+        const next = redirectedTo(this.#url, response);
+        if (next === undefined) return await this.#read(response);
+        if (next === 'forbidden' || hops === settings.redirects) throw notFetched(this.#rules.at);
+        this.#url = next;
+      } finally {
+        request.destroy();
+      }
+    }
+  }
+
+  #open(): Promise<GuardedAnswer> {
+    const { allowed, deadline, parts } = this.#around;
+    return deadline.during((resolve, reject) => {
+      const { answer, cancel } = askGuarded(this.#url, { ...parts, allowed, headers: { accept: '*/*' } });
+      answer.then(resolve, reject);
+      return cancel;
+    });
+  }
+
+  async #read(response: IncomingMessage): Promise<Fetched> {
+    const { at, room } = this.#rules;
+    const { size, timeout } = this.#around.settings;
+    const { statusCode = 0, headers } = response;
+    if (statusCode !== 200) throw refused(at, `the server of this URL answered ${statusCode}`);
+    const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
+    if (encoding !== '' && encoding !== 'identity')
+      throw refused(at, 'the file came compressed, which was not asked for');
+    const announced = Number(headers['content-length'] ?? 0);
+    const check = (length: number, more: number): void => {
+      if (length > size) throw refused(at, `the file is larger than ${size} bytes`);
+      if (more > room.left) throw refused(at, 'with this file, those of the request are too large together');
+    };
+    check(announced, announced);
+    const contentType = typeOf(headers['content-type']);
+    this.#around.deadline.reason = () => refused(at, `the file did not arrive within ${timeout} ms`);
+    let taken = 0;
+    try {
+      const bytes = await this.#around.deadline.during<Buffer>((resolve, reject) => {
+        const chunks: Buffer[] = [];
+        let accepted = false;
+        const accept = (head: Buffer): void => {
+          accepted = true;
+          this.#rules.accept(head, contentType);
+        };
+        response.on('data', (chunk: Buffer) => {
+          try {
+            check(taken + chunk.length, chunk.length);
+            chunks.push(chunk);
+            taken += chunk.length;
+            room.left -= chunk.length;
+            if (!accepted && taken >= mediaHead) accept(Buffer.concat(chunks).subarray(0, mediaHead));
+          } catch (error) {
+            response.destroy();
+            reject(error);
+          }
+        });
+        response.on('close', () => {
+          if (!response.complete) reject(refused(at, 'the file was cut on its way'));
+        });
+        response.on('end', () => {
+          if (!response.complete) return;
+          try {
+            const whole = Buffer.concat(chunks, taken);
+            if (!accepted) accept(whole);
+            resolve(whole);
+          } catch (error) {
+            reject(error);
+          }
+        });
+        return () => response.destroy();
+      });
+      return { bytes, contentType };
+    } catch (error) {
+      room.left += taken;
+      throw error;
+    }
+  }
+}
+
+/** A failure after an answer of an open address has begun: there is nothing to hide. */
+function refused(at: string, what: string): GatewayError {
+  return new GatewayError('invalid_value', `${at}: ${what}.`, { param: at });
+}
+
+function typeOf(header: string | undefined): string | undefined {
+  const type = (header?.split(';')[0] ?? '').trim().toLowerCase();
+  return type === '' ? undefined : type;
+}
+
+/** So many at a time; the others wait in their order. */
+class Slots {
+  #free: number;
+  readonly #waiting = new Set<() => void>();
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  async take(call: Pick<Call, 'onEnd'>, timeout: number): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return;
+    }
+    const deadline = new Deadline(call, timeout);
+    deadline.reason = () =>
+      new GatewayError('server_is_overloaded', 'Too many files are being fetched: try again later.');
+    try {
+      await deadline.during<void>((resolve) => {
+        this.#waiting.add(resolve);
+        return () => this.#waiting.delete(resolve);
+      });
+    } finally {
+      deadline.end();
+    }
+  }
+
+  give(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#free += 1;
+    else {
+      this.#waiting.delete(next);
+      next();
+    }
+  }
+}

@@ -1,0 +1,195 @@
+import type { Dispatcher } from 'undici';
+import { Observable, type Subscriber } from 'rxjs';
+import { appended } from '../call/appended.ts';
+import { callKey, type Call } from '../call/call.ts';
+import type { Upstream } from '../sdk/channel.ts';
+import { reachedProviders } from '../sdk/charge.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import type { Valve } from '../sdk/gate.ts';
+import { decompressed } from './compression.ts';
+import type { Connection } from './connections.ts';
+import { upstreamFailure } from './failure.ts';
+
+/** Chunks held for a subscriber that is not there yet. */
+const earlyLimit = 64 * 1024;
+
+/**
+ * Milliseconds within which a kept-alive connection that its other side has closed shows it: one way there and back. Whoever closes it
+ * later may have worked on the request until then.
+ */
+const staleWithin = 2000;
+
+/** True when the call's last request met a connection that had been closed: its next one gets a new one. */
+export const foundStale = callKey<boolean>('found stale');
+
+/** Why a socket is let go of in an ordinary end. One object: an Error per call would cost more than the call. */
+const released = new Error('The call has ended.');
+
+/** Who waits for an answer. */
+interface Waiting {
+  readonly call: Call;
+  readonly resolve: (upstream: Upstream) => void;
+  readonly reject: (error: GatewayError) => void;
+  forget: (() => void) | undefined;
+}
+
+/** Reads one answer: pushes bytes to its subscriber, waits when the gate is shut, closes the socket when nobody wants it any more. */
+export class Reader implements Dispatcher.DispatchHandler, Valve {
+  #waiting: Waiting | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #connection: Connection | undefined;
+  #subscriber: Subscriber<Buffer> | undefined;
+  #early: Buffer[] | undefined;
+  #earlyLength = 0;
+  /** When the request went out on a connection that had carried others before; 0 on a new one, and once anything was heard. */
+  #reusedAt = 0;
+  #started = false;
+  #reached = false;
+  #gone = false;
+  #outcome: { error?: GatewayError } | undefined;
+
+  constructor(call: Call, resolve: (upstream: Upstream) => void, reject: (error: GatewayError) => void) {
+    this.#waiting = { call, resolve, reject, forget: undefined };
+    const forget = call.onEnd(() => this.#release());
+    if (this.#waiting !== undefined) this.#waiting.forget = forget;
+  }
+
+  /** True when nobody waits for this answer any more. */
+  get gone(): boolean {
+    return this.#gone;
+  }
+
+  /** The connection that will carry the request, in its turn. */
+  over(connection: Connection): void {
+    this.#connection = connection;
+  }
+
+  pause(): void {
+    this.#controller?.pause();
+  }
+
+  resume(): void {
+    if (this.#subscriber !== undefined) this.#controller?.resume();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#connection?.use() === true) this.#reusedAt = performance.now();
+    this.#connection = undefined;
+    if (this.#gone) controller.abort(released);
+    else this.#reaches(1);
+  }
+
+  /** The first byte of an answer. */
+  onResponseStarted(): void {
+    this.#reusedAt = 0;
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    statusCode: number,
+    headers: Upstream['headers'],
+  ): void {
+    if (statusCode < 200) return;
+    this.#started = true;
+    const { call, resolve } = this.#waiting ?? {};
+    if (call === undefined || resolve === undefined) return;
+    if (statusCode >= 400) this.#reaches(-1);
+    call.gate.attach(this);
+    const bytes = new Observable<Buffer>((subscriber) => this.#subscribed(subscriber));
+    resolve({
+      status: statusCode,
+      headers,
+      bytes: decompressed(bytes, headers['content-encoding'], call.gate),
+    });
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#subscriber !== undefined) {
+      this.#subscriber.next(chunk);
+      return;
+    }
+    this.#early = appended(this.#early, chunk);
+    this.#earlyLength += chunk.length;
+    if (this.#earlyLength > earlyLimit) controller.pause();
+  }
+
+  onResponseEnd(): void {
+    this.#finish({});
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
+    const stale = this.#reusedAt > 0 && performance.now() - this.#reusedAt < staleWithin;
+    const error = upstreamFailure(cause, { started: this.#started, stale });
+    if (error.staleConnection) this.#waiting?.call.set(foundStale, true);
+    this.#finish({ error });
+  }
+
+  /** The request has reached its provider; or the provider has failed, or is given up before it answered. */
+  #reaches(one: 1 | -1): void {
+    if (one < 0 && !this.#reached) return;
+    this.#reached = one > 0;
+    const call = this.#waiting?.call;
+    call?.set(reachedProviders, (call.get(reachedProviders) ?? 0) + one);
+  }
+
+  #finish(outcome: { error?: GatewayError }): void {
+    if (this.#outcome !== undefined) return;
+    this.#outcome = outcome;
+    if (!this.#started) this.#reaches(-1);
+    const waiting = this.#letGo();
+    if (!this.#started)
+      waiting?.reject(
+        outcome.error ??
+          new GatewayError('upstream_cut', 'The upstream closed the connection.', { origin: 'upstream' }),
+      );
+    this.#tell();
+  }
+
+  #subscribed(subscriber: Subscriber<Buffer>): () => void {
+    this.#subscriber = subscriber;
+    const early = this.#early;
+    this.#early = undefined;
+    if (early !== undefined) for (const chunk of early) subscriber.next(chunk);
+    if (this.#outcome !== undefined) this.#tell();
+    else if (this.#earlyLength > earlyLimit && this.#waiting?.call.gate.closed !== true)
+      this.#controller?.resume();
+    return () => this.#release();
+  }
+
+  #tell(): void {
+    const subscriber = this.#subscriber;
+    if (subscriber === undefined || this.#outcome === undefined) return;
+    this.#subscriber = undefined;
+    if (this.#outcome.error === undefined) subscriber.complete();
+    else subscriber.error(this.#outcome.error);
+  }
+
+  /** The connection remembers its last reader for a while: what that one no longer needs must not live as long, nor the call behind it. */
+  #letGo(): Waiting | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.forget?.();
+    waiting?.call.gate.detach(this);
+    return waiting;
+  }
+
+  /** Nobody wants the rest: the provider's socket is closed at once. */
+  #release(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    if (!this.#started) this.#reaches(-1);
+    const waiting = this.#letGo();
+    // Rejected first: aborting calls onResponseError at once, and that the client left is no failure of the upstream.
+    if (!this.#started) {
+      waiting?.reject(
+        new GatewayError('client_closed_request', 'The client left before the upstream answered.'),
+      );
+    }
+    const controller = this.#controller;
+    this.#controller = undefined;
+    this.#subscriber = undefined;
+    this.#early = undefined;
+    if (this.#outcome === undefined) controller?.abort(released);
+  }
+}

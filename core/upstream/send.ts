@@ -1,0 +1,108 @@
+import type { Call } from '../call/call.ts';
+import type { Upstream } from '../sdk/channel.ts';
+import type { Form } from '../model/form.ts';
+import { upstreamBody } from './body.ts';
+import { openConnections, type ConnectionOptions } from './connections.ts';
+import { foundStale, Reader } from './reader.ts';
+
+/** One HTTP request to a provider. */
+export interface HttpRequest {
+  /** Absolute, as `new URL(…).href` spells it, without a fragment. */
+  readonly url: string;
+  readonly method?: 'POST' | 'GET' | 'DELETE';
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A form is sent as `multipart/form-data`, which replaces the content type. */
+  readonly body?: Buffer | string | Form;
+}
+
+/** Sends requests to providers over kept-alive connections. */
+export interface HttpClient {
+  /**
+   * Resolves when status and headers are there, whatever the status. Rejects with a GatewayError (origin upstream) when the provider
+   * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
+   */
+  send(call: Call, request: HttpRequest): Promise<Upstream>;
+  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
+  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/** What an operator changes in the headers of every request. Names in any case. */
+export interface HeaderEdits {
+  readonly set?: Readonly<Record<string, string>> | undefined;
+  readonly remove?: readonly string[] | undefined;
+}
+
+/** How providers are reached. */
+export interface HttpClientOptions extends ConnectionOptions {
+  readonly headers?: HeaderEdits | undefined;
+}
+
+/** The client used by channels: undici's dispatch, which is as fast as Node's own parser allows. */
+export function createHttpClient(options: HttpClientOptions): HttpClient {
+  const connections = openConnections(options);
+  const edited = headerEditor(options.headers);
+  return {
+    send(call, request) {
+      return new Promise<Upstream>((resolve, reject) => {
+        const { url } = request;
+        const slash = url.indexOf('/', url.indexOf('://') + 3);
+        const reader = new Reader(call, resolve, reject);
+        if (reader.gone) return;
+        const headers = edited === undefined ? request.headers : edited(request.headers);
+        const { body, added } = upstreamBody(request.body);
+        // Where one kept-alive connection was closed unseen, the others may be too.
+        const unused = call.get(foundStale) === true;
+        if (unused) call.set(foundStale, false);
+        connections.to(slash < 0 ? url : url.slice(0, slash), unused).dispatch(
+          {
+            path: slash < 0 ? '/' : url.slice(slash),
+            method: request.method ?? 'POST',
+            headers: added === undefined ? headers : { ...headers, ...added },
+            body,
+            ...(unused ? { reset: true } : {}),
+          },
+          reader,
+        );
+      });
+    },
+    async read(request) {
+      const { origin, pathname, search } = new URL(request.url);
+      const { statusCode, body } = await connections.to(origin, false).request({
+        path: pathname + search,
+        method: 'GET',
+        headers: edited === undefined ? request.headers : edited(request.headers),
+        signal: AbortSignal.timeout(longestReading),
+      });
+      const pieces: Buffer[] = [];
+      let size = 0;
+      // Leaving the loop closes the connection.
+      for await (const piece of body as AsyncIterable<Buffer>) {
+        size += piece.length;
+        if (size > largestDocument) throw new Error(`The answer is larger than ${largestDocument} bytes.`);
+        pieces.push(piece);
+      }
+      if (statusCode !== 200) throw new Error(`The answer has the status ${statusCode}.`);
+      return Buffer.concat(pieces);
+    },
+    close: () => connections.close(),
+  };
+}
+
+/** Milliseconds. */
+const longestReading = 30_000;
+const largestDocument = 4 * 1024 * 1024;
+
+type Headers = HttpRequest['headers'];
+
+/** Undefined where there is nothing to change. */
+function headerEditor({ set = {}, remove = [] }: HeaderEdits = {}):
+  | ((headers: Headers) => Headers)
+  | undefined {
+  const added = Object.entries(set).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const gone = new Set([...remove.map((name) => name.toLowerCase()), ...added.map(([name]) => name)]);
+  if (gone.size === 0) return undefined;
+  return (headers) =>
+    Object.fromEntries([...Object.entries(headers).filter(([name]) => !gone.has(name)), ...added]);
+}

@@ -1,0 +1,404 @@
+import type { IncomingMessage } from 'node:http';
+import type { ConnectionOptions } from 'node:tls';
+import { Observable, type Subscriber } from 'rxjs';
+import { WebSocket, type ClientOptions } from 'ws';
+import type { Call } from '../call/call.ts';
+import type { ChannelOptions } from '../sdk/define.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import { upstreamError } from '../formats/_shared/upstream-error.ts';
+import type { Valve } from '../sdk/gate.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { SocketMessage } from '../model/realtime.ts';
+import { ConnectAgent } from './connect-agent.ts';
+import type { RealtimeSettings } from '../settings/realtime.ts';
+import { compression, faultCode, sendableCode, sendableReason } from '../front/socket-close.ts';
+
+/** One WebSocket to a provider. */
+export interface UpstreamSocketRequest {
+  /** Absolute: `wss://…` or `ws://…`. */
+  readonly url: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Opens WebSockets to providers. */
+export interface UpstreamSockets {
+  /**
+   * Resolves when the socket is open. The stream is for one subscriber: from then on `call.input` is sent and what comes is read, no faster
+   * than `call.gate` allows; `call.inputGate` is shut while the provider takes no more. The last message says how the socket was closed.
+   * Rejects with a GatewayError (origin upstream) when it is refused or the provider cannot be reached.
+   */
+  connect(call: Call, request: UpstreamSocketRequest): Promise<Observable<GatewayEvent>>;
+  close(): Promise<void>;
+}
+
+/** What all sockets of a channel share. */
+export interface UpstreamSocketOptions extends Pick<
+  RealtimeSettings,
+  'frame' | 'queue' | 'ping' | 'stalled' | 'compress'
+> {
+  /** Longest wait for a socket that is asked for, in milliseconds. */
+  readonly connectTimeout: number;
+  readonly headers?: ChannelOptions['headers'] | undefined;
+  readonly proxy?: string | undefined;
+  readonly tls?: ChannelOptions['tls'] | undefined;
+}
+
+/** How much of a refusal is read. */
+const refusalLimit = 64 * 1024;
+/** How long the other side may take to agree to a close, in milliseconds. */
+const closeTime = 2000;
+
+/** The sockets of one channel. */
+export function createUpstreamSockets(options: UpstreamSocketOptions): UpstreamSockets {
+  const open = new Set<UpstreamSocket>();
+  let timer: NodeJS.Timeout | undefined;
+  const tick = (): void => {
+    const now = performance.now();
+    for (const one of open) one.tick(now);
+  };
+  const shared: Shared = {
+    options,
+    opened(one) {
+      open.add(one);
+      timer ??= setInterval(
+        tick,
+        Math.max(10, Math.min(1000, options.ping / 3, options.stalled / 3)),
+      ).unref();
+    },
+    closed(one) {
+      open.delete(one);
+      if (open.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    },
+  };
+  const secure = secureOptions(options);
+  const common = { ...commonOptions(options), ...secure };
+  const { proxy, connectTimeout } = options;
+  const agents =
+    proxy === undefined
+      ? undefined
+      : {
+          plain: new ConnectAgent(proxy, connectTimeout, undefined),
+          secure: new ConnectAgent(proxy, connectTimeout, secure),
+        };
+  return {
+    connect(call, { url, headers }) {
+      const agent = url.startsWith('wss:') ? agents?.secure : agents?.plain;
+      const socket = new WebSocket(url, {
+        ...common,
+        ...(agent === undefined ? {} : { agent }),
+        headers: withHeaders(headers, options.headers),
+      });
+      return new UpstreamSocket(call, socket, shared).open();
+    },
+    close() {
+      for (const one of open) one.abandon();
+      clearInterval(timer);
+      return Promise.resolve();
+    },
+  };
+}
+
+/** What is told of TLS: the same for ws and for Node. */
+type Secure = Pick<ClientOptions & ConnectionOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'> & {
+  readonly servername?: string;
+};
+
+function commonOptions({ frame, compress, connectTimeout }: UpstreamSocketOptions): ClientOptions {
+  return {
+    maxPayload: frame,
+    handshakeTimeout: connectTimeout,
+    perMessageDeflate: compress.providers ? compression : false,
+    followRedirects: false,
+  };
+}
+
+function secureOptions({ tls }: UpstreamSocketOptions): Secure {
+  const { ca, cert, key, servername, verify } = tls ?? {};
+  return {
+    ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
+    ...(cert === undefined ? {} : { cert }),
+    ...(key === undefined ? {} : { key }),
+    ...(servername === undefined ? {} : { servername }),
+    ...(verify === undefined ? {} : { rejectUnauthorized: verify }),
+  };
+}
+
+/** The operator's headers over the channel's own. */
+function withHeaders(
+  own: Readonly<Record<string, string>>,
+  { set = {}, remove = [] }: NonNullable<ChannelOptions['headers']> = {},
+): Record<string, string> {
+  const headers: Record<string, string> = { ...own };
+  for (const name of remove) delete headers[name.toLowerCase()];
+  for (const [name, value] of Object.entries(set)) headers[name.toLowerCase()] = value;
+  return headers;
+}
+
+interface Shared {
+  readonly options: UpstreamSocketOptions;
+  opened(one: UpstreamSocket): void;
+  closed(one: UpstreamSocket): void;
+}
+
+/** One socket: from the wish for it to its end. */
+class UpstreamSocket implements Valve {
+  readonly #call: Call;
+  readonly #socket: WebSocket;
+  readonly #shared: Shared;
+  #reject: (error: GatewayError) => void = () => {};
+  #forget: (() => void) | undefined;
+  #subscriber: Subscriber<GatewayEvent> | undefined;
+  /** What came before there was a subscriber: the rest of what had been read when reading was stopped. */
+  #early: SocketMessage[] = [];
+  #opened = false;
+  #over = false;
+  /** Set when this side has asked for the close. */
+  #closing = false;
+  #fault = 0;
+  #outcome: { readonly error?: GatewayError; readonly last?: SocketMessage } | undefined;
+  #fullSince = 0;
+  /** Set by whatever comes, taken back by each tick. */
+  #heard = true;
+  #heardAt = 0;
+  #pings = 0;
+
+  constructor(call: Call, socket: WebSocket, shared: Shared) {
+    this.#call = call;
+    this.#socket = socket;
+    this.#shared = shared;
+  }
+
+  /** Waits until it is open. Called once. */
+  open(): Promise<Observable<GatewayEvent>> {
+    return new Promise((resolve, reject) => {
+      const socket = this.#socket;
+      this.#reject = reject;
+      socket.on('open', () => {
+        this.#opened = true;
+        socket.pause();
+        this.#shared.opened(this);
+        resolve(new Observable((subscriber) => this.#subscribed(subscriber)));
+      });
+      socket.on('unexpected-response', (_request, response) => this.#refused(response));
+      socket.on('error', (error) => this.#failed(error));
+      socket.on('message', (data: Buffer, binary) => this.#message({ data, binary }));
+      socket.on('ping', this.#onHeard);
+      socket.on('pong', this.#onHeard);
+      socket.on('close', (code, reason) => this.#closed(code, reason));
+      const forget = this.#call.onEnd(() => this.abandon());
+      if (!this.#over) this.#forget = forget;
+    });
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (this.#subscriber !== undefined) this.#socket.resume();
+  }
+
+  /** Called about once a second: asks whether the provider is there, and gives up on one that is not or takes nothing. */
+  tick(now: number): void {
+    const { ping, stalled } = this.#shared.options;
+    if (this.#closing) return;
+    if (this.#fullSince > 0) {
+      if (now - this.#fullSince > stalled) this.#giveUp('The upstream takes no more messages.');
+      return;
+    }
+    if (this.#heard) {
+      this.#heard = false;
+      this.#heardAt = now;
+      this.#pings = 0;
+    }
+    // A pong that is not read says nothing about the provider.
+    if (this.#socket.isPaused || now - this.#heardAt < ping * (this.#pings + 1)) return;
+    if (this.#pings >= 2) {
+      this.#giveUp('The upstream does not answer any more.');
+      return;
+    }
+    this.#pings += 1;
+    this.#socket.ping();
+  }
+
+  /** Nobody wants it any more: it is closed, whether the provider agrees or not. */
+  abandon(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#letGo();
+    if (!this.#opened) {
+      this.#reject(
+        new GatewayError('client_closed_request', 'The client left before the upstream answered.'),
+      );
+      this.#socket.terminate();
+      return;
+    }
+    this.#close(1000, '');
+  }
+
+  #subscribed(subscriber: Subscriber<GatewayEvent>): () => void {
+    this.#subscriber = subscriber;
+    this.#heardAt = performance.now();
+    const early = this.#early;
+    this.#early = [];
+    for (const message of early) subscriber.next({ type: 'message', ...message });
+    if (this.#outcome !== undefined) this.#tell();
+    this.#call.gate.attach(this);
+    if (!this.#call.gate.closed) this.#socket.resume();
+    const sending = this.#call.input?.subscribe((message) => this.#send(message));
+    return () => {
+      sending?.unsubscribe();
+      this.abandon();
+    };
+  }
+
+  #message(message: SocketMessage): void {
+    this.#heard = true;
+    if (this.#over) return;
+    if (this.#subscriber === undefined) this.#early.push(message);
+    else this.#subscriber.next({ type: 'message', ...message });
+  }
+
+  readonly #onHeard = (): void => {
+    this.#heard = true;
+  };
+
+  #send(message: SocketMessage): void {
+    if (message.close !== undefined) {
+      this.#close(message.close, message.data.toString());
+      return;
+    }
+    const socket = this.#socket;
+    if (socket.readyState !== socket.OPEN) return;
+    socket.send(message.data, { binary: message.binary }, this.#onSent);
+    if (this.#fullSince > 0 || socket.bufferedAmount <= this.#shared.options.queue) return;
+    this.#fullSince = performance.now();
+    this.#call.inputGate.close();
+  }
+
+  readonly #onSent = (): void => {
+    if (this.#fullSince === 0 || this.#socket.bufferedAmount > this.#shared.options.queue / 2) return;
+    this.#fullSince = 0;
+    this.#call.inputGate.open();
+  };
+
+  /** What waits is sent before; the time for that is short. */
+  #close(code: number, reason: string): void {
+    if (this.#closing) return;
+    this.#closing = true;
+    // The provider's own close must be read, whatever the client can take.
+    this.#call.gate.detach(this);
+    this.#socket.resume();
+    this.#socket.close(code, reason);
+    setTimeout(() => this.#socket.terminate(), closeTime).unref();
+  }
+
+  #refused(response: IncomingMessage): void {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const done = (): void => {
+      clearTimeout(timer);
+      response.destroy();
+      this.#refuse(refusalOf(response, Buffer.concat(chunks).subarray(0, refusalLimit).toString()));
+    };
+    const timer = setTimeout(done, closeTime);
+    response.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      length += chunk.length;
+      if (length > refusalLimit) done();
+    });
+    response.on('end', done);
+    response.on('error', done);
+  }
+
+  #refuse(error: GatewayError): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#letGo();
+    this.#reject(error);
+  }
+
+  #failed(error: Error): void {
+    if (this.#opened) {
+      this.#fault = faultCode(error);
+      return;
+    }
+    const isLate = error.message.includes('timed out');
+    this.#refuse(
+      isLate
+        ? new GatewayError('upstream_timeout', 'The upstream could not be reached in time.', {
+            origin: 'upstream',
+            cause: error,
+          })
+        : new GatewayError('upstream_error', 'The upstream could not be reached.', {
+            origin: 'upstream',
+            cause: error,
+          }),
+    );
+  }
+
+  #giveUp(sentence: string): void {
+    this.#outcome = { error: new GatewayError('upstream_timeout', sentence, { origin: 'upstream' }) };
+    this.#socket.terminate();
+    this.#tell();
+  }
+
+  #closed(code: number, reason: Buffer): void {
+    this.#shared.closed(this);
+    if (this.#over) return;
+    if (this.#fault > 0)
+      this.#outcome ??= {
+        last: lastMessage(this.#fault, 'The upstream sent a message that cannot be passed on.'),
+      };
+    else if (code === 1006 && !this.#closing)
+      this.#outcome ??= {
+        error: new GatewayError('upstream_cut', 'The upstream closed the connection.', {
+          origin: 'upstream',
+        }),
+      };
+    else this.#outcome ??= { last: lastMessage(code, sendableReason(reason)) };
+    this.#tell();
+  }
+
+  #tell(): void {
+    const subscriber = this.#subscriber;
+    if (subscriber === undefined || this.#outcome === undefined || this.#over) return;
+    const { error, last } = this.#outcome;
+    this.#over = true;
+    this.#letGo();
+    if (error !== undefined) subscriber.error(error);
+    else {
+      if (last !== undefined) subscriber.next({ type: 'message', ...last });
+      subscriber.complete();
+    }
+  }
+
+  #letGo(): void {
+    this.#forget?.();
+    this.#subscriber = undefined;
+    this.#early = [];
+    this.#call.gate.detach(this);
+    if (this.#fullSince === 0) return;
+    this.#fullSince = 0;
+    this.#call.inputGate.open();
+  }
+}
+
+function lastMessage(code: number, reason: string): SocketMessage {
+  return { data: Buffer.from(reason), binary: false, close: sendableCode(code) };
+}
+
+/** What the client is told of a handshake that was refused: whatever fails there may work elsewhere or later. */
+function refusalOf({ statusCode = 0, headers }: IncomingMessage, body: string): GatewayError {
+  const error = upstreamError(statusCode, body, headers);
+  if (statusCode < 500 || error.status === 503) return error;
+  const { message, retryAfter, cause } = error;
+  return new GatewayError('server_is_overloaded', message, {
+    origin: 'upstream',
+    cause,
+    ...(retryAfter === undefined ? {} : { retryAfter }),
+  });
+}

@@ -1,0 +1,193 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Call } from '../../../core/call/call.ts';
+import { createLog } from '../../../core/log.ts';
+import { Overload } from '../../../core/front/overload.ts';
+import { overloadSchema } from '../../../core/settings/processes.ts';
+
+/** A process whose clock and memory are what the test says. */
+class Machine {
+  time = 0;
+  full = 0.1;
+  readonly lines: Record<string, unknown>[] = [];
+  readonly overload: Overload;
+
+  constructor(settings: Parameters<typeof overloadSchema.parse>[0], largestBody = 1024) {
+    const log = createLog('debug', {
+      write: (line: string) => void this.lines.push(JSON.parse(line) as Record<string, unknown>),
+    });
+    this.overload = new Overload(overloadSchema.parse(settings), largestBody, log, {
+      now: () => this.time,
+      memory: () => this.full,
+    });
+    machines.push(this);
+  }
+
+  /** A look that comes so much too late. */
+  look(late = 0): void {
+    this.time += 250 + late;
+    this.overload.look();
+  }
+}
+
+const machines: Machine[] = [];
+afterEach(() => {
+  for (const { overload } of machines.splice(0)) overload.close();
+});
+
+/** A call that can end. */
+function callThatEnds(): { readonly call: Call; end(): void } {
+  const jobs = new Set<() => void>();
+  const onEnd = (job: () => void): (() => void) => {
+    jobs.add(job);
+    return () => void jobs.delete(job);
+  };
+  return {
+    call: { onEnd } as Partial<Call> as Call,
+    end: () => {
+      for (const job of jobs) job();
+    },
+  };
+}
+
+const settled = async (promise: Promise<void>): Promise<string> => {
+  const outcome = promise.then(
+    () => 'entered',
+    ({ code }: { code: string }) => code,
+  );
+  return Promise.race([outcome, new Promise<string>((resolve) => setImmediate(() => resolve('waits')))]);
+};
+
+describe('calls at once', () => {
+  test('wait in the order in which they came, and are let in one for each that ends', async () => {
+    const { overload } = new Machine({ running: 1 });
+    expect(overload.enter()).toBe(true);
+    expect(overload.enter()).toBe(false);
+    const order: string[] = [];
+    const first = overload.wait(callThatEnds().call, () => order.push('first'));
+    const second = overload.wait(callThatEnds().call, () => order.push('second'));
+    expect(overload.waiting).toBe(2);
+    overload.leave();
+    expect([await settled(first), await settled(second)]).toEqual(['entered', 'waits']);
+    overload.leave();
+    await second;
+    expect(order).toEqual(['first', 'second']);
+    expect([overload.running, overload.waiting]).toEqual([1, 0]);
+    overload.leave();
+    expect(overload.running).toBe(0);
+  });
+
+  test('are refused with 503 and a time when as many wait as may', async () => {
+    const { overload, lines } = new Machine({ running: 1, waiting: 0 });
+    overload.enter();
+    await expect(overload.wait(callThatEnds().call, () => {})).rejects.toMatchObject({
+      code: 'server_is_overloaded',
+      status: 503,
+      retryAfter: 1,
+    });
+    expect(overload.refused).toBe(1);
+    await overload.wait(callThatEnds().call, () => {}).catch(() => {});
+    expect(lines.map(({ msg }) => msg)).toEqual(['calls are refused: there are too many at once']);
+  });
+
+  test('are refused when nobody ends in time, and take no place any more', async () => {
+    const { overload } = new Machine({ running: 1, patience: 20 });
+    overload.enter();
+    await expect(overload.wait(callThatEnds().call, () => {})).rejects.toMatchObject({ status: 503 });
+    expect(overload.waiting).toBe(0);
+    overload.leave();
+    expect(overload.running).toBe(0);
+  });
+
+  test('give their place in the queue up when their client leaves', async () => {
+    const { overload } = new Machine({ running: 1 });
+    overload.enter();
+    const { call, end } = callThatEnds();
+    const waiting = overload.wait(call, () => {});
+    end();
+    await expect(waiting).rejects.toMatchObject({ code: 'client_closed_request' });
+    overload.leave();
+    expect([overload.running, overload.waiting]).toEqual([0, 0]);
+  });
+});
+
+describe('an event loop that is late', () => {
+  test('twice in a row refuses new calls, until it is in time again', async () => {
+    const machine = new Machine({ lag: 500 });
+    machine.look(600);
+    expect(machine.overload.enter()).toBe(true);
+    machine.look(600);
+    expect(machine.overload.strain).toBe('lag');
+    expect(machine.overload.enter()).toBe(false);
+    await expect(machine.overload.wait(callThatEnds().call, () => {})).rejects.toMatchObject({
+      status: 503,
+      retryAfter: 5,
+    });
+    machine.look();
+    expect(machine.overload.strain).toBeUndefined();
+    expect(machine.overload.enter()).toBe(true);
+    expect(machine.lines.map(({ level, msg }) => [level, msg])).toEqual([
+      ['warn', 'new calls are refused: there is too much to do'],
+      ['info', 'new calls are taken again'],
+    ]);
+  });
+
+  test('before calls come is the work of the start', () => {
+    const machine = new Machine({ lag: 2_000 });
+    machine.time += 60_000;
+    machine.overload.begin();
+    machine.look();
+    expect([machine.overload.lag, machine.overload.strain]).toEqual([0, undefined]);
+  });
+
+  test('once, for however long, is a pause', () => {
+    const machine = new Machine({ lag: 500 });
+    machine.look(60_000);
+    machine.look();
+    machine.look(60_000);
+    expect(machine.overload.enter()).toBe(true);
+  });
+
+  test('lets those who waited in when it has recovered', async () => {
+    const machine = new Machine({ running: 1, lag: 500 });
+    machine.overload.enter();
+    const waiting = machine.overload.wait(callThatEnds().call, () => {});
+    machine.look(600);
+    machine.look(600);
+    machine.overload.leave();
+    expect(await settled(waiting)).toBe('waits');
+    machine.look();
+    await waiting;
+    expect(machine.overload.running).toBe(1);
+  });
+});
+
+test('memory that is nearly full refuses new calls until some of it is free', () => {
+  const machine = new Machine({ memory: 0.8 });
+  const looks = (full: number): boolean => {
+    machine.full = full;
+    for (let count = 0; count < 4; count += 1) machine.look();
+    const entered = machine.overload.enter();
+    if (entered) machine.overload.leave();
+    return entered;
+  };
+  expect(looks(0.79)).toBe(true);
+  expect(looks(0.81)).toBe(false);
+  expect(machine.overload.strain).toBe('memory');
+  expect(looks(0.78)).toBe(false);
+  expect(looks(0.74)).toBe(true);
+});
+
+describe('bodies that are held', () => {
+  test('come to no more than they may together, and one always has room', () => {
+    const { overload } = new Machine({ bodies: 4096 }, 2048);
+    const { bodyBudget } = overload;
+    bodyBudget.take(4000);
+    expect(() => bodyBudget.take(97)).toThrow('as many large requests as it may');
+    expect(overload.bodies).toBe(4000);
+    bodyBudget.giveBack(4000);
+    bodyBudget.take(97);
+    const small = new Machine({ bodies: 1024 }, 8192).overload;
+    small.bodyBudget.take(8192);
+    expect(() => small.bodyBudget.take(1)).toThrow('as many large requests as it may');
+  });
+});

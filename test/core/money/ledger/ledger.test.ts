@@ -1,0 +1,109 @@
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { openLedger } from '../../../../core/money/ledger/index.ts';
+import { openStores } from '../../../../core/state/stores.ts';
+import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
+import { ledgerSuite, settlementOf } from '../../../suites/ledger-suite.ts';
+import { temporaryDatabase } from '../../state/support.ts';
+
+const missing = withoutPostgres();
+const budgets = [{ unit: 'micro-dollar', period: 'day', amount: 1_000 }] as const;
+const most = { microDollars: 10, tokens: 1 };
+
+describe('on an SQLite file', () => {
+  ledgerSuite(temporaryDatabase, 3);
+
+  test('a writer that does not end is waited for without the event loop, and not for ever', async () => {
+    const url = temporaryDatabase();
+    const stores = openStores(url);
+    const ledger = openLedger(stores);
+    const other = new DatabaseSync(url.slice('sqlite:'.length));
+    let ticks = 0;
+    const ticking = setInterval(() => (ticks += 1), 5);
+    try {
+      other.exec('BEGIN IMMEDIATE');
+      await expect(ledger.reserve('key_1', budgets, most)).rejects.toThrow('The database is busy');
+      expect(ticks).toBeGreaterThan(0);
+
+      const waiting = ledger.reserve('key_1', budgets, most);
+      await setTimeout(200);
+      other.exec('COMMIT');
+      const claim = await waiting;
+      await ledger.settle([settlementOf('key_1', claim, 5)]);
+      expect(await ledger.states('key_1', budgets)).toMatchObject([{ spent: 5, reserved: 0 }]);
+    } finally {
+      clearInterval(ticking);
+      other.close();
+      await stores.close();
+    }
+  });
+
+  test('a closed database rejects, and does not throw', async () => {
+    const stores = openStores(temporaryDatabase());
+    const ledger = openLedger(stores);
+    await stores.close();
+    await expect(ledger.reserve('key_1', budgets, most)).rejects.toThrow(/not open|finalized/);
+    await expect(ledger.settle([settlementOf('key_1', undefined, 5)])).rejects.toThrow(/not open|finalized/);
+    await expect(ledger.sweep()).rejects.toThrow(/not open|finalized/);
+    await expect(ledger.states('key_1', budgets)).rejects.toThrow(/not open|finalized/);
+  });
+});
+
+describe('in memory', () => {
+  ledgerSuite(() => 'sqlite::memory:', 1);
+});
+
+describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' : `, ${missing}`}`, () => {
+  let server: TestPostgres;
+  let shared: string;
+  beforeAll(async () => {
+    server = await startPostgres();
+    shared = await server.createDatabase();
+  });
+  afterAll(() => server.close());
+
+  ledgerSuite(() => shared, 3);
+
+  test('a gateway whose clock is hours ahead gives away no claim of another’s, nor keeps one for longer', async () => {
+    const [one, ahead] = [openStores(shared), openStores(shared)];
+    const at = (hours: number) =>
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.UTC(2026, 10, 21, 12 + hours) });
+    const room = { microDollars: 1_000, tokens: 1 };
+    try {
+      at(0);
+      const ledger = openLedger(one);
+      const claim = await ledger.reserve('key_skew', budgets, room, 60_000);
+      at(8);
+      const other = openLedger(ahead);
+      await other.sweep();
+      await expect(other.reserve('key_skew', budgets, most)).rejects.toThrow('reserved for running calls');
+      expect(await other.renew([claim])).toEqual([]);
+      at(0);
+      await ledger.release([claim.id]);
+      at(8);
+      await other.reserve('key_skew', budgets, room, 1);
+      at(0);
+      await expect.poll(() => ledger.reserve('key_skew', budgets, room).catch(() => undefined)).toBeDefined();
+    } finally {
+      vi.useRealTimers();
+      await one.close();
+      await ahead.close();
+    }
+  });
+
+  test('a server that hangs fails the claim; one that is back works', async () => {
+    const stores = openStores(await server.createDatabase('hasty'));
+    const ledger = openLedger(stores);
+    try {
+      await ledger.reserve('key_hang', budgets, most);
+      server.pause();
+      await expect(ledger.reserve('key_hang', budgets, most)).rejects.toThrow('database');
+      server.resume();
+      await expect.poll(() => ledger.reserve('key_hang', budgets, most).catch(() => undefined)).toBeDefined();
+    } finally {
+      server.resume();
+      await stores.close();
+    }
+  });
+});

@@ -1,0 +1,324 @@
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import {
+  channelStanding,
+  createHealth,
+  openHealth,
+  type Health,
+} from '../../../../core/routing/health/index.ts';
+import { redisSharing } from '../../../../core/routing/health/redis.ts';
+import { Tally } from '../../../../core/routing/health/tally.ts';
+import type { HealthSettings } from '../../../../core/settings/routing.ts';
+import {
+  enter,
+  errors,
+  fail,
+  healthSuite,
+  newTarget,
+  settingsOf,
+  sharedHealthSuite,
+  targetOf,
+  type Clock,
+} from '../../../suites/health-suite.ts';
+import { startRedis, withoutRedis, type TestRedis } from '../../../support/redis.ts';
+import { tries } from '../../../support/tries.ts';
+
+const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
+
+describe('in memory', () => {
+  healthSuite((settings, clock) => createHealth(settings, { now: () => clock.now }));
+
+  test('models without number, named by strangers, are forgotten, the oldest first', () => {
+    const health = createHealth(settingsOf());
+    const { id } = newTarget().channel;
+    for (let number = 0; number < 5_000; number += 1)
+      enter(health, targetOf(id, 'first', `m${number}`)).failed(errors.limited(60));
+    expect(health.report().length).toBeLessThanOrEqual(501);
+    expect(health.standing(targetOf(id, 'first', 'm4999'))).toBe('cooling');
+    expect(health.standing(targetOf(id, 'first', 'm0'))).toBe('up');
+    const endless = targetOf(id, 'first', 'x'.repeat(10_000));
+    enter(health, endless).failed(errors.limited(60));
+    expect(health.waitFor(endless)).toBe(0);
+  });
+
+  test('the best and the worst key of a channel are told apart', () => {
+    const health = createHealth(settingsOf());
+    const target = newTarget();
+    const channel = { id: target.channel.id, keys: ['first', 'second'].map((id, index) => ({ id, index })) };
+    expect(channelStanding(health.report(), channel)).toEqual({ best: 'up', worst: 'up' });
+    enter(health, target).failed(errors.refused());
+    expect(channelStanding(health.report(), channel)).toEqual({ best: 'up', worst: 'resting' });
+    enter(health, targetOf(channel.id, 'second')).failed(errors.refused());
+    expect(channelStanding(health.report(), channel)).toEqual({ best: 'resting', worst: 'resting' });
+  });
+});
+
+/** One thing that may happen, as a law test draws it. */
+type Step =
+  | { readonly do: 'pass'; readonly time: number }
+  | { readonly do: 'enter'; readonly model: number }
+  | {
+      readonly do: 'end';
+      readonly visit: number;
+      readonly how: keyof typeof errors | 'ok' | 'left' | 'answered';
+    };
+
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({ do: fc.constant('pass' as const), time: fc.integer({ min: 0, max: 40_000 }) }),
+    fc.record({ do: fc.constant('enter' as const), model: fc.integer({ min: 0, max: 2 }) }),
+    fc.record({
+      do: fc.constant('end' as const),
+      visit: fc.nat(),
+      how: fc.constantFrom(
+        'failed',
+        'failed',
+        'failed',
+        'cut',
+        'overloaded',
+        'refused',
+        'limited',
+        'noModel',
+        'badRequest',
+        'ok',
+        'left',
+        'answered',
+      ),
+    }),
+  ),
+  { maxLength: 120 },
+);
+
+describe('whatever happens', () => {
+  test('there are never two probes of one place, nothing goes there while it cools, and in the end it can be asked again', () => {
+    fc.assert(
+      fc.property(steps, (drawn) => {
+        const clock: Clock = { now: 0 };
+        const health = createHealth(settingsOf(), { now: () => clock.now });
+        const open: { visit: NonNullable<ReturnType<Health['enter']>>; probes: boolean }[] = [];
+        let coolUntil = [0, 0, 0];
+        for (const step of drawn) {
+          if (step.do === 'pass') clock.now += step.time;
+          else if (step.do === 'enter') {
+            const target = targetOf('law', 'first', String(step.model));
+            const before = health.standing(target);
+            const visit = health.enter(target);
+            if (visit === undefined) {
+              expect(health.waitFor(target)).toBeGreaterThan(0);
+            } else {
+              expect(before).not.toBe('probing');
+              expect(before).not.toBe('cooling');
+              expect(clock.now).toBeGreaterThanOrEqual(coolUntil[step.model] ?? 0);
+              const probes = before === 'resting';
+              if (probes) {
+                expect(health.standing(target)).toBe('probing');
+                expect(health.enter(target)).toBeUndefined();
+              }
+              open.push({ visit, probes });
+              models.set(visit, step.model);
+            }
+          } else if (open.length > 0) {
+            const [taken] =
+              step.how === 'answered'
+                ? [open[step.visit % open.length]]
+                : open.splice(step.visit % open.length, 1);
+            if (taken === undefined) continue;
+            const { visit } = taken;
+            if (step.how === 'ok') visit.succeeded();
+            else if (step.how === 'left') visit.left();
+            else if (step.how === 'answered') visit.answered();
+            else {
+              visit.failed(errors[step.how]());
+              const patience = { limited: 5_000, overloaded: 7_000 }[step.how as string];
+              const model = models.get(visit) ?? 0;
+              if (patience !== undefined)
+                coolUntil = coolUntil.map((until, index) =>
+                  index === model ? Math.max(until, clock.now + patience) : until,
+                );
+            }
+          }
+        }
+        for (const { visit } of open) visit.left();
+        clock.now += 400_000;
+        for (const model of [0, 1, 2]) {
+          const target = targetOf('law', 'first', String(model));
+          expect(health.waitFor(target)).toBe(0);
+          enter(health, target).succeeded();
+          expect(health.standing(target)).toBe('up');
+        }
+      }),
+      { numRuns: tries(300) },
+    );
+  });
+
+  test('it rests when enough have failed and at least half did, and not before', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ pause: fc.integer({ min: 0, max: 20_000 }), fails: fc.boolean() }), {
+          maxLength: 60,
+        }),
+        fc.integer({ min: 1, max: 8 }),
+        (drawn, failures) => {
+          const clock = { now: 0 };
+          const health = createHealth(settingsOf({ failures }), { now: () => clock.now });
+          const target = targetOf('law');
+          const seen: { at: number; fails: boolean }[] = [];
+          for (const { pause, fails } of drawn) {
+            clock.now += pause;
+            const visit = enter(health, target);
+            seen.push({ at: clock.now, fails });
+            if (fails) visit.failed(errors.failed());
+            else visit.succeeded();
+            // The window moves in tenths.
+            const [short, long] = [54_000, 60_000].map((window) => {
+              const slice = 6_000;
+              const first = (Math.floor(clock.now / slice) - window / slice + 1) * slice;
+              const within = seen.filter(({ at }) => at >= first);
+              return { all: within.length, failed: within.filter((one) => one.fails).length };
+            });
+            if (health.standing(target) === 'resting') {
+              expect(long?.failed).toBeGreaterThanOrEqual(failures);
+              expect((long?.failed ?? 0) * 2).toBeGreaterThanOrEqual(long?.all ?? 0);
+              return;
+            }
+            if (fails)
+              expect((long?.failed ?? 0) < failures || (long?.failed ?? 0) * 2 < (long?.all ?? 0)).toBe(true);
+            expect(short?.all).toBeLessThanOrEqual(long?.all ?? 0);
+          }
+        },
+      ),
+      { numRuns: tries(300) },
+    );
+  });
+
+  test('a tally is what was added within its window', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ pause: fc.integer({ min: 0, max: 900 }), fails: fc.boolean() }), {
+          maxLength: 80,
+        }),
+        (drawn) => {
+          const tally = new Tally(1_000);
+          let now = 0;
+          const seen: { at: number; fails: boolean }[] = [];
+          for (const { pause, fails } of drawn) {
+            now += pause;
+            tally.add(now, fails);
+            seen.push({ at: now, fails });
+            const within = seen.filter(({ at }) => Math.floor(at / 100) > Math.floor(now / 100) - 10);
+            expect(tally.visits(now)).toBe(within.length);
+            expect(tally.failures(now)).toBe(within.filter((one) => one.fails).length);
+          }
+        },
+      ),
+    );
+  });
+});
+
+const models = new WeakMap<object, number>();
+
+const missing = withoutRedis();
+
+describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : ` (${missing})`}`, () => {
+  let redis: TestRedis;
+  const opened: Health[] = [];
+  const started = (health: Health): Health => {
+    opened.push(health);
+    return health;
+  };
+  const share = (settings: Partial<HealthSettings> = {}): Health =>
+    started(openHealth(settingsOf(settings), { url: redis.url }));
+  /** Gateways that hear each other. */
+  const several = async (count: number, settings?: Partial<HealthSettings>): Promise<Health[]> => {
+    const all = Array.from({ length: count }, () => share(settings));
+    await expect.poll(() => all.every(({ sharing }) => sharing === 'ok')).toBe(true);
+    return all;
+  };
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(async () => {
+    await Promise.all(opened.map((health) => health.close()));
+    await redis.close();
+  });
+
+  healthSuite((settings, clock) =>
+    started(createHealth(settings, { now: () => clock.now, share: redisSharing(redis.url) })),
+  );
+  sharedHealthSuite(several);
+
+  test('a gateway that starts later knows what the others know', async () => {
+    const [one] = (await several(1)) as [Health];
+    const target = newTarget();
+    enter(one, target).failed(errors.refused());
+    // What is told goes out by itself.
+    await expect.poll(() => redis.command('HLEN', 'sluice:{health}:places')).toBeGreaterThan(0);
+    const late = share();
+    await expect.poll(() => late.standing(target)).toBe('resting');
+  });
+
+  test('one gateway at a time finds out', async () => {
+    const all = await several(3, { rest: 300 });
+    const target = newTarget();
+    fail(all[0] as Health, target);
+    for (const health of all) await expect.poll(() => health.standing(target)).toBe('resting');
+    // Each is asked again and again; the first that is told to go probes and does not end.
+    let probes = 0;
+    const rounds = performance.now() + 2_000;
+    while (performance.now() < rounds) {
+      for (const health of all)
+        if (health.waitFor(target) === 0 && health.enter(target) !== undefined) probes += 1;
+      await pass(10);
+    }
+    expect(probes).toBe(1);
+  });
+
+  test('while the store is gone or hangs each goes on with what it knows, and nobody waits; then all is shared again', async () => {
+    const [one, two] = (await several(2)) as [Health, Health];
+    const [before, during] = [newTarget(), newTarget()];
+    fail(one, before);
+    await expect.poll(() => two.standing(before)).toBe('resting');
+    redis.pause();
+    try {
+      fail(one, during);
+      for (let count = 0; count < 1_000; count += 1) {
+        one.waitFor(during);
+        one.enter(during);
+      }
+      expect(one.standing(during)).toBe('resting');
+      await expect.poll(() => one.sharing).toBe('degraded');
+      expect(two.standing(before)).toBe('resting');
+    } finally {
+      redis.resume();
+    }
+    await redis.kill();
+    await expect.poll(() => two.sharing).toBe('degraded');
+    enter(two, newTarget()).succeeded();
+    await redis.start();
+    await expect.poll(() => [one.sharing, two.sharing]).toEqual(['ok', 'ok']);
+    await expect.poll(() => two.standing(during)).toBe('resting');
+    const late = share();
+    await expect.poll(() => late.standing(before)).toBe('resting');
+  });
+
+  test('what no gateway has written is passed over', async () => {
+    const [one, two] = (await several(2)) as [Health, Health];
+    const places = 'sluice:{health}:places';
+    const odd = ['', '[]', '["a"]', '["a","b"]', '{"a":1}', '["a","b","c"]'];
+    for (const [index, id] of odd.entries()) {
+      await redis.command(
+        'HSET',
+        places,
+        id,
+        ['', 'x', '1|2|', '1|2|{}', '9|9|{"rests":"x"}', '1|2|[]'][index] ?? '',
+      );
+      const revision = await redis.command('INCR', 'sluice:{health}:revision');
+      await redis.command('ZADD', 'sluice:{health}:changes', String(revision), id);
+    }
+    const target = newTarget();
+    fail(one, target);
+    await expect.poll(() => two.standing(target)).toBe('resting');
+    expect(two.report().some(({ channel }) => channel === 'a')).toBe(false);
+  });
+});

@@ -1,0 +1,200 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { createHealth, type Health } from '../../../../core/routing/health/index.ts';
+import {
+  HealthDesk,
+  primarySharing,
+  type HealthLine,
+  type HealthNews,
+  type HealthWord,
+} from '../../../../core/routing/health/primary.ts';
+import type { HealthSettings } from '../../../../core/settings/routing.ts';
+import {
+  enter,
+  errors,
+  fail,
+  healthSuite,
+  newTarget,
+  settingsOf,
+  sharedHealthSuite,
+} from '../../../suites/health-suite.ts';
+
+/** As it goes between processes. */
+const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
+
+/** A worker's way to a desk, that can be cut, or hang. */
+class Line implements HealthLine {
+  cut = false;
+  readonly words: HealthWord[] = [];
+  readonly #desk: HealthDesk;
+  readonly #worker: number;
+  #listener: ((news: HealthNews) => void) | undefined;
+  /** What waits while the other side hangs. */
+  #held: (() => void)[] | undefined;
+
+  constructor(desk: HealthDesk, number: number) {
+    this.#desk = desk;
+    this.#worker = number;
+  }
+
+  send(word: HealthWord): boolean {
+    if (this.cut) return false;
+    this.words.push(word);
+    const tell = (news: HealthNews): void => {
+      setImmediate(() => this.#listener?.(copied(news)));
+    };
+    const deliver = (): void => {
+      setImmediate(() => this.#desk.hear(this.#worker, copied(word), tell));
+    };
+    if (this.#held === undefined) deliver();
+    else this.#held.push(deliver);
+    return true;
+  }
+
+  listen(listener: (news: HealthNews) => void): void {
+    this.#listener = listener;
+  }
+
+  hang(): void {
+    this.#held = [];
+  }
+
+  goOn(): void {
+    for (const deliver of this.#held ?? []) deliver();
+    this.#held = undefined;
+  }
+}
+
+const opened: Health[] = [];
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((health) => health.close()));
+});
+
+let workers = 0;
+
+function worker(
+  desk: HealthDesk,
+  settings: Partial<HealthSettings> = {},
+  now?: () => number,
+): { readonly health: Health; readonly line: Line; readonly number: number } {
+  const number = (workers += 1);
+  const line = new Line(desk, number);
+  const health = createHealth(settingsOf(settings), {
+    share: primarySharing(line),
+    ...(now === undefined ? {} : { now }),
+  });
+  opened.push(health);
+  return { health, line, number };
+}
+const pass = (time: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, time));
+
+describe('health that workers share', () => {
+  const desk = new HealthDesk();
+  healthSuite((settings, clock) => worker(desk, settings, () => clock.now).health);
+  sharedHealthSuite((count, settings) => {
+    const own = new HealthDesk();
+    return Promise.resolve(Array.from({ length: count }, () => worker(own, settings).health));
+  });
+});
+
+test('a worker that starts later knows what holds by then, and nothing that is over', async () => {
+  let now = 0;
+  const desk = new HealthDesk(() => now);
+  const { health: early } = worker(desk);
+  const [refused, limited, over] = [newTarget(), newTarget(), newTarget()];
+  enter(early, refused).failed(errors.refused());
+  enter(early, limited).failed(errors.limited(60));
+  enter(early, over).failed(errors.limited(10));
+  const { health: second } = worker(desk);
+  await expect.poll(() => second.standing(over)).toBe('cooling');
+  now += 20_000;
+  const { health: late } = worker(desk);
+  await expect.poll(() => late.standing(refused)).toBe('resting');
+  await expect.poll(() => late.standing(limited)).toBe('cooling');
+  expect(late.waitFor(limited)).toBeLessThanOrEqual(40_000);
+  expect(late.standing(over)).toBe('up');
+  expect(late.report().some(({ channel }) => channel === over.channel.id)).toBe(false);
+});
+
+test('one worker at a time finds out; the turn of one that ends is free', async () => {
+  const desk = new HealthDesk();
+  const all = [1, 2, 3].map(() => worker(desk, { rest: 300 }));
+  const target = newTarget();
+  fail(all[0]!.health, target);
+  for (const { health } of all) await expect.poll(() => health.standing(target)).toBe('resting');
+  const probing: number[] = [];
+  const round = async (): Promise<void> => {
+    for (const { health, number } of all)
+      if (health.waitFor(target) === 0 && health.enter(target) !== undefined) probing.push(number);
+    await pass(10);
+  };
+  const begun = performance.now();
+  while (performance.now() - begun < 2_000) await round();
+  expect(probing).toHaveLength(1);
+  desk.forget(probing[0] ?? 0);
+  const others = all.filter(({ number }) => number !== probing[0]);
+  // Those who were told to wait learn of it when that time has passed, or when somebody asks.
+  expect(await claimOf(others[0]!.line, target.channel.id)).toBe(0);
+  expect(await claimOf(others[1]!.line, target.channel.id)).toBeGreaterThan(0);
+});
+
+/** How long a place belongs to somebody else, as the desk tells this worker. */
+function claimOf(line: Line, channel: string): Promise<number> {
+  return new Promise((resolve) => {
+    line.listen((news) => {
+      if (news.kind === 'turn' && news.id === -1) resolve(news.wait);
+    });
+    line.send({ kind: 'claim', id: -1, name: { channel, key: 'first' }, lease: 5_000 });
+  });
+}
+
+test('a storm of changes is few messages, and the last word arrives', async () => {
+  const desk = new HealthDesk();
+  const [one, two] = [worker(desk), worker(desk)];
+  const target = newTarget();
+  for (let count = 1; count <= 2_000; count += 1) {
+    one.health.enter(target)?.failed(errors.limited(count % 60));
+    one.health.reset(target.channel.id);
+    if (count % 100 === 0) await pass(1);
+  }
+  enter(one.health, target).failed(errors.limited(60));
+  await expect.poll(() => two.health.waitFor(target)).toBeGreaterThan(50_000);
+  expect(one.line.words.length).toBeLessThan(100);
+});
+
+test('while nobody answers each worker goes on with what it knows; then all is shared again', async () => {
+  const desk = new HealthDesk();
+  const [one, two] = [worker(desk, { rest: 300 }), worker(desk, { rest: 300 })];
+  const [before, during] = [newTarget(), newTarget()];
+  fail(one.health, before);
+  await expect.poll(() => two.health.standing(before)).toBe('resting');
+  one.line.hang();
+  await expect.poll(() => one.health.waitFor(before)).toBeLessThanOrEqual(50);
+  // Whose turn it is nobody says: after a second it is taken for gone, and calls go on.
+  await expect.poll(() => [one.health.waitFor(before), one.health.sharing]).toEqual([0, 'degraded']);
+  fail(one.health, during);
+  expect(two.health.standing(during)).toBe('up');
+  one.line.goOn();
+  await expect.poll(() => one.health.sharing).toBe('ok');
+  await expect.poll(() => two.health.standing(during)).toBe('resting');
+  one.line.cut = true;
+  enter(one.health, newTarget()).failed(errors.refused());
+  await expect.poll(() => one.health.sharing).toBe('degraded');
+});
+
+test('what is remembered for all is bounded', async () => {
+  const desk = new HealthDesk();
+  const told: number[] = [];
+  for (let count = 0; count < 7_000; count += 1)
+    desk.hear(
+      1,
+      {
+        kind: 'tell',
+        places: [{ name: { channel: `c${count}`, key: 'first' }, cool: 60_000, rest: 0, rests: 0, base: 0 }],
+      },
+      () => {},
+    );
+  desk.hear(2, { kind: 'join' }, (news) => {
+    if (news.kind === 'heard') told.push(news.places.length);
+  });
+  expect(told).toEqual([5_000]);
+});

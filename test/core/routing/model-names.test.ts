@@ -1,0 +1,31 @@
+import * as fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { modelNames, publicNames } from '../../../core/routing/model-names.ts';
+
+describe('the public names of a provider’s model', () => {
+  test.each([
+    ['a list', ['x-*', 'y'], 'x-1', ['x-1']],
+    ['an exact name of a list', ['x-*', 'y'], 'y', ['y']],
+    ['a list that does not have it', ['x-*', 'y'], 'z', []],
+    ['a map with stars', { 'gpt-*': 'openai/gpt-*' }, 'openai/gpt-5', ['gpt-5']],
+    ['a map whose stars are several', { '*--*': 'v/*/*' }, 'v/a/b', ['a--b']],
+    ['a map of several names', { 'a-*': 'm-*', 'b-*': 'm-*' }, 'm-1', ['a-1', 'b-1']],
+    ['a map that does not fit', { 'gpt-*': 'openai/gpt-*' }, 'gpt-5', []],
+    ['a star that could be anything', { 'any-*': 'gpt-5' }, 'gpt-5', []],
+    ['a name that an entry before takes for another model', { 'x-1': 'other', 'x-*': 'm-*' }, 'm-1', []],
+    ['a pattern that one before hides', { '*': 'a-*', 'x-*': 'm-*' }, 'm-1', []],
+  ] as const)('in %s', (_what, models, upstreamModel, expected) => {
+    expect(publicNames(models)(upstreamModel)).toEqual(expected);
+  });
+
+  test('lead back to that model, whatever the map', () => {
+    const name = fc.string({ unit: fc.constantFrom('a', 'b', '-', '*'), minLength: 1, maxLength: 6 });
+    const plain = fc.string({ unit: fc.constantFrom('a', 'b', '-'), minLength: 1, maxLength: 6 });
+    fc.assert(
+      fc.property(fc.dictionary(name, name), plain, (models, upstreamModel) => {
+        for (const found of publicNames(models)(upstreamModel))
+          expect(modelNames(models)(found)).toBe(upstreamModel);
+      }),
+    );
+  });
+});

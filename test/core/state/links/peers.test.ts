@@ -1,0 +1,161 @@
+import { describe, expect, test } from 'vitest';
+import { OnlyPeer, type Peers } from '../../../../core/state/links/peers.ts';
+import {
+  PeersDesk,
+  WorkerPeers,
+  type PeerLine,
+  type PeerNews,
+  type PeerWord,
+} from '../../../../core/state/links/peers-primary.ts';
+import { eventually } from '../../../support/eventually.ts';
+
+const copied = <Message>(message: Message): Message => JSON.parse(JSON.stringify(message)) as Message;
+
+/** A worker that is reached as another process is. `deaf`: it reads nothing. */
+function joined(desk: PeersDesk, number: number) {
+  let listener: ((news: PeerNews) => void) | undefined;
+  const state = { deaf: false, gone: false };
+  const line: PeerLine = {
+    send(word: PeerWord, sent) {
+      if (state.gone) {
+        sent?.();
+        return false;
+      }
+      const copy = copied(word);
+      setImmediate(() => {
+        desk.hear(number, copy);
+        sent?.();
+      });
+      return true;
+    },
+    listen(to) {
+      listener = to;
+    },
+  };
+  const peers = new WorkerPeers(line);
+  desk.join(number, (news) => {
+    const copy = copied(news);
+    setImmediate(() => {
+      if (!state.deaf) listener?.(copy);
+    });
+    return true;
+  });
+  return { peers, state };
+}
+
+/** Answers with what it counted. */
+function counting(peers: Peers, own: { count: number }): void {
+  peers.answer('counts', (question) => ({
+    value: { own: own.count, question },
+    totals: { calls: own.count, [`of ${own.count}`]: 1 },
+  }));
+}
+
+const numbers = (answers: readonly { readonly from: number }[]): number[] =>
+  answers.map(({ from }) => from).toSorted((a, b) => a - b);
+
+test('a process that is alone asks itself', async () => {
+  const peers = new OnlyPeer();
+  expect(await peers.gather('counts')).toMatchObject({ answers: [], totals: {} });
+  const own = { count: 3 };
+  const stop = peers.answer('counts', () => ({ value: own, totals: { calls: 3 } }));
+  expect(await peers.gather('counts')).toEqual({
+    answers: [{ from: process.pid, value: own }],
+    silent: [],
+    totals: { calls: 3 },
+  });
+  stop();
+  expect((await peers.gather('counts'))?.answers).toEqual([]);
+});
+
+describe('workers', () => {
+  test('answer with their own words, the one that asks among them, and what they counted is added up', async () => {
+    const desk = new PeersDesk();
+    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    counting(one.peers, { count: 3 });
+    counting(two.peers, { count: 4 });
+    const gathered = await one.peers.gather('counts', { for: 'me' });
+    expect(gathered?.answers).toContainEqual({ from: 2, value: { own: 4, question: { for: 'me' } } });
+    expect(numbers(gathered?.answers ?? [])).toEqual([1, 2]);
+    expect(gathered?.totals).toEqual({ calls: 7, 'of 3': 1, 'of 4': 1 });
+    expect((await two.peers.gather('nothing'))?.answers).toEqual([]);
+  });
+
+  test('that do not answer in time are named, and count with what they told last, also when that came too late', async () => {
+    const desk = new PeersDesk(100);
+    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    const other = { count: 4 };
+    counting(one.peers, { count: 3 });
+    counting(two.peers, other);
+    await one.peers.gather('counts');
+    two.state.deaf = true;
+    other.count = 5;
+    expect(await one.peers.gather('counts')).toMatchObject({ silent: [2], totals: { calls: 7 } });
+    two.state.deaf = false;
+    const late = Promise.withResolvers<{ value: number; totals: { calls: number } }>();
+    two.peers.answer('counts', () => late.promise);
+    expect(await one.peers.gather('counts')).toMatchObject({ silent: [2], totals: { calls: 7 } });
+    late.resolve({ value: 6, totals: { calls: 6 } });
+    await eventually(async () => expect((await one.peers.gather('counts'))?.totals.calls).toBe(9));
+  });
+
+  test('that have ended leave what they counted: by themselves, or as they told it last', async () => {
+    const desk = new PeersDesk();
+    const [one, two, three] = [joined(desk, 1), joined(desk, 2), joined(desk, 3)];
+    const own = { count: 5 };
+    for (const [{ peers }, counted] of [
+      [one, { count: 3 }],
+      [two, { count: 4 }],
+      [three, own],
+    ] as const)
+      counting(peers, counted);
+    expect((await one.peers.gather('counts'))?.totals.calls).toBe(12);
+    // One is killed, the other says good-bye.
+    desk.forget(2);
+    own.count = 50;
+    await three.peers.leave('counts', { calls: 50 });
+    desk.forget(3);
+    const gathered = await one.peers.gather('counts');
+    expect(gathered).toMatchObject({ silent: [], totals: { calls: 57 } });
+    expect(numbers(gathered?.answers ?? [])).toEqual([1]);
+    counting(joined(desk, 4).peers, { count: 1 });
+    expect((await one.peers.gather('counts'))?.totals.calls).toBe(58);
+  });
+
+  test('that end while they are asked hold nobody up', async () => {
+    const desk = new PeersDesk(60_000);
+    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    counting(one.peers, { count: 3 });
+    two.peers.answer('counts', () => new Promise(() => {}));
+    const asked = one.peers.gather('counts');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    desk.forget(2);
+    expect(await asked).toMatchObject({ silent: [], totals: { calls: 3 } });
+  });
+
+  test('whose answer fails are silent, and the others are heard', async () => {
+    const desk = new PeersDesk(60_000);
+    const [one, two] = [joined(desk, 1), joined(desk, 2)];
+    counting(one.peers, { count: 3 });
+    two.peers.answer('counts', () => {
+      throw new Error('broken');
+    });
+    expect(await one.peers.gather('counts')).toMatchObject({ silent: [2], totals: { calls: 3 } });
+  });
+
+  test('whose primary is gone, or hangs, are told so and never wait for ever', async () => {
+    const { peers, state } = joined(new PeersDesk(), 1);
+    state.gone = true;
+    expect(await peers.gather('counts')).toBeUndefined();
+    await peers.leave('counts', { calls: 1 });
+    const hanging = new WorkerPeers({ send: () => true, listen: () => {} });
+    const many = await Promise.all(Array.from({ length: 300 }, () => hanging.gather('counts')));
+    expect(many.every((one) => one === undefined)).toBe(true);
+  });
+});
+
+test('one that takes no question now is silent at once', async () => {
+  const desk = new PeersDesk(60_000);
+  desk.join(1, () => false);
+  expect(await desk.gather('counts')).toEqual({ answers: [], silent: [1], totals: {} });
+});

@@ -1,0 +1,35 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { stringEnd } from '../../../core/formats/_shared/json-bytes.ts';
+
+const seed = 20_261_122;
+
+/** Texts in which quotes and backslashes stand alone, in rows, and far apart. */
+const texts = fc
+  .array(fc.tuple(fc.constantFrom('"', '\\', '\\"', 'a', 'é', '{'), fc.integer({ min: 1, max: 90 })), {
+    maxLength: 8,
+  })
+  .map((rows) => rows.map(([text, count]) => text.repeat(count)).join(''));
+
+test('a string ends where JSON says', () => {
+  fc.assert(
+    fc.property(texts, texts, (before, text) => {
+      const [first, second] = [JSON.stringify(before), JSON.stringify(text)];
+      const bytes = Buffer.from(`${first}${second}`);
+      const end = stringEnd(bytes, 0);
+      expect(end).toBe(Buffer.byteLength(first) - 1);
+      expect(stringEnd(bytes, end + 1)).toBe(bytes.length - 1);
+    }),
+    { seed, numRuns: 500 },
+  );
+});
+
+test('a string that is cut has no end', () => {
+  fc.assert(
+    fc.property(texts, fc.nat(), (text, cut) => {
+      const bytes = Buffer.from(JSON.stringify(text));
+      expect(stringEnd(bytes.subarray(0, 1 + (cut % (bytes.length - 1))), 0)).toBe(-1);
+    }),
+    { seed, numRuns: 500 },
+  );
+});
