@@ -102,7 +102,7 @@ beforeAll(async () => {
     const { stream } = JSON.parse(request.body.toString()) as { stream?: boolean };
     const voice = voices['chat-completions'];
     response.writeHead(200, { 'content-type': stream === true ? 'text/event-stream' : 'application/json' });
-    response.end(stream === true ? voice.frames('hello').join('') : JSON.stringify(voice.whole('hello')));
+    response.end(stream === true ? voice.frames(['hello']).join('') : JSON.stringify(voice.whole('hello')));
   });
   gateway = await startGateway({
     channels: names.map((name) =>
