@@ -1,13 +1,13 @@
 import type { Format } from '../format.ts';
-import { chat } from './chat.ts';
+import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
 import { embed } from './embed.ts';
 import { errorReply } from './errors.ts';
-import { images } from './images.ts';
+import { images } from './images/index.ts';
 import { models } from './models.ts';
 import { routes } from './routes.ts';
 import { speak } from './speak.ts';
-import { videos } from './videos.ts';
+import { videos } from './videos/index.ts';
 import { name } from './wire.ts';
 
 const generateContent: Format = {

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } from '../_shared/settings.ts';
-import type { Extras } from './extras.ts';
+import type { Extras } from './extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
 import { configFields, official, pick, thinkingFields } from './wire.ts';

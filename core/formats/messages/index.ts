@@ -1,5 +1,5 @@
 import type { Format } from '../format.ts';
-import { chatCodec, countCodec } from './codecs.ts';
+import { chatCodec, countCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
 import { checkVersion } from './headers.ts';
 import { modelListing } from './models.ts';

@@ -3,8 +3,8 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder } from '../format.ts';
-import { ResponsesStreamDecoder, unfold } from './decode-stream.ts';
-import { ResponsesStreamEncoder } from './encode-stream.ts';
+import { ResponsesStreamDecoder, unfold } from './stream-in/index.ts';
+import { ResponsesStreamEncoder } from './stream-out/index.ts';
 import { ResponsesFold } from './fold.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one, and for an answer that is not there yet. */
