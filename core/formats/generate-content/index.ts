@@ -17,7 +17,7 @@ type Matched = Readonly<Record<string, string>>;
 type Headers = Readonly<Record<string, string | undefined>>;
 
 /** The framing that `alt` and `Accept` ask of a stream. Throws 400 for one that is not served. */
-export function framingOf(query: URLSearchParams, headers: Headers): Framing {
+function framingOf(query: URLSearchParams, headers: Headers): Framing {
   const alt = (query.get('alt') ?? query.get('$alt') ?? '').toLowerCase();
   if (alt === 'sse') return 'sse';
   if (alt === 'json' || alt.startsWith('json;')) return 'json-array';
@@ -25,12 +25,12 @@ export function framingOf(query: URLSearchParams, headers: Headers): Framing {
   return headers.accept?.toLowerCase().includes('text/event-stream') ? 'sse' : 'ndjson';
 }
 
-function method(name: string, operation: Operation, stream: boolean): readonly Route[] {
+function method(verb: string, operation: Operation, stream: boolean): readonly Route[] {
   const params = (matched: Matched, query: URLSearchParams, headers: Headers): RouteParams => {
     const framing = framingOf(query, headers);
     return { model: modelName(matched.model ?? ''), stream, framing: stream ? framing : 'none' };
   };
-  return folders.map((folder) => ({ method: 'POST', path: `${folder}/*model\\:${name}`, operation, params }));
+  return folders.map((folder) => ({ method: 'POST', path: `${folder}/*model\\:${verb}`, operation, params }));
 }
 
 /** Without `models/`, however often a client put it there. */
@@ -39,7 +39,7 @@ function modelName(matched: string): string {
 }
 
 /** Everything this format answers. `GET /v1/models` is shared with other formats and belongs to none. */
-export const routes: readonly Route[] = [
+const routes: readonly Route[] = [
   ...method('generateContent', 'chat', false),
   ...method('streamGenerateContent', 'chat', true),
   ...method('countTokens', 'count-tokens', false),

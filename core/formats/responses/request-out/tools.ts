@@ -128,7 +128,7 @@ function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope
 function writeChoice(choice: ToolChoice, request: ChatRequest, scope: Scope): JsonValue {
   const spelled = (name: string): JsonObject => {
     const tool = request.tools.find((candidate) => candidate.name === name);
-    if (isObject(own(tool.extra).$tool)) return { type: name };
+    if (isObject(own(tool?.extra).$tool)) return { type: name };
     const custom = tool?.type === 'custom' && !scope.wrapped.has(name);
     return { type: custom ? 'custom' : 'function', name: scope.names?.there(name) ?? name };
   };
