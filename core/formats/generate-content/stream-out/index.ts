@@ -12,7 +12,7 @@ import { own } from '../extra.ts';
 import { writeFinish } from '../finish.ts';
 import { writeGrounding, type Cited } from '../citations.ts';
 import { writeLogprobs } from '../logprobs.ts';
-import { writeSignature } from '../signatures.ts';
+import { writeSignature } from '../reasoning.ts';
 import { writeUsage } from '../usage.ts';
 import { callPart, mediaPart, responseId } from './parts.ts';
 import { name as format } from '../wire.ts';
