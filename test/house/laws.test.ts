@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { blank, everyFile, imports, lineOf, places, read, scripts } from './source.ts';
+import { blank, everyFile, imports, lineOf, places, read, scripts, spreads } from './source.ts';
 
 const core = scripts('core');
 const plugins = scripts('plugins');
@@ -306,6 +306,23 @@ describe('one of a kind', () => {
           (place) => !place.startsWith('core/config/config.ts:'),
         ),
         "Read the environment with env('NAME') from core/config/config.ts, so that .env files count and one place lists what there is.",
+      ),
+    ).toBe('');
+  });
+
+  test('no list of a client or provider becomes the arguments of a call', () => {
+    const rooms =
+      /^(?:core\/(?:call|formats|front|model|routing|sdk|state|tokens|upstream)|plugins|channels)\//;
+    // Statements bind as many values as they have places; the others take tuples.
+    const fewArguments =
+      /\b(?:rows?|run|all|emit|failed|fields|extraOf|set)\(|\bfunction \w+\(|\(\.\.\.values: unknown/;
+    expect(
+      verdict(
+        product
+          .filter((path) => rooms.test(path))
+          .flatMap(spreads)
+          .filter((place) => !fewArguments.test(place)),
+        'Arguments stand on the stack, which has room for some ten thousand: push one by one, reduce with Math.max, take from() in place of of().',
       ),
     ).toBe('');
   });
