@@ -37,7 +37,7 @@ const kind = defineChannel({
  * @example
  * channels: [anthropicCompatible({ name: 'kimi', baseUrl: 'https://api.moonshot.ai/anthropic/v1', key: env('KIMI_KEY'), models: ['kimi-*'] })],
  */
-const anthropicCompatible = Object.assign(
+export default Object.assign(
   ({
     name,
     ...rest
@@ -45,5 +45,3 @@ const anthropicCompatible = Object.assign(
     z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
   { spec: kind.spec },
 );
-
-export default anthropicCompatible;

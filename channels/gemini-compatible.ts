@@ -37,7 +37,7 @@ const kind = defineChannel({
  * @example
  * channels: [geminiCompatible({ name: 'relay', baseUrl: 'https://relay.example.com/v1beta', key: env('RELAY_KEY') })],
  */
-const geminiCompatible = Object.assign(
+export default Object.assign(
   ({
     name,
     ...rest
@@ -45,5 +45,3 @@ const geminiCompatible = Object.assign(
     z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
   { spec: kind.spec },
 );
-
-export default geminiCompatible;

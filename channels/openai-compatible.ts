@@ -1,11 +1,44 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelKind, type ChannelOptions } from 'sluice';
+import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
 import { bearer, overHttp } from './_http.ts';
+
+const operations = [
+  'chat',
+  'count-tokens',
+  'compact',
+  'embed',
+  'rerank',
+  'moderate',
+  'transcribe',
+  'translate-audio',
+  'speak',
+  'generate-image',
+  'edit-image',
+  'vary-image',
+  'create-video',
+  'get-video',
+  'realtime',
+] as const;
+
+const formats = [
+  'chat-completions',
+  'responses',
+  'messages',
+  'generate-content',
+  'text-completions',
+  'embeddings',
+  'rerank',
+  'moderations',
+  'audio',
+  'images',
+  'videos',
+  'realtime',
+] as const;
 
 const options = z.object({
   /** For each operation the formats spoken, best first: `{ chat: ['chat-completions', 'responses'] }`. */
   speaks: z
-    .record(z.string(), z.array(z.string()))
+    .partialRecord(z.enum(operations), z.array(z.enum(formats)).min(1))
     .default({ chat: ['chat-completions'], embed: ['embeddings'] }),
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   fields: z.record(z.string(), z.string().nullable()).optional(),
@@ -39,13 +72,11 @@ const kind = defineChannel({
  * @example
  * channels: [openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.ai/v1', key: env('ACME_API_KEY') })],
  */
-const openaiCompatible = Object.assign(
+export default Object.assign(
   ({
     name,
     ...rest
   }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
     z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
   { spec: kind.spec },
-) satisfies { readonly spec: ChannelKind<typeof options>['spec'] };
-
-export default openaiCompatible;
+);
