@@ -1,4 +1,4 @@
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
 import { embed } from './embed.ts';

@@ -1,5 +1,5 @@
 import { wrongValue } from '../../sdk/errors.ts';
-import type { Framing, Operation, Route, RouteParams } from '../format.ts';
+import type { Framing, Operation, Route, RouteParams } from '../../sdk/format.ts';
 
 /** Where the methods of a model are called: both versions, with `tunedModels/` as another name of `models/`. */
 const folders = ['/v1beta/models', '/v1/models', '/v1beta/tunedModels', '/v1/tunedModels'];

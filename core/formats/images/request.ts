@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './files.ts';
 import { asBoolean, readSettings, typed, writeSettings } from './settings.ts';
 import { formatName, paths, type Making } from './wire.ts';

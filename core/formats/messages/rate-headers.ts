@@ -1,4 +1,4 @@
-import type { RateStanding } from '../format.ts';
+import type { RateStanding } from '../../sdk/format.ts';
 
 /** `anthropic-ratelimit-requests-limit`, `-remaining`, `-reset` and the same of tokens; resets are times of RFC 3339. */
 export function rateHeaders(standings: readonly RateStanding[]): Readonly<Record<string, string>> {

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
-import type { FrameFold, WireFrame } from '../format.ts';
+import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 
 /** Puts the frames of one reply together: the last snapshot of the response holds everything. */
 export class ResponsesFold implements FrameFold {
