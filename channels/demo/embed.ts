@@ -52,7 +52,7 @@ function vectorOf(input: EmbedInput, length: number): readonly number[] {
       sums[place] = (sums[place] ?? 0) + (at % 8 === 0 ? 1 : -1);
     }
   }
-  const norm = Math.hypot(...sums);
+  const norm = Math.sqrt(sums.reduce((sum, value) => sum + value * value, 0));
   if (norm === 0) sums[0] = 1;
   return Array.from(sums, (value) => Math.fround(norm === 0 ? value : value / norm));
 }

@@ -89,8 +89,13 @@ export function createApp(
       10,
       Math.min(
         1000,
-        ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3),
-        ...[realtime.ping, realtime.stalled, realtime.idle, realtime.lifetime].map((time) => time / 3),
+        timeouts.keepAlive / 3,
+        timeouts.stalled / 3,
+        timeouts.socket / 3,
+        realtime.ping / 3,
+        realtime.stalled / 3,
+        realtime.idle / 3,
+        realtime.lifetime / 3,
       ),
     ),
   );

@@ -84,7 +84,7 @@ export function encodeWhole({ created, lose }: ReplyContext): WholeEncoder {
       if (event.type === 'usage') usage = event.usage;
       if (event.type !== 'result') return;
       result = event.value as ImageResult;
-      images.push(...result.images);
+      for (const image of result.images) images.push(image);
       loseForeign(result.extra, formatName, undefined, lose);
     },
     end() {

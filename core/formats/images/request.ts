@@ -6,7 +6,7 @@ import { given, optionalBoolean, optionalString, requiredModel, requiredString }
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
-import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './files.ts';
+import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './parts.ts';
 import { asBoolean, readSettings, typed, writeSettings } from './settings.ts';
 import { formatName, paths, type Making } from './wire.ts';
 

@@ -150,11 +150,11 @@ export class ImageStreamEncoder implements StreamEncoder {
     loseForeign(result.extra, formatName, undefined, this.#context.lose);
     const frames: WireFrame[] = [];
     for (const image of result.images) {
-      frames.push(...this.#release());
+      for (const frame of this.#release()) frames.push(frame);
       this.#held = { image, result };
     }
     // What a stream told of its image is there already.
-    if (usageIn(result) !== undefined) frames.push(...this.#release());
+    if (usageIn(result) !== undefined) for (const frame of this.#release()) frames.push(frame);
     return frames;
   }
 

@@ -15,9 +15,8 @@ import { MessagesStreamEncoder } from './stream-out/index.ts';
 import { travelling } from './headers.ts';
 import { patch, withBudget } from './patch.ts';
 import { settingPath } from './settings.ts';
-import { unfold } from './whole/unfold.ts';
+import { MessagesWholeEncoder, unfold } from './whole.ts';
 import { MessagesUsageTap } from './usage.ts';
-import { MessagesWholeEncoder } from './whole/index.ts';
 import { name } from './wire.ts';
 import { words } from './words.ts';
 

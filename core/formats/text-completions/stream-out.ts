@@ -75,7 +75,7 @@ export class TextStreamEncoder implements StreamEncoder {
   end(): readonly WireFrame[] {
     if (this.#over) return nothing;
     const frames: WireFrame[] = [];
-    if (this.#answers.size === 0) frames.push(...this.#open(0));
+    if (this.#answers.size === 0) for (const frame of this.#open(0)) frames.push(frame);
     for (const [index, answer] of this.#answers) {
       if (!answer.finished) frames.push(this.#frame(index, '', 'stop', noFields));
       answer.finished = true;

@@ -7,18 +7,19 @@ import { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
-import { writeResponseFormat } from './response-format.ts';
+import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
-import { isNative, nativeThinking } from '../reasoning/index.ts';
-import { notCounted, settingRows } from '../settings.ts';
 import {
   askForThinking,
   defaultMaxTokens,
   historyForbidsThinking,
+  isNative,
   makeRoomForThinking,
+  nativeThinking,
   thinks,
   type Thinking,
-} from '../reasoning/request-out.ts';
+} from '../reasoning.ts';
+import { notCounted, settingRows } from '../settings.ts';
 import { name, own, restore } from '../wire.ts';
 import type { Writing } from './scope.ts';
 

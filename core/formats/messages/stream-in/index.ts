@@ -12,7 +12,7 @@ import { upstreamError } from '../../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
-import { unfold } from '../whole/unfold.ts';
+import { unfold } from '../whole.ts';
 import { keepField, keepFrame, name, reasonOfStop, withExtra } from '../wire.ts';
 
 /** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */

@@ -104,7 +104,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#close();
     while (this.#next()) this.#close();
     this.#done = true;
-    this.#out.push(...lastFrames(this.#ending, this.#context));
+    for (const frame of lastFrames(this.#ending, this.#context)) this.#out.push(frame);
     return this.#flush();
   }
 

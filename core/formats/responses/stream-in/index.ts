@@ -15,7 +15,7 @@ import {
   type ItemDecoder,
 } from './items.ts';
 import { MessageDecoder } from './message.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra/replies.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
 import { formatName } from '../wire.ts';

@@ -10,7 +10,7 @@ import { FrameWriter, isOrdinary } from './frames.ts';
 import { OutputWriter } from './items.ts';
 import { errorEvent, failureOf } from '../errors.ts';
 import { responseId } from '../ids.ts';
-import { own, textOf } from '../extra/replies.ts';
+import { own, textOf } from '../extra.ts';
 import { responseObject, type Snapshot } from './response.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName } from '../wire.ts';

@@ -11,7 +11,7 @@ import { MessageItem } from './message.ts';
 import { ImageItem, OpaqueItem } from './others.ts';
 import { ReasoningItem, type ReasoningPlace } from './reasoning.ts';
 import { callId, itemId } from '../ids.ts';
-import { addedItem, frameOf, own, textOf } from '../extra/replies.ts';
+import { addedItem, frameOf, own, textOf } from '../extra.ts';
 import { actionField, spellingOf } from '../tools/calls.ts';
 import { toolSpellings, type ToolSpelling } from '../tools/spelling.ts';
 

@@ -1,12 +1,12 @@
-import { wrongType, wrongValue } from '../../sdk/errors.ts';
-import type { SpeakRequest } from '../../model/audio.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
-import type { ModelTraits } from '../../model/traits.ts';
-import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
-import { loseForeign } from '../_shared/foreign.ts';
-import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget, Expected } from '../../sdk/format.ts';
-import { formatName, paths } from './wire.ts';
+import { wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { SpeakRequest } from '../../../model/audio.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../../_shared/check.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { extraOf, spellingIn } from '../../_shared/spelling.ts';
+import type { EncodedRequest, EncodeTarget, Expected } from '../../../sdk/format.ts';
+import { formatName, paths } from '../wire.ts';
 
 /** Most characters that are spoken at once. */
 const mostCharacters = 4096;

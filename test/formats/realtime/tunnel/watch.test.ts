@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { RealtimeWatch } from '../../../core/formats/realtime/watch.ts';
-import { leadingType } from '../../../core/formats/realtime/wire.ts';
-import { responseDone } from '../../support/realtime-upstream.ts';
+import { RealtimeWatch } from '../../../../core/formats/realtime/tunnel/watch.ts';
+import { leadingType } from '../../../../core/formats/realtime/wire.ts';
+import { responseDone } from '../../../support/realtime-upstream.ts';
 
 const text = (value: unknown) => ({
   data: Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)),

@@ -1,14 +1,14 @@
-import type { GatewayError } from '../../sdk/errors.ts';
-import type { Transcript } from '../../model/audio.ts';
-import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
-import type { Usage } from '../../model/usage.ts';
-import { chatErrorBody } from '../_shared/chat-error.ts';
-import { extraOf } from '../_shared/spelling.ts';
-import { cutShort, frameBody } from '../_shared/stream-frames.ts';
-import type { Frame, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
-import { readUsage, writeUsage } from './transcript-reply.ts';
-import { formatName } from './wire.ts';
+import type { GatewayError } from '../../../sdk/errors.ts';
+import type { Transcript } from '../../../model/audio.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import type { Usage } from '../../../model/usage.ts';
+import { chatErrorBody } from '../../_shared/chat-error.ts';
+import { extraOf } from '../../_shared/spelling.ts';
+import { cutShort, frameBody } from '../../_shared/stream-frames.ts';
+import type { Frame, StreamDecoder, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
+import { readUsage, writeUsage } from './reply.ts';
+import { formatName } from '../wire.ts';
 
 const none: readonly WireFrame[] = [];
 

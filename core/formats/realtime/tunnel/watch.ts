@@ -1,9 +1,9 @@
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
-import type { SocketMessage } from '../../model/realtime.ts';
-import type { Usage } from '../../model/usage.ts';
-import type { TunnelWatch } from '../../sdk/format.ts';
-import { readUsage } from './usage.ts';
-import { leadingType } from './wire.ts';
+import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import type { SocketMessage } from '../../../model/realtime.ts';
+import type { Usage } from '../../../model/usage.ts';
+import type { TunnelWatch } from '../../../sdk/format.ts';
+import { readUsage } from '../usage.ts';
+import { leadingType } from '../wire.ts';
 
 const responseDone = 'response.done';
 const transcribed = 'conversation.item.input_audio_transcription.completed';

@@ -1,13 +1,13 @@
-import { GatewayError, wrongType, wrongValue } from '../../sdk/errors.ts';
-import type { TranscribeRequest } from '../../model/audio.ts';
-import type { FormPart } from '../../model/form.ts';
-import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import type { ModelTraits } from '../../model/traits.ts';
-import { given, optionalString, requiredModel } from '../_shared/check.ts';
-import { loseForeign } from '../_shared/foreign.ts';
-import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../../sdk/format.ts';
+import { GatewayError, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { TranscribeRequest } from '../../../model/audio.ts';
+import type { FormPart } from '../../../model/form.ts';
+import { parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { given, optionalString, requiredModel } from '../../_shared/check.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../../../sdk/format.ts';
 import { recordingOf, secondsOf } from './recording.ts';
-import { formatName, paths, plainTranscripts } from './wire.ts';
+import { formatName, paths, plainTranscripts } from '../wire.ts';
 
 /** Formats of a transcript. */
 const replyFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'];

@@ -1,4 +1,4 @@
-import type { TranscriptSegment } from '../../model/audio.ts';
+import type { TranscriptSegment } from '../../../model/audio.ts';
 
 /** Segments as SubRip. */
 export function asSrt(segments: readonly TranscriptSegment[]): string {

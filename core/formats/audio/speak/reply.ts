@@ -1,12 +1,12 @@
-import { GatewayError } from '../../sdk/errors.ts';
-import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
-import type { Usage } from '../../model/usage.ts';
-import { chatErrorBody } from '../_shared/chat-error.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
-import { asWave } from '../_shared/speech.ts';
-import { cutShort, frameBody } from '../_shared/stream-frames.ts';
-import { noUsage, readPlainUsage } from '../_shared/usage.ts';
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import type { Usage } from '../../../model/usage.ts';
+import { chatErrorBody } from '../../_shared/chat-error.ts';
+import { throwIfError } from '../../_shared/one-shot.ts';
+import { asWave } from '../../_shared/speech.ts';
+import { cutShort, frameBody } from '../../_shared/stream-frames.ts';
+import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
 import type {
   Frame,
   PlainReply,
@@ -16,8 +16,8 @@ import type {
   UsageTap,
   WholeEncoder,
   WireFrame,
-} from '../../sdk/format.ts';
-import { formatName, pcmRate, speechTypes } from './wire.ts';
+} from '../../../sdk/format.ts';
+import { formatName, pcmRate, speechTypes } from '../wire.ts';
 
 const none: readonly WireFrame[] = [];
 const inBlock = { block: 0, choice: 0 } as const;

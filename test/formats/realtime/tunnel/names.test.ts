@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../../core/sdk/errors.ts';
-import { namesOf } from '../../../core/formats/realtime/names.ts';
-import type { SocketMessage } from '../../../core/model/realtime.ts';
+import { GatewayError } from '../../../../core/sdk/errors.ts';
+import { namesOf } from '../../../../core/formats/realtime/tunnel/names.ts';
+import type { SocketMessage } from '../../../../core/model/realtime.ts';
 
 const text = (value: unknown): SocketMessage => ({ data: Buffer.from(JSON.stringify(value)), binary: false });
 const read = (message: SocketMessage | GatewayError): unknown => {

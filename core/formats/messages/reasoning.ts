@@ -1,13 +1,117 @@
+import { wrongValue } from '../../sdk/errors.ts';
 import {
   budgetOfEffort,
+  effortFrom,
   effortOfBudget,
   efforts,
   type Effort,
   type Reasoning,
-} from '../../../model/reasoning.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { ModelTraits } from '../../../model/traits.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+} from '../../model/reasoning.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { keepInner } from './wire.ts';
+
+type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
+
+const modes: Readonly<Record<string, Reasoning['mode']>> = {
+  enabled: 'on',
+  adaptive: 'adaptive',
+  disabled: 'off',
+  between_tools: 'between-tools',
+};
+
+/** Neutral mode → `thinking.type`. */
+export const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>> = {
+  on: 'enabled',
+  adaptive: 'adaptive',
+  off: 'disabled',
+  'between-tools': 'between_tools',
+};
+
+const thinkingFields: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
+
+/**
+ * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `rest`. A budget below 1024 is not refused
+ * here: it is wrong on this format's own channels only, others take the nearest effort.
+ */
+export function decodeReasoning(body: JsonObject, rest: MutableObject): Reasoning | undefined {
+  const reasoning: Writable = {};
+  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, rest);
+  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, rest);
+  for (const _ in reasoning) {
+    rest.$reasoning = { ...reasoning } as JsonObject;
+    return reasoning;
+  }
+  return undefined;
+}
+
+function readThinking(thinking: JsonObject | undefined, reasoning: Writable, rest: MutableObject): void {
+  if (thinking === undefined) return;
+  const type = requiredString(thinking.type, 'thinking.type');
+  const mode = Object.hasOwn(modes, type) ? modes[type] : undefined;
+  if (mode === undefined) rest['thinking.type'] = type;
+  else reasoning.mode = mode;
+  const budget = optionalNumber(thinking.budget_tokens, 'thinking.budget_tokens', { integer: true, min: 0 });
+  if (budget !== undefined) reasoning.budget = budget;
+  const display = optionalString(thinking.display, 'thinking.display');
+  if (display !== undefined) {
+    reasoning.show = display !== 'omitted';
+    reasoning.display = display;
+  }
+  keepInner(rest, 'thinking', thinking, thinkingFields);
+}
+
+function readEffort(value: JsonValue | undefined, reasoning: Writable, rest: MutableObject): void {
+  const word = optionalString(value, 'output_config.effort');
+  if (word === undefined) return;
+  const effort = effortFrom(word);
+  if (effort === undefined) {
+    rest['output_config.effort'] = word;
+    return;
+  }
+  reasoning.effort = effort;
+  if (effort !== word) rest.$effort = word;
+}
+
+/** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */
+export function isNative(reasoning: Reasoning, kept: JsonObject, traits: ModelTraits): boolean {
+  const written = kept.$reasoning;
+  if (!isObject(written)) return false;
+  const { mode, effort, budget, show, display } = reasoning;
+  const same =
+    written.mode === mode &&
+    written.effort === effort &&
+    written.budget === budget &&
+    written.show === show &&
+    written.display === display;
+  if (!same || (mode === 'on' && budget === undefined)) return false;
+  if (traits.reasoning === 'adaptive') return mode !== 'on';
+  if (traits.reasoning === 'budget')
+    return mode !== 'adaptive' && (mode !== undefined || effort === undefined);
+  return traits.reasoning !== 'none';
+}
+
+/** The client's own words, written back. Throws 400 for a budget that every provider of this format refuses. */
+export function nativeThinking(
+  reasoning: Reasoning,
+  kept: JsonObject,
+): { readonly thinking?: JsonObject; readonly effort?: string } {
+  const { mode, budget, display, effort } = reasoning;
+  if (mode === 'on' && budget !== undefined && budget < 1024) {
+    throw wrongValue('thinking.budget_tokens', 'at least 1024');
+  }
+  const thinking: MutableObject = {};
+  if (mode !== undefined) thinking.type = typeOfMode[mode];
+  if (budget !== undefined) thinking.budget_tokens = budget;
+  if (display !== undefined) thinking.display = display;
+  const word = typeof kept.$effort === 'string' ? kept.$effort : effort;
+  return {
+    ...(Object.keys(thinking).length === 0 ? {} : { thinking }),
+    ...(word === undefined ? {} : { effort: word }),
+  };
+}
 
 /** The output limit where neither client nor model has one: the format requires a number. */
 export const defaultMaxTokens = 8192;
@@ -71,7 +175,7 @@ function adaptive(reasoning: Reasoning, room: Room): Thinking {
   const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
   if (effort !== wanted) room.lose('settings.reasoning.effort');
   return {
-    thinking: { type: 'adaptive', ...display(reasoning) },
+    thinking: { type: 'adaptive', ...displayOf(reasoning) },
     ...(effort === undefined ? {} : { effort }),
   };
 }
@@ -102,7 +206,7 @@ function enabled(reasoning: Reasoning, room: Room): Thinking {
   if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
   reportBudget(reasoning, budget, lose);
   return {
-    thinking: { type: 'enabled', budget_tokens: budget, ...display(reasoning) },
+    thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
     ...(open ? { maxOutput: budget + limit } : {}),
   };
 }
@@ -120,7 +224,7 @@ function reportBudget(reasoning: Reasoning, budget: number, lose: (path: string)
   if (wanted !== undefined && effortOfBudget(budget) !== wanted) lose('settings.reasoning.effort');
 }
 
-function display({ show, display: word }: Reasoning): { readonly display?: string } {
+function displayOf({ show, display: word }: Reasoning): { readonly display?: string } {
   if (show === undefined) return {};
   if (!show) return { display: 'omitted' };
   return { display: word === 'updates' ? word : 'summarized' };
