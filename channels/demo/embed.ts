@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { wrongValue, type EmbedInput, type EmbedRequest } from 'sluice';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 /** Length of a vector when nothing is said. */
 const usualLength = 256;

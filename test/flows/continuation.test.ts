@@ -5,7 +5,7 @@ import mistral from '../../channels/mistral.ts';
 import type { WireFrame } from '../../core/formats/format.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
-import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import continuation from '../../plugins/continuation/index.ts';
 import { checkLegal as legalChat } from '../support/legal-chat-completions.ts';
 import { checkLegal as legalContent } from '../support/legal-generate-content.ts';

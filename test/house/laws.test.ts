@@ -572,17 +572,45 @@ describe('what is published', () => {
 
   test('the map of the core is true', () => {
     const map = read('core/README.md');
+    // Files of formats have names in place of paths.
+    const mapped = core.filter((path) => !/^core\/formats\/(?!_)[^/]+\//.test(path));
     const named = new Set([...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => `core/${path}`));
     expect(
       verdict(
-        core.filter((path) => !named.has(path)),
+        mapped.filter((path) => !named.has(path)),
         'Add a line for each of these to core/README.md.',
       ),
     ).toBe('');
     expect(
       verdict(
-        [...named].filter((path) => !core.includes(path)),
+        [...named].filter((path) => !mapped.includes(path)),
         'core/README.md names files that are gone: take their lines out.',
+      ),
+    ).toBe('');
+  });
+
+  test('who knows the files of one format knows those of all', () => {
+    const [, section = ''] = /^### A format$([\s\S]*?)^##/m.exec(read('core/README.md')) ?? [];
+    const lists = [...section.matchAll(/^- (.*?) —/gms)].map(([, list = '']) => list);
+    const names = new Set(
+      lists.flatMap((list) => [...list.matchAll(/`([\w/-]+)`/g)].map(([, name = '']) => name)),
+    );
+    const used = new Map(
+      core.flatMap((path) => {
+        const name = /^core\/formats\/(?!_)[^/]+\/(.+?)(?:(?<!^)\/index)?\.ts$/.exec(path)?.[1];
+        return name === undefined ? [] : [[name, path] as const];
+      }),
+    );
+    expect(
+      verdict(
+        [...used].flatMap(([name, path]) => (names.has(name) ? [] : [path])),
+        'core/README.md lists the names that files of a format may have: take the one that means this, or add a name with its meaning there when no format has had such a thing.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        [...names].filter((name) => !used.has(name)),
+        'core/README.md lists names that no format has: take them out.',
       ),
     ).toBe('');
   });

@@ -4,7 +4,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../format.ts';
-import { askForThinking, historyForbidsThinking, makeRoomForThinking, thinks } from './thinking.ts';
+import { askForThinking, historyForbidsThinking, makeRoomForThinking, thinks } from './reasoning.ts';
 
 type Lose = (path: string) => void;
 

@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import { optionalBoolean } from '../_shared/check.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../format.ts';
-import { chatCodec } from './codecs.ts';
+import { chatCodec } from './codec.ts';
 
 const path = '/responses/compact';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { asSrt, asVtt } from '../../../core/formats/audio/subtitles.ts';
-import { secondsOf } from '../../../core/formats/audio/recording.ts';
+import { asSrt, asVtt } from '../../../core/formats/audio/transcribe/subtitles.ts';
+import { secondsOf } from '../../../core/formats/audio/transcribe/recording.ts';
 import audio from '../../../core/formats/audio/index.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import { asWave } from '../../../core/formats/_shared/speech.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { WireFrame } from '../../../core/formats/format.ts';
-import { ResponsesStreamEncoder } from '../../../core/formats/responses/encode-stream.ts';
+import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-out/index.ts';
 import { errorReply } from '../../../core/formats/_shared/chat-error.ts';
 import { decodeWhole } from '../../../core/formats/responses/whole.ts';
 import { writeSse } from '../../../core/formats/_shared/sse.ts';
