@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { Call } from '../call/call.ts';
 import type { Upstream, UpstreamRequest } from './channel.ts';
-import type { Codecs, Format, Operation } from '../formats/format.ts';
+import type { Codecs, Format, Operation } from './format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { ModelTraits } from '../model/traits.ts';

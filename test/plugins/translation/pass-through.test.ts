@@ -13,7 +13,7 @@ import {
   type Usage,
 } from 'sluice';
 import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
-import { chatCodec as messagesCodec } from '../../../core/formats/messages/codecs.ts';
+import { chatCodec as messagesCodec } from '../../../core/formats/messages/codec.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 
 const chat = {
