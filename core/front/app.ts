@@ -8,7 +8,7 @@ import { Exchange, firstView, type Wire } from '../call/call.ts';
 import type { Channel } from '../sdk/channel.ts';
 import type { Endpoint, Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
+import type { Codec, Format, Operation, Route, RouteParams } from '../sdk/format.ts';
 import type { Gateway } from '../gateway.ts';
 import { InFlight } from '../call/in-flight.ts';
 import { channelStanding, type Health } from '../routing/health/index.ts';

@@ -76,7 +76,7 @@ export type {
   UsageTap,
   WholeEncoder,
   WireFrame,
-} from '../formats/format.ts';
+} from './format.ts';
 export { expectedOfInputs, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { oneShot, throwIfError, type OneShot } from '../formats/_shared/one-shot.ts';

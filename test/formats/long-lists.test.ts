@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { EncodeTarget } from '../../core/formats/format.ts';
+import type { EncodeTarget } from '../../core/sdk/format.ts';
 import { chatCodecOf } from '../linear/codecs.ts';
 import { chatFormats, requestShapes } from '../linear/requests.ts';
 import images from '../../core/formats/images/index.ts';

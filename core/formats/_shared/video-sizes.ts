@@ -1,5 +1,5 @@
 import type { VideoRequest } from '../../model/video.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 
 /** How far a size may be from a ratio and still be meant by it. */
 const tolerance = 0.03;

@@ -6,7 +6,7 @@ import { given, optionalBoolean, optionalString, requiredModel, requiredString }
 import { fieldsBeside } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './parts.ts';
 import { asBoolean, readSettings, settingNames, typed, writeSettings } from './settings.ts';
 import { formatName, paths, type Making } from './wire.ts';

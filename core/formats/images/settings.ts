@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Making } from './wire.ts';
 
 /** Texts of a form as what they mean, where they mean something else. What they cannot mean is left for the checks to refuse. */

@@ -8,7 +8,7 @@ import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { cutShort, frameBody } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../format.ts';
+import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { eventNames, formatName, type Making } from './wire.ts';

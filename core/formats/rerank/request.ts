@@ -12,7 +12,7 @@ import {
 import { fieldsBeside } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { formatName, mostDocuments, mostFields, path } from './wire.ts';
 
 /** Reads and checks a request, in the words of both families of providers. */

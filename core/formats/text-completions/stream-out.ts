@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_shared/chat-error.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { replyId } from './ids.ts';
 import { writeUsage } from './usage.ts';
 import { formatName, own, writeFinish } from './wire.ts';

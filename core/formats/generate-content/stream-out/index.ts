@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { Chunk } from './chunk.ts';
 import { errorBody } from '../errors.ts';
 import { own } from '../extra.ts';

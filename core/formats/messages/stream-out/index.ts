@@ -7,7 +7,7 @@ import { ArgumentsText } from '../../_shared/call-arguments.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { sealProof } from '../../_shared/proof.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { citationForClient } from '../citations.ts';
 import { errorBody } from '../errors.ts';
 import { headFrame, lastFrames, type Ending } from './frames.ts';

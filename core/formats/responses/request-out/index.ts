@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { toolNamesFor, wrappedTools } from '../../_shared/client-tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
 import type { Scope } from './parts.ts';
