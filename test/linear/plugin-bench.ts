@@ -5,7 +5,7 @@ import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
 import { Exchange, firstView, type Call, type CallEdits } from '../../core/call/call.ts';
-import type { Codec, Operation } from '../../core/formats/format.ts';
+import type { Codec, Operation } from '../../core/sdk/format.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { caller } from '../../core/sdk/caller.ts';
