@@ -158,8 +158,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
+        const held = hold(exchange);
+        return readBytes(ctx.req, settings.limits.body, held).then((read) => {
+          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits, held);
           exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
