@@ -10,7 +10,7 @@ import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { caller } from '../../core/sdk/caller.ts';
 import { sending } from '../../core/sdk/charge.ts';
-import { definePlugin, type Next, type PluginSpec, type PluginTools } from '../../core/sdk/define.ts';
+import { definePlugin, type Next, type PluginSpec, type InternalTools } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { ApiKey } from '../../core/state/api-keys.ts';
 import { allFormats } from '../support/fixtures.ts';
@@ -46,16 +46,16 @@ function written({ format, body, model = format, stream = false }: Asked): JsonO
 export class PluginBench {
   readonly #gateway: TestGateway;
   readonly #key: ApiKey;
-  readonly tools: PluginTools;
+  readonly tools: InternalTools;
 
-  private constructor(gateway: TestGateway, key: ApiKey, tools: PluginTools) {
+  private constructor(gateway: TestGateway, key: ApiKey, tools: InternalTools) {
     this.#gateway = gateway;
     this.#key = key;
     this.tools = tools;
   }
 
   static async start(): Promise<PluginBench> {
-    let given: PluginTools | undefined;
+    let given: InternalTools | undefined;
     const borrowing = definePlugin({
       name: 'borrowing',
       stage: 'observe',
@@ -180,7 +180,7 @@ export function row<Schema extends z.ZodType>(
           const next: Next = (sent) => sent.get(sending)?.(sent, answer) ?? answer(sent);
           try {
             const handle = await handler;
-            const reply = await (async () => handle(call, next))();
+            const reply = await (async () => handle(call, next as never))();
             return await firstValueFrom(reply.pipe(toArray()));
           } catch (error) {
             if (!(error instanceof GatewayError)) throw error;
