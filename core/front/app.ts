@@ -169,8 +169,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          understandJson(exchange, withoutMark(read), settings.limits, mayPass);
+        const held = hold(exchange);
+        return readBytes(ctx.req, settings.limits.body, held).then((read) => {
+          understandJson(exchange, withoutMark(read), { limits: settings.limits, held, mayPass });
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });

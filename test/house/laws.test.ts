@@ -231,6 +231,8 @@ describe('one of a kind', () => {
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
     'core/upstream/undici.ts', // what those below connect with:
+    'core/upstream/send.ts', // through the connections that follow,
+    'core/upstream/services.ts',
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,

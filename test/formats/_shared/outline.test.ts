@@ -35,6 +35,29 @@ function cut(value: JsonValue, depth = 1, name?: string): JsonValue {
   );
 }
 
+/** The same without a word in it. */
+function cutToMarks(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return '';
+  if (Array.isArray(value)) return (value as readonly JsonValue[]).map(cutToMarks);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.values(value).map((one, index) => [String(index), cutToMarks(one as JsonValue)]),
+  );
+}
+
+/** Bytes between the quotes of all texts that are cut. */
+function writtenLeftOut(value: JsonValue, depth = 1, name?: string): number {
+  if (typeof value === 'string')
+    return cut(value, depth, name) === value ? 0 : Buffer.byteLength(JSON.stringify(value)) - 2;
+  if (typeof value !== 'object' || value === null) return 0;
+  const inner = Object.entries(value as JsonObject);
+  const isList = Array.isArray(value);
+  return inner.reduce(
+    (sum, [key, one]) => sum + writtenLeftOut(one as JsonValue, depth + 1, isList ? undefined : key),
+    0,
+  );
+}
+
 const word = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 20 }),
   fc.string({ unit: fc.constantFrom('a', '"', '\\', '\n', '\u0001', 'é', '→', '😀', '{', '[', ',', ':') }),
@@ -65,13 +88,20 @@ describe('an outline', () => {
         const text = JSON.stringify(body, undefined, indent);
         // As it is read: a number may lose its sign, and `__proto__` is a member like any other.
         const whole = JSON.parse(text) as JsonObject;
-        const outline = outlineOf(Buffer.from(text), limits);
+        let values = 0;
+        const outline = outlineOf(Buffer.from(text), limits, (counted) => {
+          values = counted;
+        });
+        // As the plain way counts them: brackets and commas.
+        const marks = JSON.stringify(cutToMarks(whole)).match(/[[{,]/g);
+        expect(values).toBe(marks?.length);
         expect(outline?.body).toEqual(cut(whole));
         const { model } = whole;
         const named =
           outline?.model && Buffer.from(text).toString('utf8', outline.model.start, outline.model.end);
         expect(named).toBe(typeof model === 'string' ? JSON.stringify(model) : undefined);
         expect(outline && wholeOf(outline, Buffer.from(text))).toEqual(whole);
+        expect(outline?.leftOut).toBe(writtenLeftOut(whole));
         expect(outline?.cut.toSorted()).toEqual(
           Object.keys(whole)
             .filter((key) => JSON.stringify(whole[key]) !== JSON.stringify((cut(whole) as JsonObject)[key]))
