@@ -6,6 +6,7 @@ export { caller } from './caller.ts';
 export {
   callKey,
   chatOf,
+  chatOutlineOf,
   expandedBody,
   type Affinity,
   type Call,
