@@ -138,9 +138,12 @@ function bareTurns(
     turn.forEach((message, offset) => {
       const calls = message.content.filter((block) => block.type === 'tool-call');
       if (calls.length === 0) return;
-      const keys = calls.map((call) => keyOfCall(owner, call, asked, span.from));
-      calls.forEach((call, place) => {
-        if (!isUnique(call)) guessable.add(keys[place] ?? '');
+      const keys = calls.map((call) => {
+        const unique = uniqueKey(owner, call);
+        if (unique !== undefined) return unique;
+        const key = keyOfCall(owner, call, asked, span.from);
+        guessable.add(key);
+        return key;
       });
       found.push({ index: span.from + offset, message, keys, span });
     });
@@ -163,10 +166,31 @@ function* turnsOf(messages: readonly Message[]): Generator<Bare['span']> {
  * The key under which a call's turn is kept; ids that count from one need the conversation before the message `index` beside them.
  */
 export function keyOfCall(owner: string, call: IdOfCall, asked: Asked, index: number): string {
-  return isUnique(call)
-    ? turnKey(owner, call.id)
-    : turnKey(owner, call.id, `${call.name} ${asked.before(index)}`);
+  return uniqueKey(owner, call) ?? turnKey(owner, call.id, `${call.name} ${asked.before(index)}`);
 }
+
+/** The key of a call whose id is no other conversation's; undefined where that cannot be said of it. */
+function uniqueKey(owner: string, call: IdOfCall): string | undefined {
+  const { id, name } = call;
+  if (id.length + name.length > longestKnown) return isUnique(call) ? turnKey(owner, id) : undefined;
+  const known = `${owner} ${id.length} ${id}${name}`;
+  let key = knownKeys.get(known);
+  if (key === undefined) {
+    key = isUnique(call) ? turnKey(owner, id) : '';
+    if (knownKeys.size >= mostKnown) knownKeys.clear();
+    knownKeys.set(known, key);
+  }
+  return key === '' ? undefined : key;
+}
+
+/**
+ * Keys that were found lately: each turn of a conversation brings the calls of all turns before. To find 142 of them anew takes 0.3 ms,
+ * a fifth of what such a request costs in all.
+ */
+const knownKeys = new Map<string, string>();
+const mostKnown = 10_000;
+/** Characters. */
+const longestKnown = 200;
 
 type IdOfCall = Pick<CalledTool, 'id' | 'name'>;
 
