@@ -79,8 +79,8 @@ export interface Wire {
   bytes: Buffer;
   /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
   body: JsonObject | undefined;
-  /** The body without its long texts, where it was long enough to be worth one. */
-  outline?: Outline | undefined;
+  /** What stands in a long body around its long texts. */
+  outline?: Omit<Outline, 'body'> | undefined;
 }
 
 /** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
@@ -151,6 +151,8 @@ export interface Call {
    * words, at a fraction of the cost.
    */
   readonly outline: GatewayRequest;
+  /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
+  readonly leftOut: number;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
@@ -334,6 +336,8 @@ export class Exchange extends Lifetime {
   override end(): void {
     this.#held?.letGo();
     this.#held = undefined;
+    // A connection may keep its last call for long. Whoever still asks has the bytes.
+    this.outlined = undefined;
     super.end();
   }
 
@@ -443,10 +447,20 @@ class CallView implements Call {
   }
 
   get outline(): GatewayRequest {
-    const { body, codec } = this.edits;
+    const outlined = this.#outlined();
+    return outlined === undefined ? this.request : this.#edited(outlined);
+  }
+
+  get leftOut(): number {
+    return this.#outlined() === undefined ? 0 : (this.wire.outline?.leftOut ?? 0);
+  }
+
+  /** What there is of the request without its long texts; undefined where all of it has been decoded, or is what a plugin wrote. */
+  #outlined(): GatewayRequest | undefined {
+    const { body, codec, messages } = this.edits;
+    if (body !== undefined || codec !== undefined || messages !== undefined) return undefined;
     const { decoded, outlined } = this.#exchange;
-    if (this.#request !== undefined || decoded !== undefined || outlined === undefined) return this.request;
-    return body === undefined && codec === undefined ? this.#edited(outlined) : this.request;
+    return this.#request === undefined && decoded === undefined ? outlined : undefined;
   }
 
   #edited(decoded: GatewayRequest): GatewayRequest {
