@@ -4,12 +4,8 @@ import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../format.ts';
-import {
-  askForThinking,
-  historyForbidsThinking,
-  makeRoomForThinking,
-  thinks,
-} from './reasoning/request-out.ts';
+import { askForThinking } from '../_shared/thinking.ts';
+import { historyForbidsThinking, makeRoomForThinking, thinks } from './reasoning/request-out.ts';
 
 type Lose = (path: string) => void;
 

@@ -11,14 +11,8 @@ import { writeResponseFormat } from './response-format.ts';
 import { travelling } from '../headers.ts';
 import { isNative, nativeThinking } from '../reasoning/index.ts';
 import { notCounted, settingRows } from '../settings.ts';
-import {
-  askForThinking,
-  defaultMaxTokens,
-  historyForbidsThinking,
-  makeRoomForThinking,
-  thinks,
-  type Thinking,
-} from '../reasoning/request-out.ts';
+import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
+import { historyForbidsThinking, makeRoomForThinking, thinks } from '../reasoning/request-out.ts';
 import { name, own, restore } from '../wire.ts';
 import type { Writing } from './scope.ts';
 
