@@ -1,5 +1,5 @@
 import { asWave, type GatewayEvent, type SpeakRequest } from 'sluice';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 const rate = 24_000;
 

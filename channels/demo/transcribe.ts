@@ -1,5 +1,5 @@
 import type { GatewayEvent, TranscribeRequest, TranscriptSegment } from 'sluice';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 /** Bytes of a recording that the demo hears one word in. */
 const bytesPerWord = 8_000;

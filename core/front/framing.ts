@@ -1,4 +1,4 @@
-import type { Frame, Framing, WireFrame } from '../formats/format.ts';
+import type { Frame, Framing, WireFrame } from '../sdk/format.ts';
 import { eventStreamType, passEventStream, writeEventStream } from '../formats/_shared/event-stream.ts';
 import { writeNdjson } from '../formats/_shared/json-frames.ts';
 import { parseSse, sseComment, writeSse } from '../formats/_shared/sse.ts';

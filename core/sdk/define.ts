@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { z } from 'zod';
 import type { Call } from '../call/call.ts';
 import type { Upstream, UpstreamRequest } from './channel.ts';
-import type { Codecs, Format, Operation } from '../formats/format.ts';
+import type { Codecs, Format, Operation } from './format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { ModelTraits } from '../model/traits.ts';
@@ -262,8 +262,8 @@ export interface ChannelParts {
 export interface ChannelSpec<Schema extends z.ZodObject> {
   /** The file's name. */
   readonly name: string;
-  /** Models served when the config names none. */
-  readonly models?: readonly string[];
+  /** Models served when the config names none: names and patterns, or `discover` for those that the provider lists. */
+  readonly models?: readonly string[] | 'discover';
   /** The provider's names in the list of known models: whose prices and limits its models have, and which names stand behind patterns. */
   readonly catalogue?: readonly string[];
   /** What its models cost, whatever the list says: rows as in the config's `prices`, by the provider's name or pattern. */

@@ -76,7 +76,7 @@ export type {
   UsageTap,
   WholeEncoder,
   WireFrame,
-} from '../formats/format.ts';
+} from './format.ts';
 export { expectedOfInputs, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { oneShot, throwIfError, type OneShot } from '../formats/_shared/one-shot.ts';
@@ -150,8 +150,7 @@ export type { TaskCalls } from '../routing/task-call.ts';
 export type { GuardedStream } from '../upstream/guarded/stream.ts';
 export { charge, reachedProviders, sending, settles, type Charge } from './charge.ts';
 export * from '../model/usage-record.ts';
-export { noPriceError } from '../money/prices/index.ts';
-export type { Cost, Prices, ServedBy } from '../money/prices/index.ts';
+export { noPriceError, type Cost, type Prices, type ServedBy } from '../money/prices/index.ts';
 export { openAdminPassword, type AdminPassword } from '../state/admin-password.ts';
 export {
   matchesModel,
@@ -165,8 +164,8 @@ export { reservedAt } from '../money/ledger/periods.ts';
 export type { Bookkeeper, BudgetState, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export type { RateGrant, RateRule, Rates, RateState, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageFilter, UsageGrouping, UsageLog, UsagePage, UsageSums } from '../money/usage-log/index.ts';
+export { openResponseStore } from '../state/responses/open.ts';
 export {
-  openResponseStore,
   type ItemPage,
   type ItemQuery,
   type ResponseStore,

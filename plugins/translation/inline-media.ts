@@ -15,7 +15,7 @@ import {
   type PluginTools,
   type Target,
 } from 'sluice';
-import type { TranslationOptions } from './index.ts';
+import type { TranslationOptions } from './options.ts';
 
 /** Fetches of one call at the same time. */
 const atOnce = 4;

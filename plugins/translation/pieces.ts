@@ -14,7 +14,7 @@ import {
 } from 'sluice';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
-import type { TranslationOptions } from './index.ts';
+import type { TranslationOptions } from './options.ts';
 
 /** Pieces that are under way at once. */
 const atOnce = 4;

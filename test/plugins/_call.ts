@@ -2,7 +2,7 @@ import { firstValueFrom, of, toArray, type Observable } from 'rxjs';
 import type { Call, Wire } from '../../core/call/call.ts';
 import { Exchange, firstView } from '../../core/call/call.ts';
 import type { Handler, Next, PluginSpec, PluginTools } from '../../core/sdk/define.ts';
-import type { Codec, Format, Operation } from '../../core/formats/format.ts';
+import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 import { createLog } from '../../core/log.ts';
 import type { ChatRequest, ChatSettings } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';

@@ -7,7 +7,7 @@ import { GatewayError, type GatewayEvent, type JsonObject, type Next } from 'slu
 import type { Call } from '../../core/call/call.ts';
 import { Exchange, firstView } from '../../core/call/call.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
-import type { Codec } from '../../core/formats/format.ts';
+import type { Codec } from '../../core/sdk/format.ts';
 import type { Target } from '../../core/routing/target.ts';
 import promptList from '../../plugins/prompt-list.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

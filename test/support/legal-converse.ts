@@ -1,4 +1,4 @@
-import type { WireFrame } from '../../core/formats/format.ts';
+import type { WireFrame } from '../../core/sdk/format.ts';
 import { isObject, type JsonObject } from '../../core/model/json.ts';
 
 /** What is illegal in a Converse stream as its clients read it; empty when nothing is. */
@@ -30,8 +30,8 @@ class Checker {
     if (this.#over !== undefined) this.#say(`${event} after ${this.#over}`);
     if (event === 'error') {
       this.#over = event;
-      if (typeof json.__type !== 'string' || typeof json.message !== 'string')
-        this.#say('no kind or message');
+      const { __type: kind, message } = json;
+      if (typeof kind !== 'string' || typeof message !== 'string') this.#say('no kind or message');
       return;
     }
     if (event !== 'messageStart' && !this.#started) this.#say(`${event} before messageStart`);

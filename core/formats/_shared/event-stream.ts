@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
 import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject } from '../../model/json.ts';
-import type { Frame, WireFrame } from '../format.ts';
+import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { frameLimit } from './sse.ts';
 

@@ -70,7 +70,7 @@ function adaptive(reasoning: Reasoning, room: Room): Thinking {
   const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
   if (effort !== wanted) room.lose('settings.reasoning.effort');
   return {
-    thinking: { type: 'adaptive', ...display(reasoning) },
+    thinking: { type: 'adaptive', ...displayOf(reasoning) },
     ...(effort === undefined ? {} : { effort }),
   };
 }
@@ -101,7 +101,7 @@ function enabled(reasoning: Reasoning, room: Room): Thinking {
   if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
   reportBudget(reasoning, budget, lose);
   return {
-    thinking: { type: 'enabled', budget_tokens: budget, ...display(reasoning) },
+    thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
     ...(open ? { maxOutput: budget + limit } : {}),
   };
 }
@@ -119,7 +119,7 @@ function reportBudget(reasoning: Reasoning, budget: number, lose: (path: string)
   if (wanted !== undefined && effortOfBudget(budget) !== wanted) lose('settings.reasoning.effort');
 }
 
-function display({ show, display: word }: Reasoning): { readonly display?: string } {
+function displayOf({ show, display: word }: Reasoning): { readonly display?: string } {
   if (show === undefined) return {};
   if (!show) return { display: 'omitted' };
   return { display: word === 'updates' ? word : 'summarized' };

@@ -1,5 +1,6 @@
-import type { Format, Operation, Route } from '../format.ts';
-import { chat, countTokens } from './codec.ts';
+import type { Format, Operation, Route } from '../../sdk/format.ts';
+import { chat } from './codec.ts';
+import { countTokens } from './count-tokens.ts';
 import { errorReply, replyHeaders } from './errors.ts';
 import { name } from './wire.ts';
 

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Edits } from '../format.ts';
-import { writeReasoning } from './reasoning/request-out.ts';
+import type { Edits } from '../../sdk/format.ts';
+import { writeReasoning } from './reasoning.ts';
 
 /** The client's body with another reasoning or output limit; the model stands in the path. What the model cannot be asked for is reported. */
 export function patch(

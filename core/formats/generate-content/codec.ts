@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest, modelOf } from './request-in/index.ts';
 import { ReplyDecoder } from './stream-in/index.ts';
 import { encodeRequest, methodPath } from './request-out/index.ts';
@@ -9,7 +9,7 @@ import { ReplyEncoder } from './stream-out/index.ts';
 import { endsStream } from './finish.ts';
 import { wantsBytes } from './parts.ts';
 import { patch } from './patch.ts';
-import { settingPath } from './setting-paths.ts';
+import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, encodeWhole } from './whole.ts';
 import { name, official, requestFields } from './wire.ts';

@@ -194,3 +194,17 @@ export function writeAsWritten(
   for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(body, path, value);
   return true;
 }
+
+const paths = new Map<string, string>([
+  ...rows.map((row) => [row.name, row.path] as const),
+  ['reasoning', 'generationConfig.thinkingConfig'],
+  ['responseFormat', 'generationConfig.responseSchema'],
+  ...respelled.flatMap(({ name, write, paths: [path = name] }) =>
+    write === undefined ? [] : [[name, path] as const],
+  ),
+]);
+
+/** Where a client of this format writes a setting; the setting's own name when it has no place here. */
+export function settingPath(name: keyof ChatSettings): string {
+  return paths.get(name) ?? name;
+}

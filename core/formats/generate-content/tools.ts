@@ -4,9 +4,8 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
 import { Extras } from './extra.ts';
-import { jsonText } from './json-text.ts';
+import { jsonText, name as format, official, partFields, resultFields } from './wire.ts';
 import { readFile, readInline } from './parts.ts';
-import { name as format, official, partFields, resultFields } from './wire.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
 const textKeys: ReadonlySet<string> = new Set(['output', 'result', 'error']);

@@ -7,7 +7,7 @@ import {
   writeEventStream,
 } from '../../../core/formats/_shared/event-stream.ts';
 import { parseSse } from '../../../core/formats/_shared/sse.ts';
-import type { Frame } from '../../../core/formats/format.ts';
+import type { Frame } from '../../../core/sdk/format.ts';
 import { tries } from '../../support/tries.ts';
 
 /** The published vectors of the framing, in hexadecimal digits. Headers that are no text, and unnamed events, are read over. */

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { toolNamesFor, wrappedTools } from '../../_shared/client-tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeMessages } from './turns.ts';
 import type { Scope } from './parts.ts';
 import { writeTools } from './tools.ts';

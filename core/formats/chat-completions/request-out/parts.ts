@@ -6,7 +6,7 @@ import { toDataUrl } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../../format.ts';
+import type { EncodeTarget } from '../../../sdk/format.ts';
 import { own, putBack } from '../extra.ts';
 import { formatName } from '../wire.ts';
 

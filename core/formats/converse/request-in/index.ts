@@ -3,8 +3,8 @@ import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, requiredModel, requiredString } from '../../_shared/check.ts';
 import { readSettings, type MutableObject } from '../../_shared/settings.ts';
-import type { RouteParams } from '../../format.ts';
-import { decodeReasoning } from '../reasoning/index.ts';
+import type { RouteParams } from '../../../sdk/format.ts';
+import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { knownFields, settingRows } from '../settings.ts';
 import { keepInner, name, unknown, withExtra } from '../wire.ts';

@@ -7,7 +7,7 @@ import { given, optionalArray, optionalObject, optionalString, requiredString } 
 import { unsealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { decodeCitation } from '../citations.ts';
-import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../media.ts';
+import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { keepInner, name, unknown, withExtra } from '../wire.ts';
 
 /**

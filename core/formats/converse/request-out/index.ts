@@ -4,12 +4,11 @@ import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
-import { writeReasoning } from '../reasoning/request-out.ts';
-import { formatPlaces } from '../response-format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { writeReasoning } from '../reasoning.ts';
+import { formatPlaces, writeResponseFormat } from '../response-format.ts';
 import { knownFields, settingRows } from '../settings.ts';
 import { name, own, restore } from '../wire.ts';
-import { writeResponseFormat } from './response-format.ts';
 import type { Writing } from './scope.ts';
 import { encodeTools } from './tools.ts';
 import { encodeHistory } from './turns.ts';
@@ -40,7 +39,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   const { refuses } = target.traits;
   writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
   if (!native) visibleStops(body, target);
-  const unwrapTool = writeResponseFormat(request, body, writing);
+  const unwrapTool = writeResponseFormat(request, body, target);
   writeThinking(request, body, target);
   restoreTop(body, own(request.extra));
   return {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../model/json.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
-import { formatOf, mediaKinds, type MediaKind } from '../media.ts';
+import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { name, own } from '../wire.ts';
 import { placeOf, refuse, type Writing } from './scope.ts';
 

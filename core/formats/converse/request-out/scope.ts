@@ -1,7 +1,7 @@
 import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Block } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
-import type { EncodeTarget } from '../../format.ts';
+import type { EncodeTarget } from '../../../sdk/format.ts';
 import { name } from '../wire.ts';
 
 /** What the encoders of one request share. */

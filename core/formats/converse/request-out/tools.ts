@@ -17,9 +17,9 @@ export interface EncodedTools {
 /** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
 export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
   const allowed = allowedTools(request, writing);
-  const tools = allowed.flatMap((tool) => encodeTool(tool, writing));
+  const given = allowed.flatMap((tool) => encodeTool(tool, writing));
+  const tools = given.length > 0 || writing.native ? given : namedInHistory(request, writing);
   const customTools = allowed.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
-  if (!writing.native) tools.push(...namedInHistory(request, tools.length, writing));
   const choice = encodeChoice(request, tools.length > 0, writing);
   const kept = own(request.extra);
   if (tools.length === 0 && choice === undefined && !(writing.native && kept.$toolConfig === 'empty'))
@@ -114,8 +114,7 @@ function refuseTool(tool: string, from: string, at: string, { target }: Writing)
 }
 
 /** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */
-function namedInHistory({ messages }: ChatRequest, given: number, writing: Writing): readonly JsonObject[] {
-  if (given > 0) return [];
+function namedInHistory({ messages }: ChatRequest, writing: Writing): readonly JsonObject[] {
   return [...new Set(callsIn(messages))].map((name) => ({
     toolSpec: {
       name: writing.toolName(name),

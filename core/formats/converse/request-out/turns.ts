@@ -69,16 +69,15 @@ function systemBlocks(message: Message, writing: Writing): JsonObject[] {
 }
 
 function contentOf(message: Message, writing: Writing): JsonObject[] {
-  const blocks: JsonObject[] = [];
-  for (const block of message.content) {
+  const blocks = message.content.flatMap((block): readonly JsonObject[] => {
     const misplaced = !writing.native && isMisplaced(block, message.role);
     if (misplaced) refuse(block, `a ${block.type} part of the ${message.role}`, writing);
-    else blocks.push(...encodeBlock(block, writing));
-  }
+    return misplaced ? [] : encodeBlock(block, writing);
+  });
   // A mark on a whole message stands on its last block.
-  if (message.cache !== undefined && blocks.length > 0 && blocks.at(-1)?.cachePoint === undefined)
-    blocks.push(...cachePoint(message.cache, message.at ?? 'messages', writing));
-  return blocks;
+  return message.cache === undefined || blocks.length === 0 || blocks.at(-1)?.cachePoint !== undefined
+    ? blocks
+    : [...blocks, ...cachePoint(message.cache, message.at ?? 'messages', writing)];
 }
 
 /** The model shows nothing and hands nothing over, and only the model calls tools. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import type { ReplyContext, WireFrame } from '../../format.ts';
+import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { encodeUsage } from '../usage.ts';
 import { name, own, stopOfReason } from '../wire.ts';
 

@@ -7,10 +7,10 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import { sealProof } from '../../_shared/proof.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { WaitingBlocks } from '../../_shared/waiting-blocks.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { citationForClient } from '../citations.ts';
 import { streamError } from '../errors.ts';
-import { formatOf, mediaKinds } from '../media.ts';
+import { formatOf, mediaKinds } from '../parts.ts';
 import { name, own } from '../wire.ts';
 import { freshCallId, lastFrames, type Ending } from './frames.ts';
 
@@ -99,8 +99,7 @@ export class ConverseStreamEncoder implements StreamEncoder {
     this.#close();
     while (this.#next()) this.#close();
     this.#done = true;
-    this.#out.push(...lastFrames(this.#ending, this.#context));
-    return this.#flush();
+    return [...this.#flush(), ...lastFrames(this.#ending, this.#context)];
   }
 
   error(error: GatewayError): readonly WireFrame[] {

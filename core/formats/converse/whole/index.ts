@@ -1,13 +1,12 @@
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { argumentsObject } from '../../_shared/call-arguments.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { throwIfError } from '../../_shared/one-shot.ts';
-import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../format.ts';
-import { ConverseStreamDecoder } from '../stream-in/index.ts';
+import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
+import { ConverseStreamDecoder } from '../stream-in.ts';
 import { ConverseStreamEncoder } from '../stream-out/index.ts';
-import { unfold } from './unfold.ts';
+import { ConverseFold } from './fold.ts';
 
 /** A provider's whole reply as the events of a stream. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -20,108 +19,6 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   }
   const decoder = new ConverseStreamDecoder();
   return [...unfold(body, message).flatMap(({ event, json }) => decoder.json(event, json)), ...decoder.end()];
-}
-
-/** Puts the frames of one reply together, as a client's SDK would. */
-export class ConverseFold implements FrameFold {
-  readonly #blocks: MutableObject[] = [];
-  readonly #inputs = new Map<MutableObject, string>();
-  #role: JsonValue = 'assistant';
-  #rest: JsonObject = {};
-
-  frame(frame: WireFrame): void {
-    if (!('json' in frame)) return;
-    const { event, json } = frame;
-    switch (event) {
-      case 'messageStart':
-        this.#role = json.role ?? 'assistant';
-        return;
-      case 'contentBlockStart':
-        this.#start(json);
-        return;
-      case 'contentBlockDelta':
-        if (isObject(json.delta)) this.#delta(indexOf(json), json.delta);
-        return;
-      case 'messageStop':
-      case 'metadata':
-        this.#rest = { ...this.#rest, ...json };
-        return;
-      default:
-    }
-  }
-
-  end(): JsonObject {
-    for (const [call, input] of this.#inputs) call.input = argumentsObject(input);
-    return { output: { message: { role: this.#role, content: this.#blocks } }, ...this.#rest };
-  }
-
-  #start(json: JsonObject): void {
-    const start = isObject(json.start) ? json.start : {};
-    const block: MutableObject = { ...start };
-    this.#blocks[indexOf(json)] = block;
-    if (!isObject(start.toolUse)) return;
-    const call: MutableObject = { ...start.toolUse, input: {} };
-    block.toolUse = call;
-    this.#inputs.set(call, '');
-  }
-
-  #delta(index: number, delta: JsonObject): void {
-    const block = (this.#blocks[index] ??= {});
-    if (typeof delta.text === 'string') addText(block, delta.text);
-    else if (isObject(delta.citation)) cite(block, delta.citation);
-    else if (isObject(delta.reasoningContent)) think(block, delta.reasoningContent);
-    else if (isObject(delta.toolUse) && isObject(block.toolUse)) {
-      const input = typeof delta.toolUse.input === 'string' ? delta.toolUse.input : '';
-      this.#inputs.set(block.toolUse, (this.#inputs.get(block.toolUse) ?? '') + input);
-    } else if (isObject(delta.image)) block.image = { ...asObject(block.image), ...delta.image };
-    else Object.assign(block, delta);
-  }
-}
-
-function indexOf({ contentBlockIndex: index }: JsonObject): number {
-  return typeof index === 'number' ? index : 0;
-}
-
-function asObject(value: JsonValue | undefined): JsonObject {
-  return isObject(value) ? value : {};
-}
-
-/** Text that quotes sources is a block of another kind. */
-function addText(block: MutableObject, text: string): void {
-  if (block.citationsContent === undefined) {
-    block.text = (typeof block.text === 'string' ? block.text : '') + text;
-    return;
-  }
-  const { content } = asObject(block.citationsContent);
-  const [first] = Array.isArray(content) ? (content as readonly JsonValue[]) : [];
-  const before = isObject(first) && typeof first.text === 'string' ? first.text : '';
-  block.citationsContent = { ...asObject(block.citationsContent), content: [{ text: before + text }] };
-}
-
-function cite(block: MutableObject, citation: JsonObject): void {
-  const { citations, content } = asObject(block.citationsContent);
-  const list: JsonValue[] = Array.isArray(citations) ? citations : [];
-  list.push(citation);
-  const said = typeof block.text === 'string' ? [{ text: block.text }] : (content ?? []);
-  delete block.text;
-  block.citationsContent = { content: said, citations: list };
-}
-
-function think(block: MutableObject, { text, signature, redactedContent }: JsonObject): void {
-  if (redactedContent !== undefined) {
-    block.reasoningContent = { redactedContent };
-    return;
-  }
-  const { reasoningText } = asObject(block.reasoningContent);
-  const before = asObject(reasoningText);
-  const said = typeof before.text === 'string' ? before.text : '';
-  block.reasoningContent = {
-    reasoningText: {
-      ...before,
-      text: said + (typeof text === 'string' ? text : ''),
-      ...(signature === undefined ? {} : { signature }),
-    },
-  };
 }
 
 /** Gathers events into a whole reply: the stream encoder's frames, folded. */
@@ -140,5 +37,85 @@ export class ConverseWholeEncoder implements WholeEncoder {
   end(): JsonObject {
     for (const frame of this.#encoder.end()) this.#fold.frame(frame);
     return this.#fold.end();
+  }
+}
+
+/** One frame of a stream, parsed. */
+interface ParsedFrame {
+  readonly event: string;
+  readonly json: JsonObject;
+}
+
+const stopFields: ReadonlySet<string> = new Set(['stopReason', 'additionalModelResponseFields']);
+
+/** The frames in which a stream would have said this whole reply, whose message is `message`. */
+function unfold(body: JsonObject, message: JsonObject): readonly ParsedFrame[] {
+  const content: readonly JsonValue[] = Array.isArray(message.content) ? message.content : [];
+  const { output: _, ...rest } = body;
+  const of = (inStop: boolean): JsonObject =>
+    Object.fromEntries(Object.entries(rest).filter(([key]) => stopFields.has(key) === inStop));
+  return [
+    { event: 'messageStart', json: { role: message.role } },
+    ...content.flatMap((block, index) => (isObject(block) ? framesOf(block, index) : [])),
+    { event: 'messageStop', json: of(true) },
+    ...(isObject(body.usage) ? [{ event: 'metadata', json: of(false) }] : []),
+  ];
+}
+
+function framesOf(block: JsonObject, contentBlockIndex: number): readonly ParsedFrame[] {
+  const { start, deltas } = pieces(block);
+  return [
+    ...(start === undefined ? [] : [{ event: 'contentBlockStart', json: { contentBlockIndex, start } }]),
+    ...deltas.map((delta) => ({ event: 'contentBlockDelta', json: { contentBlockIndex, delta } })),
+    { event: 'contentBlockStop', json: { contentBlockIndex } },
+  ];
+}
+
+/** How a block begins, and what is said of it after. A block of a kind that has no pieces comes at once. */
+function pieces(block: JsonObject): { readonly start?: JsonObject; readonly deltas: readonly JsonObject[] } {
+  const { text, toolUse, reasoningContent, citationsContent, image } = block;
+  if (typeof text === 'string') return { deltas: [{ text }] };
+  if (isObject(toolUse)) {
+    const { input, ...call } = toolUse;
+    return { start: { toolUse: call }, deltas: [{ toolUse: { input: inputOf(input) } }] };
+  }
+  if (isObject(reasoningContent)) return { deltas: thoughts(reasoningContent) };
+  if (isObject(citationsContent)) return { deltas: cited(citationsContent) };
+  if (isObject(image)) {
+    const { format, source } = image;
+    return { start: { image: { format } }, deltas: [{ image: { source } }] };
+  }
+  return { start: block, deltas: [] };
+}
+
+function thoughts({ reasoningText, redactedContent }: JsonObject): readonly JsonObject[] {
+  if (redactedContent !== undefined) return [{ reasoningContent: { redactedContent } }];
+  const { text = '', signature } = isObject(reasoningText) ? reasoningText : {};
+  return [
+    { reasoningContent: { text } },
+    ...(signature === undefined ? [] : [{ reasoningContent: { signature } }]),
+  ];
+}
+
+function cited({ content, citations }: JsonObject): readonly JsonObject[] {
+  const parts: readonly JsonValue[] = Array.isArray(content) ? content : [];
+  const sources: readonly JsonValue[] = Array.isArray(citations) ? citations : [];
+  return [
+    ...parts.flatMap((part) =>
+      isObject(part) && typeof part.text === 'string' ? [{ text: part.text }] : [],
+    ),
+    ...sources.map((citation) => ({ citation })),
+  ];
+}
+
+/** An input as JSON text; some upstreams send it as text already. */
+function inputOf(input: JsonValue | undefined): string {
+  if (typeof input === 'string') return input;
+  try {
+    return brokenArguments(input ?? {}) ?? JSON.stringify(input ?? {});
+  } catch {
+    throw new GatewayError('upstream_error', 'The upstream sent a tool call nested too deeply.', {
+      origin: 'upstream',
+    });
   }
 }

@@ -6,10 +6,9 @@ import { given, optionalArray, optionalObject, optionalString, requiredString } 
 import type { CallPairs } from './calls.ts';
 import { Extras } from '../extra.ts';
 import { decodeResult } from '../tools.ts';
-import { jsonText } from '../json-text.ts';
+import { callFields, dataFields, jsonText, name as format, official, partFields } from '../wire.ts';
 import { readDetail, readFile, readInline } from '../parts.ts';
-import { readSignature } from '../signatures.ts';
-import { callFields, dataFields, name as format, official, partFields } from '../wire.ts';
+import { readSignature } from '../reasoning.ts';
 
 /** Metadata that becomes a member of the block, by the kind of data. */
 const textMeta: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature']);

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { loseForeign } from '../../_shared/foreign.ts';
 import { fromSchemaSubset, isEmptyObject, toSchemaSubset } from '../../_shared/json-schema.ts';
 import { putAt, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodeTarget } from '../../format.ts';
+import type { EncodeTarget } from '../../../sdk/format.ts';
 import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
 import { own, restore } from '../extra.ts';

@@ -5,7 +5,7 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { encodeBlock } from './parts.ts';
 import type { Encoding } from './scope.ts';
 import { own, restore } from '../extra.ts';
-import { placeholderSignature } from '../signatures.ts';
+import { placeholderSignature } from '../reasoning.ts';
 import { name as format } from '../wire.ts';
 
 /** A turn under construction: `parts` is also what `content` holds. */

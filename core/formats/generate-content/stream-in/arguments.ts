@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import { garbage } from '../garbage.ts';
+import { garbage } from '../errors.ts';
 
 type Key = string | number;
 

@@ -6,17 +6,16 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { cutShort } from '../../_shared/stream-frames.ts';
 import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../../format.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
 import { Extras } from '../extra.ts';
-import { reasonIn, readFinish } from '../finish.ts';
-import { garbage, replyText } from '../garbage.ts';
+import { readFinish, reasonIn } from '../finish.ts';
+import { garbage, replyText } from '../errors.ts';
 import { readGrounding } from '../citations.ts';
 import { readLogprobs } from '../logprobs.ts';
-import { candidateFields, chunkFields, levels, replySigns } from '../reply-fields.ts';
+import { candidateFields, chunkFields, levels, name as format, replySigns } from '../wire.ts';
 import { Candidate, PartReader, type HeldFinish } from './parts.ts';
 import { readUsage } from '../usage.ts';
-import { name as format } from '../wire.ts';
 
 /** A decoder of one reply. `whole`: the one chunk is the complete reply, so that no missing finish means a cut. */
 export class ReplyDecoder implements StreamDecoder {

@@ -8,12 +8,11 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';
 import { Extras } from '../extra.ts';
-import { replyText } from '../garbage.ts';
+import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
-import { blockLimit, levels } from '../reply-fields.ts';
-import { readSignature } from '../signatures.ts';
-import { name as format } from '../wire.ts';
+import { blockLimit, levels, name as format } from '../wire.ts';
+import { readSignature } from '../reasoning.ts';
 
 interface OpenBlock {
   readonly kind: 'text' | 'reasoning';

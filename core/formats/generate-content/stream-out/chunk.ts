@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { levels } from '../reply-fields.ts';
+import { levels } from '../wire.ts';
 
 interface CandidateDraft {
   readonly fields: MutableObject;

@@ -4,7 +4,7 @@ import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { own } from '../extra.ts';
-import { writeSignature } from '../signatures.ts';
+import { writeSignature } from '../reasoning.ts';
 
 type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 

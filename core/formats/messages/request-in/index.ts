@@ -12,7 +12,7 @@ import {
 import { readSettings, type MutableObject } from '../../_shared/settings.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { decodeReasoning } from '../reasoning/index.ts';
+import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
 import { keepInner, name, unknown, withExtra } from '../wire.ts';

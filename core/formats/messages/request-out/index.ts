@@ -4,15 +4,20 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
-import { writeResponseFormat } from './response-format.ts';
+import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
-import { isNative, nativeThinking } from '../reasoning/index.ts';
-import { notCounted, settingRows } from '../settings.ts';
 import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
-import { historyForbidsThinking, makeRoomForThinking, thinks } from '../reasoning/request-out.ts';
+import {
+  historyForbidsThinking,
+  isNative,
+  makeRoomForThinking,
+  nativeThinking,
+  thinks,
+} from '../reasoning.ts';
+import { notCounted, settingRows } from '../settings.ts';
 import { name, own, restore } from '../wire.ts';
 import type { Writing } from './scope.ts';
 

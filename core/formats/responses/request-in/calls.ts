@@ -5,7 +5,7 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { decodeContent } from './parts.ts';
-import { Leftovers } from '../extra/requests.ts';
+import { Leftovers } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 
 const callFields = new Set('type id call_id name arguments input status namespace'.split(' '));

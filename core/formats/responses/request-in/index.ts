@@ -4,7 +4,7 @@ import { given, optionalArray, optionalBoolean, optionalObject, requiredModel } 
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeInput, type Aside } from './turns.ts';
 import { decodeToolChoice, decodeToolList } from './tools.ts';
-import { Leftovers } from '../extra/requests.ts';
+import { Leftovers } from '../extra.ts';
 import { besideInstructions, readInstructions, readTruncation } from '../instructions.ts';
 import { keepReasoning, readReasoning } from '../reasoning.ts';
 import { formatFields, readResponseFormat } from '../response-format.ts';

@@ -3,7 +3,7 @@ import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { Leftovers } from '../extra/requests.ts';
+import { Leftovers } from '../extra.ts';
 import { formatName } from '../wire.ts';
 
 const textFields = new Set(['type', 'text', 'annotations', 'logprobs', 'prompt_cache_breakpoint']);

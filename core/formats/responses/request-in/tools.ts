@@ -10,7 +10,7 @@ import {
   requiredString,
 } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
-import { Leftovers } from '../extra/requests.ts';
+import { Leftovers } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
 

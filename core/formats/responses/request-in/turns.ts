@@ -7,7 +7,7 @@ import { unsealProof } from '../../_shared/proof.ts';
 import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
-import { Leftovers } from '../extra/requests.ts';
+import { Leftovers } from '../extra.ts';
 import { formatName } from '../wire.ts';
 
 /** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */

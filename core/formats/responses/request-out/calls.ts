@@ -6,7 +6,7 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { finishPiece, loseField, writeContent, type Scope } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
-import { marked, own } from '../extra/requests.ts';
+import { marked, own } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
 
@@ -124,7 +124,7 @@ function textOf(blocks: readonly Block[]): string {
  */
 export function writeReasoningItem(block: ReasoningBlock, scope: Scope): JsonObject | undefined {
   const { proof } = block;
-  const { $item, $sealed, $text } = own(block);
+  const { $item, $sealed, $text } = own(block.extra);
   if (isObject($item) && $sealed !== true) {
     const item = block.text === $text ? $item : withText($item, block.text);
     return finishPiece({ type: 'reasoning', ...item }, block, scope);

@@ -5,12 +5,12 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { toolNamesFor, wrappedTools } from '../../_shared/client-tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
 import type { Scope } from './parts.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';
-import { marked, own, putBack } from '../extra/requests.ts';
+import { marked, own, putBack } from '../extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { handled, rows, serviceTiers } from '../settings.ts';
@@ -52,10 +52,10 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   Object.assign(body, writeInput(request, asidesOf(request, settings, scope), scope));
   writeTools(request, body, scope);
   const unwrapTool = writeAllSettings(request, settings, body, scope);
-  Object.assign(body, own(request).$kept);
-  const { $truncation } = own(request);
+  Object.assign(body, own(request.extra).$kept);
+  const { $truncation } = own(request.extra);
   if ($truncation !== undefined) body.truncation = $truncation;
-  const { include: _, ...fields } = own(request);
+  const { include: _, ...fields } = own(request.extra);
   putBack(body, fields);
   for (const path in fields) if (path.startsWith('instructions.')) target.lose(path);
   loseForeign(request.extra, formatName, '', target.lose);
@@ -87,7 +87,7 @@ function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): C
 
 /** The items that are no turns, without what they would say against settings that were changed on the way. */
 function asidesOf(request: ChatRequest, settings: ChatSettings, scope: Scope): readonly JsonObject[] {
-  const { $asides } = own(request);
+  const { $asides } = own(request.extra);
   const list = Array.isArray($asides) ? ($asides as readonly JsonValue[]).filter(isObject) : [];
   const kept: JsonObject[] = [];
   for (const aside of list) {
@@ -115,7 +115,7 @@ function writeAllSettings(
   const limited = low ? { ...settings, maxOutput: leastOutput } : settings;
   writeSettings(limited, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
   if (takes('user', settings, scope))
-    body[own(request).$user === 'safety_identifier' ? 'safety_identifier' : 'user'] = settings.user;
+    body[own(request.extra).$user === 'safety_identifier' ? 'safety_identifier' : 'user'] = settings.user;
   if (takes('serviceTier', settings, scope)) writeTier(settings.serviceTier ?? '', body, scope);
   writeWish(request, settings, body, scope);
   const unwrapTool = writeText(request, settings, body, scope);
@@ -146,7 +146,7 @@ function wishStands(request: ChatRequest, { reasoning }: ChatSettings, { target,
 }
 
 function writeWish(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
-  const { $reasoning } = own(request);
+  const { $reasoning } = own(request.extra);
   if (wishStands(request, settings, scope)) {
     if ($reasoning !== undefined) body.reasoning = $reasoning;
     return;
@@ -189,7 +189,7 @@ function writeText(
     unwrapTool = writeFormat(settings, text, body, scope);
   }
   if (takes('verbosity', settings, scope)) text.verbosity = settings.verbosity;
-  if (Object.keys(text).length > 0 || own(request).$text !== undefined) body.text = text;
+  if (Object.keys(text).length > 0 || own(request.extra).$text !== undefined) body.text = text;
   return unwrapTool;
 }
 
@@ -222,7 +222,7 @@ function writeFormat(
 
 /** Sealed reasoning is asked for where the provider keeps nothing, so that the next turn can bring it. */
 function writeInclude(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
-  const { $include } = own(request);
+  const { $include } = own(request.extra);
   const words = Array.isArray($include) ? ($include as readonly JsonValue[]) : [];
   const ranked = settings.topLogprobs !== undefined && scope.foreign;
   const logprobs = takes('logprobs', settings, scope)
@@ -238,7 +238,7 @@ function writeInclude(request: ChatRequest, settings: ChatSettings, body: Mutabl
 
 /** For a client of another format nothing is kept at the provider: it did not ask for that. */
 function writeStream(request: ChatRequest, body: MutableObject, { target, foreign }: Scope): void {
-  const { $stream, $stream_options } = own(request);
+  const { $stream, $stream_options } = own(request.extra);
   if (foreign) body.store = false;
   if (request.operation === 'count-tokens') return;
   if (target.stream) body.stream = true;

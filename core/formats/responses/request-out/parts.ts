@@ -6,8 +6,8 @@ import { toDataUrl } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../../format.ts';
-import { marked, own, putBack } from '../extra/requests.ts';
+import type { EncodeTarget } from '../../../sdk/format.ts';
+import { marked, own, putBack } from '../extra.ts';
 import { formatName } from '../wire.ts';
 
 /** What the parts of one request's encoder share. */
@@ -27,7 +27,7 @@ export function finishPiece(
   piece: Pick<Block, 'extra' | 'at'>,
   scope: Scope,
 ): MutableObject {
-  putBack(wire, own(piece));
+  putBack(wire, own(piece.extra));
   loseForeign(piece.extra, formatName, piece.at, scope.target.lose);
   return wire;
 }
@@ -116,7 +116,7 @@ export function typeName(value: JsonObject): string {
 }
 
 function textPart(block: TextBlock, role: Message['role']): MutableObject {
-  const { $part, $annotations, $logprobs } = own(block);
+  const { $part, $annotations, $logprobs } = own(block.extra);
   const type = typeof $part === 'string' ? $part : role === 'assistant' ? 'output_text' : 'input_text';
   const part: MutableObject = { type, text: block.text };
   if ($annotations !== undefined) part.annotations = $annotations;
@@ -174,7 +174,7 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
 /** The URL of a source, letter for letter where this format's client wrote it. */
 function urlOf(block: MediaBlock): string {
   const { source } = block;
-  const spelled = own(block).$url;
+  const spelled = own(block.extra).$url;
   if (typeof spelled === 'string') return spelled;
   if (source.kind === 'url') return source.url;
   return source.kind === 'data' ? toDataUrl(source.mimeType, source.data) : '';
@@ -185,7 +185,7 @@ function imagePart(block: MediaBlock, scope: Scope): MutableObject {
   const part: MutableObject = { type: 'input_image' };
   if (source.kind === 'file') part.file_id = source.id;
   else part.image_url = urlOf(block);
-  const { $detail } = own(block);
+  const { $detail } = own(block.extra);
   // Typed providers require the field.
   const shown = detail ?? (scope.foreign || $detail !== undefined ? 'auto' : undefined);
   if (shown !== undefined) part.detail = shown;
@@ -219,7 +219,7 @@ function audioPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
 
 function filePart(block: MediaBlock, scope: Scope): MutableObject {
   const { source, name, detail } = block;
-  const { $bare, $in } = own(block);
+  const { $bare, $in } = own(block.extra);
   const part: MutableObject = { type: 'input_file' };
   if (source.kind === 'file') part.file_id = source.id;
   else if (source.kind === 'url' && $in !== 'file_data') part.file_url = source.url;

@@ -5,7 +5,7 @@ import { freeTextSchema } from '../../_shared/client-tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { loseField, type Scope } from './parts.ts';
-import { own, putBack } from '../extra/requests.ts';
+import { own, putBack } from '../extra.ts';
 import { formatName } from '../wire.ts';
 
 const noArguments: JsonObject = { type: 'object', properties: {} };
@@ -17,7 +17,7 @@ export function toolsAsWritten({ foreign, names, wrapped }: Scope): boolean {
 
 /** Writes `tools` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
-  const { $tools, $tool_choice } = own(request);
+  const { $tools, $tool_choice } = own(request.extra);
   for (const tool of request.tools) {
     if (tool.cache !== undefined) loseField(tool, 'cache', scope);
     loseForeign(tool.extra, formatName, tool.at, scope.target.lose);
@@ -37,7 +37,7 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
 }
 
 function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
-  const { $tool, $type } = own(tool);
+  const { $tool, $type } = own(tool.extra);
   if (isObject($tool)) return $tool;
   const name = scope.names?.there(tool.name ?? '') ?? tool.name ?? '';
   switch (tool.type) {
@@ -93,7 +93,7 @@ function writeWrapped(
 }
 
 function withOwn(wire: MutableObject, tool: Tool): JsonObject {
-  putBack(wire, own(tool));
+  putBack(wire, own(tool.extra));
   return wire;
 }
 
@@ -112,7 +112,7 @@ function refuseTool(tool: Tool, name: string, scope: Scope): undefined {
 
 function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { toolChoice } = request;
-  const { $tool_choice } = own(request);
+  const { $tool_choice } = own(request.extra);
   if (toolChoice === undefined) {
     if ($tool_choice !== undefined) body.tool_choice = $tool_choice;
     return;
@@ -128,7 +128,7 @@ function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope
 function writeChoice(choice: ToolChoice, request: ChatRequest, scope: Scope): JsonValue {
   const spelled = (name: string): JsonObject => {
     const tool = request.tools.find((candidate) => candidate.name === name);
-    if (isObject(own(tool).$tool)) return { type: name };
+    if (isObject(own(tool?.extra).$tool)) return { type: name };
     const custom = tool?.type === 'custom' && !scope.wrapped.has(name);
     return { type: custom ? 'custom' : 'function', name: scope.names?.there(name) ?? name };
   };

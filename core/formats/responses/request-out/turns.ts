@@ -5,7 +5,7 @@ import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './calls.ts';
 import { loseField, refuse, typeName, writeContent, type Scope } from './parts.ts';
-import { marked, own, putBack } from '../extra/requests.ts';
+import { marked, own, putBack } from '../extra.ts';
 import { formatName } from '../wire.ts';
 
 /** `instructions` and `input` of the wire. */
@@ -17,7 +17,7 @@ export interface WrittenInput {
 
 /** The whole history as items. `asides` are those that the client's own request held besides, each put back where it stood. */
 export function writeInput(request: ChatRequest, asides: readonly JsonObject[], scope: Scope): WrittenInput {
-  const { $input } = own(request);
+  const { $input } = own(request.extra);
   const system = [...request.system];
   const standing = instructionsOf(system, scope);
   const writer = new ItemWriter(asides, scope);
@@ -30,7 +30,7 @@ export function writeInput(request: ChatRequest, asides: readonly JsonObject[], 
   const written = writer.end();
   const items = scope.foreign ? withoutOrphans(written) : written;
   const [only] = items;
-  if ($input === 'string' && items.length === 1 && own(messages[0]).$message === 'string')
+  if ($input === 'string' && items.length === 1 && own(messages[0]?.extra).$message === 'string')
     return { ...standing, input: typeof only?.content === 'string' ? only.content : items };
   return items.length === 0 && !scope.foreign && $input === undefined
     ? standing
@@ -42,7 +42,7 @@ export function writeInput(request: ChatRequest, asides: readonly JsonObject[], 
  * of a client of another format a first one that is plain text.
  */
 function instructionsOf(system: Message[], scope: Scope): { readonly instructions?: string } {
-  const written = system.findIndex((message) => own(message).$instructions === true && isText(message));
+  const written = system.findIndex((message) => own(message.extra).$instructions === true && isText(message));
   const added = system.findIndex(
     (message) => message.at === undefined && message.plain === true && isText(message),
   );
@@ -89,7 +89,7 @@ class ItemWriter {
     this.#asidesBefore(Number(/^input\[(\d+)\]/.exec(message.at ?? '')?.[1] ?? Number.NaN));
     if (message.cache !== undefined) loseField(message, 'cache', scope);
     loseForeign(message.extra, formatName, message.at, scope.target.lose);
-    if (own(message).$message !== undefined) {
+    if (own(message.extra).$message !== undefined) {
       this.#items.push(messageItem(message, message.content, scope));
       return;
     }
@@ -162,6 +162,6 @@ function messageItem(message: Message, blocks: readonly Block[], scope: Scope): 
   wire.content = content;
   if (message.role === 'system')
     wire.role = scope.foreign ? (scope.target.traits.systemRole ?? 'system') : (heldRole ?? 'system');
-  putBack(wire, own(message));
+  putBack(wire, own(message.extra));
   return wire;
 }

@@ -5,7 +5,7 @@ import { BlockCounter } from '../../_shared/blocks.ts';
 import { cutShort, typed } from '../../_shared/stream-frames.ts';
 import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../../format.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import {
   CallDecoder,
   ImageDecoder,
@@ -15,7 +15,7 @@ import {
   type ItemDecoder,
 } from './items.ts';
 import { MessageDecoder } from './message.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra/replies.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
 import { formatName } from '../wire.ts';

@@ -3,7 +3,7 @@ import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { unsealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra/replies.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
 import { readCall } from '../tools/calls.ts';
 import { formatName } from '../wire.ts';
 

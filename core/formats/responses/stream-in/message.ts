@@ -4,7 +4,7 @@ import { readLogprobs } from '../../_shared/logprobs.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readAnnotation } from '../citations.ts';
 import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra/replies.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
 
 interface Part {
   readonly block: number;

@@ -3,7 +3,7 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
-import type { ReplyContext } from '../../format.ts';
+import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
 import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type Place } from './frames.ts';
@@ -11,7 +11,7 @@ import { MessageItem } from './message.ts';
 import { ImageItem, OpaqueItem } from './others.ts';
 import { ReasoningItem, type ReasoningPlace } from './reasoning.ts';
 import { callId, itemId } from '../ids.ts';
-import { addedItem, frameOf, own, textOf } from '../extra/replies.ts';
+import { addedItem, frameOf, own, textOf } from '../extra.ts';
 import { actionField, spellingOf } from '../tools/calls.ts';
 import { toolSpellings, type ToolSpelling } from '../tools/spelling.ts';
 

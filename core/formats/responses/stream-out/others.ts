@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../model/json.ts';
 import { officialType } from '../../_shared/data-url.ts';
 import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
-import { textOf } from '../extra/replies.ts';
+import { textOf } from '../extra.ts';
 
 /** An image that the model made. */
 export class ImageItem implements OpenItem {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../model/json.ts';
 import { sealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
-import { objectsOf } from '../extra/replies.ts';
+import { objectsOf } from '../extra.ts';
 import { formatName } from '../wire.ts';
 
 /** Where reasoning is shown: as a summary, or as the model's own text. */

@@ -1,0 +1,186 @@
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { argumentsObject, brokenArguments } from '../_shared/call-arguments.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
+import { MessagesStreamEncoder } from './stream-out/index.ts';
+import { mergeUsage } from './usage.ts';
+import { GatewayError } from '../../sdk/errors.ts';
+
+/** Puts the frames of one reply together, as a client's SDK does. */
+export class MessagesFold implements FrameFold {
+  #message: MutableObject = {};
+  readonly #blocks: MutableObject[] = [];
+  readonly #inputs = new Map<MutableObject, string>();
+  /** The citations of the last block that has any; those that its first frame brought are the frame's. */
+  #cited: { readonly block: MutableObject; readonly citations: JsonValue[] } | undefined;
+
+  frame(frame: WireFrame): void {
+    if (!('json' in frame)) return;
+    const { json } = frame;
+    switch (json.type) {
+      case 'message_start':
+        this.#message = isObject(json.message) ? { ...json.message } : {};
+        return;
+      case 'content_block_start':
+        if (isObject(json.content_block)) this.#blocks.push({ ...json.content_block });
+        return;
+      case 'content_block_delta':
+        if (isObject(json.delta)) this.#delta(json.delta);
+        return;
+      case 'message_delta':
+        this.#ending(json);
+        return;
+      default:
+    }
+  }
+
+  end(): JsonObject {
+    for (const [block, input] of this.#inputs) block.input = argumentsObject(input);
+    return { ...this.#message, content: this.#blocks };
+  }
+
+  #delta(delta: JsonObject): void {
+    const block = this.#blocks.at(-1);
+    if (block === undefined) return;
+    const { type, ...fields } = delta;
+    if (type === 'input_json_delta') {
+      this.#inputs.set(block, (this.#inputs.get(block) ?? '') + textOf(fields.partial_json));
+    } else if (type === 'citations_delta') {
+      this.#cite(block, fields.citation);
+    } else {
+      const known = fieldOf[String(type)];
+      for (const key of known === undefined ? Object.keys(fields) : [known]) append(block, key, fields[key]);
+    }
+  }
+
+  #cite(block: MutableObject, citation: JsonValue | undefined): void {
+    if (this.#cited?.block !== block) {
+      const citations = Array.isArray(block.citations) ? [...(block.citations as readonly JsonValue[])] : [];
+      this.#cited = { block, citations };
+      block.citations = citations;
+    }
+    if (citation !== undefined) this.#cited.citations.push(citation);
+  }
+
+  #ending(json: JsonObject): void {
+    const { type: _, delta, usage, ...rest } = json;
+    const before = isObject(this.#message.usage) ? this.#message.usage : undefined;
+    this.#message = { ...this.#message, ...(isObject(delta) ? delta : {}), ...rest };
+    if (isObject(usage)) this.#message.usage = mergeUsage(before, usage);
+  }
+}
+
+/** The field that a delta of this type adds to; other types add all of theirs. */
+const fieldOf: Readonly<Record<string, string | undefined>> = {
+  text_delta: 'text',
+  thinking_delta: 'thinking',
+  signature_delta: 'signature',
+};
+
+function append(block: MutableObject, key: string, value: JsonValue | undefined): void {
+  const before = block[key];
+  block[key] = typeof before === 'string' && typeof value === 'string' ? before + value : value;
+}
+
+function textOf(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Gathers events into a whole reply: the stream encoder's frames, folded. */
+export class MessagesWholeEncoder implements WholeEncoder {
+  readonly #encoder: MessagesStreamEncoder;
+  readonly #fold = new MessagesFold();
+
+  constructor(context: ReplyContext) {
+    this.#encoder = new MessagesStreamEncoder(context);
+  }
+
+  event(event: GatewayEvent): void {
+    for (const frame of this.#encoder.event(event)) this.#fold.frame(frame);
+  }
+
+  end(): JsonObject {
+    for (const frame of this.#encoder.end()) this.#fold.frame(frame);
+    return this.#fold.end();
+  }
+}
+
+/** The frames in which a stream would have said this whole reply. */
+export function unfold(reply: JsonObject): JsonObject[] {
+  const { content, stop_reason, stop_sequence, stop_details, ...message } = reply;
+  const blocks: readonly JsonValue[] = Array.isArray(content) ? content : [];
+  return [
+    {
+      type: 'message_start',
+      message: { ...message, ...(stop_details === null ? { stop_details } : {}), content: [] },
+    },
+    ...blocks.flatMap((block, index) => (isObject(block) ? framesOf(block, index) : [])),
+    {
+      type: 'message_delta',
+      delta: {
+        stop_reason,
+        stop_sequence,
+        ...(stop_details === undefined || stop_details === null ? {} : { stop_details }),
+      },
+    },
+    { type: 'message_stop' },
+  ];
+}
+
+function framesOf(block: JsonObject, index: number): JsonObject[] {
+  const { start, deltas } = pieces(block);
+  return [
+    { type: 'content_block_start', index, content_block: start },
+    ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
+    { type: 'content_block_stop', index },
+  ];
+}
+
+/** How a block begins, and what is said of it after. A block of a kind that has no pieces comes at once. */
+function pieces(block: JsonObject): { readonly start: JsonObject; readonly deltas: readonly JsonObject[] } {
+  switch (block.type) {
+    case 'text':
+      return textPieces(block);
+    case 'thinking':
+      return {
+        start: { ...block, thinking: '', signature: '' },
+        deltas: [
+          ...(block.thinking === '' ? [] : [{ type: 'thinking_delta', thinking: block.thinking }]),
+          ...(block.signature === '' ? [] : [{ type: 'signature_delta', signature: block.signature }]),
+        ],
+      };
+    case 'tool_use':
+      return {
+        start: { ...block, input: {} },
+        deltas: [{ type: 'input_json_delta', partial_json: inputOf(block.input) }],
+      };
+    default:
+      return { start: block, deltas: [] };
+  }
+}
+
+function textPieces(block: JsonObject): {
+  readonly start: JsonObject;
+  readonly deltas: readonly JsonObject[];
+} {
+  const start: MutableObject = { ...block, text: '' };
+  const deltas: JsonObject[] = block.text === '' ? [] : [{ type: 'text_delta', text: block.text }];
+  if (Array.isArray(block.citations)) {
+    start.citations = [];
+    for (const citation of block.citations) deltas.push({ type: 'citations_delta', citation });
+  }
+  return { start, deltas };
+}
+
+/** An input as JSON text; some upstreams send it as text already. */
+function inputOf(input: JsonValue | undefined): string {
+  if (typeof input === 'string') return input;
+  try {
+    return brokenArguments(input ?? {}) ?? JSON.stringify(input ?? {});
+  } catch {
+    throw new GatewayError('upstream_error', 'The upstream sent a tool call nested too deeply.', {
+      origin: 'upstream',
+    });
+  }
+}
