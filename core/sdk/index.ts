@@ -16,7 +16,9 @@ export {
 export { connection, type Connection } from './connection.ts';
 export { detach, followDetached, type Detached, type Follower } from '../call/detached.ts';
 export type { Channel, ChannelKey, SystemPrompt, Upstream, UpstreamRequest } from './channel.ts';
-export { env, type GatewayConfig, type Settings } from '../config/config.ts';
+export { env } from '../settings/environment.ts';
+export { type GatewayConfig } from './config.ts';
+export { type Settings } from '../settings/index.ts';
 export {
   defineChannel,
   defineConfig,
@@ -179,7 +181,7 @@ export {
   type TaskPage,
   type TaskQuery,
   type TaskStore,
-} from '../state/tasks/index.ts';
+} from '../money/tasks.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
 export { estimateTokens, estimateInput, countTokens, wordBytes } from '../tokens/index.ts';
