@@ -365,11 +365,12 @@ function formWork(): Work[] {
         },
       })),
     ),
-    ...['many images', 'many fields'].map((name): Work => ({
+    ...['many images', 'unknown members'].map((name): Work => ({
       part: 'images: edit-image: form decode',
       shape: name,
       make: (size) => {
-        const fields = name === 'many fields' ? members(size) : { image: times(size, () => 'iVBORw0KGgo=') };
+        const fields =
+          name === 'unknown members' ? members(size) : { image: times(size, () => 'iVBORw0KGgo=') };
         const body = { model: 'm', prompt: 'a cat', ...fields };
         const params = formOf(body, []);
         const codec = images.codecs['edit-image'] as Codec;
