@@ -113,8 +113,11 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
 export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (model: string) => ModelTraits {
   const rows = Object.entries(table).map(([pattern, traits]) => ({ patterns: [pattern], traits }));
-  return (model) =>
-    Object.assign({}, ...rows.map(({ patterns, traits }) => (matchesModel(patterns, model) ? traits : {})));
+  return (model) => {
+    const all: ModelTraits = {};
+    for (const { patterns, traits } of rows) if (matchesModel(patterns, model)) Object.assign(all, traits);
+    return all;
+  };
 }
 
 /** `Authorization: Bearer`, the most common way to show a key. */

@@ -15,7 +15,7 @@ import type {
   RouteHandler,
 } from './sdk/define.ts';
 import { discover, type Discovered } from './config/discover.ts';
-import type { Format } from './formats/format.ts';
+import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
 import { createGuardedFetch } from './upstream/guarded/fetch.ts';
 import { createFetchMedia } from './upstream/guarded/media.ts';

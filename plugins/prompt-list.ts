@@ -1,4 +1,4 @@
-import { concat, concatAll, defer, filter, map, type Observable, type OperatorFunction } from 'rxjs';
+import { concatAll, concatMap, defer, filter, from, map, type Observable, type OperatorFunction } from 'rxjs';
 import { z } from 'zod';
 import { definePlugin, type GatewayEvent, type JsonValue, type Usage, chatOf } from 'sluice';
 import { sumUsage, wrongValue, type Call, type Next } from 'sluice/internal';
@@ -57,7 +57,9 @@ async function inTurn(calls: readonly Call[], next: Next): Promise<Observable<Ga
   const perPrompt = chatOf(first).settings.choices ?? 1;
   return defer(() => {
     const sum = new Sum();
-    return concat(...replies.map((reply, index) => reply.pipe(renumbered(index, index * perPrompt, sum))));
+    return from(replies).pipe(
+      concatMap((reply, index) => reply.pipe(renumbered(index, index * perPrompt, sum))),
+    );
   });
 }
 

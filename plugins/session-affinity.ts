@@ -85,7 +85,7 @@ function bestOf(candidates: readonly Candidate[], health: Health): readonly Shar
   for (const candidate of candidates) {
     if (candidate.rank !== rank && found.length > 0) break;
     rank = candidate.rank;
-    found.push(...sharesOf(candidate, health));
+    for (const share of sharesOf(candidate, health)) found.push(share);
   }
   return found;
 }

@@ -1,6 +1,6 @@
 import type { GatewayEvent } from 'sluice';
 import { asWave, type SpeakRequest } from 'sluice/internal';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 const rate = 24_000;
 

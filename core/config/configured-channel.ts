@@ -5,7 +5,7 @@ import { commonOptions, hideSecrets, optionProblems, optionWarnings } from './ch
 import type { Channel, ChannelKey, SystemPrompt } from '../sdk/channel.ts';
 import { sentences, type Settings } from './config.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
-import type { Format } from '../formats/format.ts';
+import type { Format } from '../sdk/format.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/socket.ts';
 import { hideSecret, type Log } from '../log.ts';

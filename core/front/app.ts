@@ -8,7 +8,7 @@ import { Exchange, firstView, type Wire } from '../call/call.ts';
 import type { Channel } from '../sdk/channel.ts';
 import type { Endpoint, Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
+import type { Codec, Format, Operation, Route, RouteParams } from '../sdk/format.ts';
 import type { Gateway } from '../gateway.ts';
 import { InFlight } from '../call/in-flight.ts';
 import { channelStanding, type Health } from '../routing/health/index.ts';
@@ -89,8 +89,13 @@ export function createApp(
       10,
       Math.min(
         1000,
-        ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3),
-        ...[realtime.ping, realtime.stalled, realtime.idle, realtime.lifetime].map((time) => time / 3),
+        timeouts.keepAlive / 3,
+        timeouts.stalled / 3,
+        timeouts.socket / 3,
+        realtime.ping / 3,
+        realtime.stalled / 3,
+        realtime.idle / 3,
+        realtime.lifetime / 3,
       ),
     ),
   );

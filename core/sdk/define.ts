@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { Call } from '../call/call.ts';
 import type { GatewayConfig, Settings } from '../config/config.ts';
-import type { Codecs, Format } from '../formats/format.ts';
+import type { Codecs, Format } from './format.ts';
 import type { Load } from '../front/overload.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';

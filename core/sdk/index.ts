@@ -61,7 +61,7 @@ export { env, type GatewayConfig } from '../config/config.ts';
 export { defineConfig } from './define.ts';
 
 // What flows
-export type { Operation } from '../formats/format.ts';
+export type { Operation } from './format.ts';
 export type { Block, ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../model/chat.ts';
 export type { FinishReason, GatewayEvent, ListedModel } from '../model/event.ts';
 export type { JsonObject, JsonValue } from '../model/json.ts';

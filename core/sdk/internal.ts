@@ -39,7 +39,7 @@ export type {
   StreamDecoder,
   StreamEncoder,
   WireFrame,
-} from '../formats/format.ts';
+} from './format.ts';
 export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export type { Load } from '../front/overload.ts';
@@ -87,7 +87,6 @@ export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {
   type ItemPage,
   type ItemQuery,
-  openResponseStore,
   type ResponseStore,
   type StoredConversation,
   type StoredResponse,
@@ -108,3 +107,4 @@ export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { foldedName } from './member-names.ts';
 export { peekFirst } from './operators.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
+export { openResponseStore } from '../state/responses/open.ts';

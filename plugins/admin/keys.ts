@@ -63,7 +63,7 @@ export function keyHandlers(
       for (let index = 0; index < keys.length; index += atOnce) {
         const some = keys.slice(index, index + atOnce);
         // oxlint-disable-next-line no-await-in-loop
-        views.push(...(await Promise.all(some.map((key) => viewOf(key, tools)))));
+        for (const view of await Promise.all(some.map((key) => viewOf(key, tools)))) views.push(view);
       }
       return { keys: views };
     },

@@ -64,7 +64,7 @@ export function opened(items: readonly Item[], opening: Opening): readonly Item[
     }
     const { covers } = compacted;
     if (covers !== undefined && index >= covers) context = [];
-    context.push(...asContext(compacted));
+    for (const one of asContext(compacted)) context.push(one);
     changed = true;
   }
   return changed ? context : items;

@@ -139,7 +139,7 @@ function rulesOf(call: Call, limited: readonly Limited[], output: number) {
     }
     if (concurrency !== undefined) slots.push({ subject: `${subject}:calls`, limit: concurrency });
   }
-  rules.push(...tokens);
+  for (const rule of tokens) rules.push(rule);
   return { rules, slots, tokens };
 }
 

@@ -185,7 +185,10 @@ export class Session {
       const known = limits.filter((limit) => limit !== undefined);
       return known.length === 0 || known.length < limits.length
         ? tokens
-        : Math.min(tokens, Math.max(...known));
+        : Math.min(
+            tokens,
+            known.reduce((most, limit) => Math.max(most, limit)),
+          );
     };
     return {
       input: within(

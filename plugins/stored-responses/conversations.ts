@@ -9,7 +9,7 @@ import {
 } from 'sluice/internal';
 import { randomId, readItems, referenceIn, withIds } from './items.ts';
 import { listBody, pageBody, readPageQuery } from './pages.ts';
-import type { AddEndpoint } from './endpoints.ts';
+import type { AddEndpoint } from './endpoint.ts';
 
 const METADATA = { pairs: 16, name: 64, value: 512 };
 

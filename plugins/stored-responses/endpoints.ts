@@ -1,5 +1,5 @@
 import { of, type Observable } from 'rxjs';
-import { GatewayError, type Endpoint, type GatewayEvent, type JsonObject } from 'sluice';
+import { GatewayError, type GatewayEvent } from 'sluice';
 import {
   wrongType,
   type Call,
@@ -8,6 +8,7 @@ import {
   type StoredResponse,
 } from 'sluice/internal';
 import { addConversationEndpoints } from './conversations.ts';
+import type { AddEndpoint, EndpointRequest } from './endpoint.ts';
 import { pageBody, pageOf, readPageQuery } from './pages.ts';
 import { replay } from './replay.ts';
 import { ownerOf } from './resolve.ts';
@@ -24,23 +25,6 @@ export interface EndpointHooks {
   /** Stops a background run wherever it is, and gives what is kept of it then; undefined when it is gone. */
   cancel(owner: string, id: string): Promise<StoredResponse | undefined>;
 }
-
-/** A request to an endpoint, with what all of them need. */
-export interface EndpointRequest {
-  /** The caller's id; everything that is kept belongs to one. */
-  readonly owner: string;
-  /** What the path names: `id`, and `item` where there is one. */
-  readonly params: { readonly id: string; readonly item: string };
-  readonly query: URLSearchParams;
-  readonly body: JsonObject;
-}
-
-/** Adds one path, whose handler gives the reply's body or throws a GatewayError. */
-export type AddEndpoint = (
-  method: Endpoint['method'],
-  path: string,
-  handle: (request: EndpointRequest) => Promise<JsonObject>,
-) => void;
 
 const format = 'responses';
 

@@ -8,7 +8,7 @@ import {
   type Loss,
   type Target,
 } from 'sluice/internal';
-import type { TranslationOptions } from './index.ts';
+import type { TranslationOptions } from './options.ts';
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(

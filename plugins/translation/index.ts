@@ -1,6 +1,5 @@
 import { of, type Observable } from 'rxjs';
-import { z } from 'zod';
-import { countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent, chatOf } from 'sluice';
+import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
 import {
   estimateInput,
   forgetMedia,
@@ -15,24 +14,13 @@ import {
   type Target,
 } from 'sluice/internal';
 import { passRequest, passReply } from './pass-through.ts';
-import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
+import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
 import { isOfImages, readImages, withBytes } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
+import { options, type TranslationOptions } from './options.ts';
 import { passSocket } from './socket.ts';
-
-const options = z.strictObject({
-  /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
-  strict: z.boolean().default(false),
-  /** What to do with input that the channel's format cannot carry, such as audio for a text format. */
-  unsupported: z.enum(['refuse', 'drop']).default('refuse'),
-  /** Largest whole reply that is held to be translated, in bytes. */
-  wholeLimit: z.int().min(1024).default(defaultWholeLimit),
-});
-
-/** What this plugin decides by. */
-export type TranslationOptions = z.output<typeof options>;
 
 /**
  * Callers may use any format on any channel. Where the channel speaks the caller's own format the bytes go through untouched; elsewhere

@@ -10,7 +10,7 @@ import {
   type MediaBlock,
   type Target,
 } from 'sluice/internal';
-import type { TranslationOptions } from './index.ts';
+import type { TranslationOptions } from './options.ts';
 
 /** Fetches of one call at the same time. */
 const atOnce = 4;

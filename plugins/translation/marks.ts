@@ -13,7 +13,7 @@ export class MarkSearch {
   constructor({ usage, terminal }: Codec['marks']) {
     const all = [...errorMarks, ...terminal, ...usage];
     this.#pattern = new RegExp(all.map((mark) => mark.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
-    this.#overlap = Math.max(...all.map((mark) => mark.length)) - 1;
+    this.#overlap = all.reduce((most, mark) => Math.max(most, mark.length), 1) - 1;
   }
 
   /** True when one of the marks stands somewhere in these bytes. */

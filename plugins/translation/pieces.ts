@@ -11,7 +11,7 @@ import {
 } from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
-import type { TranslationOptions } from './index.ts';
+import type { TranslationOptions } from './options.ts';
 
 /** Pieces that are under way at once. */
 const atOnce = 4;

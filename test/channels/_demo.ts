@@ -1,5 +1,5 @@
 import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
-import type { Format } from '../../core/formats/format.ts';
+import type { Format } from '../../core/sdk/format.ts';
 import type { ChannelTools } from '../../core/sdk/define.ts';
 import type { ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';

@@ -3,7 +3,7 @@ import chatCompletions from '../../core/formats/chat-completions/index.ts';
 import generateContent from '../../core/formats/generate-content/index.ts';
 import messages from '../../core/formats/messages/index.ts';
 import type { ChannelTools } from '../../core/sdk/define.ts';
-import type { Format, Frame } from '../../core/formats/format.ts';
+import type { Format, Frame } from '../../core/sdk/format.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { isObject, parseObject, type JsonObject } from '../../core/model/json.ts';
 import demo from '../../channels/demo/index.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { definePlugin, gathered, type GatewayEvent } from 'sluice';
 import type { Budget } from 'sluice/internal';
 import demo from '../../channels/demo/index.ts';
-import { openLedger } from '../../core/money/ledger/index.ts';
+import { openLedger } from '../../core/money/ledger/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 

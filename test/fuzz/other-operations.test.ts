@@ -6,7 +6,7 @@ import jina from '../../channels/jina.ts';
 import voyage from '../../channels/voyage.ts';
 import audio from '../../core/formats/audio/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';
-import type { Codec, Codecs } from '../../core/formats/format.ts';
+import type { Codec, Codecs } from '../../core/sdk/format.ts';
 import generateContent from '../../core/formats/generate-content/index.ts';
 import moderations from '../../core/formats/moderations/index.ts';
 import rerank from '../../core/formats/rerank/index.ts';

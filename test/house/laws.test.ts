@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { blank, everyFile, imports, lineOf, places, read, scripts } from './source.ts';
+import { blank, everyFile, imports, lineOf, places, read, scripts, spreads } from './source.ts';
 
 const core = scripts('core');
 const plugins = scripts('plugins');
@@ -50,13 +50,13 @@ describe('who may import whom', () => {
         target.startsWith('core/model/') ||
         target.startsWith('core/formats/_shared/') ||
         target.startsWith(`${folder}/`) ||
-        ['core/sdk/errors.ts', 'core/formats/format.ts', 'core/sdk/define.ts'].includes(target)
+        ['core/sdk/errors.ts', 'core/sdk/format.ts', 'core/sdk/define.ts'].includes(target)
       );
     };
     expect(
       verdict(
         strangers(scripts('core/formats'), allowed),
-        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, format.ts, _shared and its own folder. What two formats share goes to _shared; what needs more is no business of a format.',
+        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, core/sdk/format.ts, _shared and its own folder. What two formats share goes to _shared; what needs more is no business of a format.',
       ),
     ).toBe('');
   });
@@ -310,6 +310,23 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
+  test('no list of a client or provider becomes the arguments of a call', () => {
+    const rooms =
+      /^(?:core\/(?:call|formats|front|model|routing|sdk|state|tokens|upstream)|plugins|channels)\//;
+    // Statements bind as many values as they have places; the others take tuples.
+    const fewArguments =
+      /\b(?:rows?|run|all|emit|failed|fields|extraOf|set)\(|\bfunction \w+\(|\(\.\.\.values: unknown/;
+    expect(
+      verdict(
+        product
+          .filter((path) => rooms.test(path))
+          .flatMap(spreads)
+          .filter((place) => !fewArguments.test(place)),
+        'Arguments stand on the stack, which has room for some ten thousand: push one by one, reduce with Math.max, take from() in place of of().',
+      ),
+    ).toBe('');
+  });
+
   test('the console belongs to the command line', () => {
     expect(
       verdict(
@@ -555,17 +572,45 @@ describe('what is published', () => {
 
   test('the map of the core is true', () => {
     const map = read('core/README.md');
+    // Files of formats have names in place of paths.
+    const mapped = core.filter((path) => !/^core\/formats\/(?!_)[^/]+\//.test(path));
     const named = new Set([...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => `core/${path}`));
     expect(
       verdict(
-        core.filter((path) => !named.has(path)),
+        mapped.filter((path) => !named.has(path)),
         'Add a line for each of these to core/README.md.',
       ),
     ).toBe('');
     expect(
       verdict(
-        [...named].filter((path) => !core.includes(path)),
+        [...named].filter((path) => !mapped.includes(path)),
         'core/README.md names files that are gone: take their lines out.',
+      ),
+    ).toBe('');
+  });
+
+  test('who knows the files of one format knows those of all', () => {
+    const [, section = ''] = /^### A format$([\s\S]*?)^##/m.exec(read('core/README.md')) ?? [];
+    const lists = [...section.matchAll(/^- (.*?) —/gms)].map(([, list = '']) => list);
+    const names = new Set(
+      lists.flatMap((list) => [...list.matchAll(/`([\w/-]+)`/g)].map(([, name = '']) => name)),
+    );
+    const used = new Map(
+      core.flatMap((path) => {
+        const name = /^core\/formats\/(?!_)[^/]+\/(.+?)(?:(?<!^)\/index)?\.ts$/.exec(path)?.[1];
+        return name === undefined ? [] : [[name, path] as const];
+      }),
+    );
+    expect(
+      verdict(
+        [...used].flatMap(([name, path]) => (names.has(name) ? [] : [path])),
+        'core/README.md lists the names that files of a format may have: take the one that means this, or add a name with its meaning there when no format has had such a thing.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        [...names].filter((name) => !used.has(name)),
+        'core/README.md lists names that no format has: take them out.',
       ),
     ).toBe('');
   });

@@ -1,4 +1,4 @@
-import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/formats/format.ts';
+import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/sdk/format.ts';
 import { parseSse, SseCutter, writeSse } from '../../core/formats/_shared/sse.ts';
 import { JsonCutter } from '../../core/formats/_shared/json-frames.ts';
 import { parseJsonBody } from '../../core/front/body.ts';

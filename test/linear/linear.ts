@@ -55,6 +55,15 @@ function tell(isAbove: boolean, row: string): void {
 const nameOf = ({ part, shape }: Work, size: number): string =>
   `${part}, ${shape}, ${size} and ${size * factor}`;
 
+/** What throws is told as a row, and the others go on. */
+async function judged(work: Work, judge: () => void | Promise<void>): Promise<void> {
+  try {
+    await judge();
+  } catch (error) {
+    tell(true, `${String(error)}  ${work.part}, ${work.shape}`);
+  }
+}
+
 async function time(work: Work): Promise<void> {
   const growth = await measure(work, mostExponent);
   const { size, time: taken, exponent, perMegabyte } = growth;
@@ -82,13 +91,13 @@ const isWanted = ({ part, shape }: Work): boolean => `${part}, ${shape}`.include
 
 if (process.argv.includes('--counts')) {
   const counter = new EffortCounter();
-  for (const work of countedWork.filter(isWanted)) count(counter, work);
+  for (const work of countedWork.filter(isWanted)) await judged(work, () => count(counter, work));
   counter.close();
 } else {
   const gateway = await MeasuredGateway.start();
   try {
     for (const work of [...otherWork, ...codecWork, ...gatewayWork(gateway, all)].filter(isWanted))
-      await time(work);
+      await judged(work, () => time(work));
   } finally {
     await gateway.close();
   }

@@ -3,7 +3,7 @@ import type { Call, Wire } from '../../core/call/call.ts';
 import { Exchange, firstView } from '../../core/call/call.ts';
 import type { Next as PluginNext } from '../../core/sdk/author/plugin.ts';
 import type { Handler, Next, PluginSpec, InternalTools } from '../../core/sdk/define.ts';
-import type { Codec, Format, Operation } from '../../core/formats/format.ts';
+import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 import { createLog } from '../../core/log.ts';
 import type { ChatRequest, ChatSettings } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';

@@ -8,7 +8,7 @@ import type { Next } from 'sluice/internal';
 import type { Call } from '../../core/call/call.ts';
 import { Exchange, firstView } from '../../core/call/call.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
-import type { Codec } from '../../core/formats/format.ts';
+import type { Codec } from '../../core/sdk/format.ts';
 import type { Target } from '../../core/routing/target.ts';
 import promptList from '../../plugins/prompt-list.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -5,7 +5,7 @@ import { Exchange, firstView, type Call } from '../../core/call/call.ts';
 import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelKind, ChannelOptions, ChannelParts } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
-import type { Codec, Format, Operation } from '../../core/formats/format.ts';
+import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 import { createHttpClient, type HttpClient } from '../../core/upstream/send.ts';
 import { createLog } from '../../core/log.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';

@@ -11,13 +11,13 @@ import type {
   ReplyContext,
   RouteParams,
   WholeEncoder,
-} from '../format.ts';
-import { chat } from './chat.ts';
-import { decodeChat } from './decode-request.ts';
-import { encodeBody, methodPath } from './encode-request.ts';
-import { Encoding } from './encoding.ts';
-import { Extras, own, restore } from './extras.ts';
-import { wantsBytes } from './media.ts';
+} from '../../sdk/format.ts';
+import { chat } from './codec.ts';
+import { decodeChat } from './request-in/index.ts';
+import { encodeBody, methodPath } from './request-out/index.ts';
+import { Encoding } from './request-out/scope.ts';
+import { Extras, own, restore } from './extra.ts';
+import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { countFields, name, official } from './wire.ts';

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } from '../_shared/settings.ts';
-import type { Extras } from './extras.ts';
+import type { Extras } from './extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
 import { configFields, official, pick, thinkingFields } from './wire.ts';
@@ -193,4 +193,18 @@ export function writeAsWritten(
   if (!isDeepStrictEqual(row.read(view), settings[row.name])) return false;
   for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(body, path, value);
   return true;
+}
+
+const paths = new Map<string, string>([
+  ...rows.map((row) => [row.name, row.path] as const),
+  ['reasoning', 'generationConfig.thinkingConfig'],
+  ['responseFormat', 'generationConfig.responseSchema'],
+  ...respelled.flatMap(({ name, write, paths: [path = name] }) =>
+    write === undefined ? [] : [[name, path] as const],
+  ),
+]);
+
+/** Where a client of this format writes a setting; the setting's own name when it has no place here. */
+export function settingPath(name: keyof ChatSettings): string {
+  return paths.get(name) ?? name;
 }

@@ -1,5 +1,12 @@
 import { wrongValue } from '../../sdk/errors.ts';
-import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
+import {
+  budgetOfEffort,
+  effortFrom,
+  effortOfBudget,
+  efforts,
+  type Effort,
+  type Reasoning,
+} from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
@@ -104,4 +111,174 @@ export function nativeThinking(
     ...(Object.keys(thinking).length === 0 ? {} : { thinking }),
     ...(word === undefined ? {} : { effort: word }),
   };
+}
+
+/** The output limit where neither client nor model has one: the format requires a number. */
+export const defaultMaxTokens = 8192;
+const leastBudget = 1024;
+
+/** How a wish for reasoning is written. */
+export interface Thinking {
+  readonly thinking?: JsonObject;
+  /** For `output_config.effort`. */
+  readonly effort?: string;
+  /** The output limit that the budget needs; absent when the ordinary one will do. */
+  readonly maxOutput?: number;
+}
+
+/** What bounds a wish for reasoning. */
+export interface Room {
+  readonly traits: ModelTraits;
+  /** The client's output limit; undefined when it gave none. */
+  readonly maxOutput: number | undefined;
+  /** Reports a neutral path: `settings.reasoning.effort`. */
+  readonly lose: (path: string) => void;
+}
+
+/** Reasoning in the words that the model takes: a token budget, or `adaptive` with an effort. */
+export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
+  const { traits } = room;
+  if (isOff(reasoning)) return switchedOff(room);
+  if (traits.reasoning === 'none') {
+    room.lose('settings.reasoning');
+    return {};
+  }
+  if (!asks(reasoning)) {
+    if (reasoning.show !== undefined) room.lose('settings.reasoning.show');
+    return {};
+  }
+  if (reasoning.mode === 'between-tools') return { thinking: { type: 'between_tools' } };
+  const style = traits.reasoning ?? reasoning.mode;
+  return style === 'adaptive' ? adaptive(reasoning, room) : enabled(reasoning, room);
+}
+
+/** Some models refuse to be told not to think: they get the least effort there is. */
+function switchedOff({ traits, lose }: Room): Thinking {
+  if (traits.reasoning === 'none') return {};
+  if (traits.reasoning !== 'adaptive' || (traits.efforts?.includes('none') ?? true))
+    return { thinking: { type: 'disabled' } };
+  lose('settings.reasoning.mode');
+  return { thinking: { type: 'adaptive' }, effort: nearest('low', traits.efforts) };
+}
+
+function isOff({ mode, effort, budget }: Reasoning): boolean {
+  if (mode !== undefined) return mode === 'off';
+  return effort === 'none' || (effort === undefined && budget === 0);
+}
+
+function asks({ mode, effort, budget }: Reasoning): boolean {
+  return mode !== undefined || effort !== undefined || budget !== undefined;
+}
+
+function adaptive(reasoning: Reasoning, room: Room): Thinking {
+  const wanted = effortWanted(reasoning);
+  const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
+  if (effort !== wanted) room.lose('settings.reasoning.effort');
+  return {
+    thinking: { type: 'adaptive', ...displayOf(reasoning) },
+    ...(effort === undefined ? {} : { effort }),
+  };
+}
+
+function effortWanted({ effort, budget }: Reasoning): Effort | undefined {
+  return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
+}
+
+/** The effort itself where the model has it, else the nearest lower one, else the lowest. The format knows none below `low`. */
+function nearest(wanted: Effort, allowed: readonly string[] | undefined): string {
+  const least = efforts.indexOf('low');
+  const known = efforts.slice(least).filter((effort) => allowed === undefined || allowed.includes(effort));
+  const index = Math.max(efforts.indexOf(wanted), least);
+  return known.findLast((effort) => efforts.indexOf(effort) <= index) ?? known[0] ?? 'low';
+}
+
+function enabled(reasoning: Reasoning, room: Room): Thinking {
+  const { traits, maxOutput, lose } = room;
+  const limit = maxOutput ?? traits.outputLimit ?? defaultMaxTokens;
+  const wanted = budgetWanted(reasoning, limit);
+  // With no limit from anyone the answer keeps its ordinary room, and the budget comes on top.
+  const open = maxOutput === undefined && traits.outputLimit === undefined && wanted >= limit;
+  if (!open && limit <= leastBudget) {
+    lose('settings.reasoning');
+    return {};
+  }
+  const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
+  if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
+  reportBudget(reasoning, budget, lose);
+  return {
+    thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
+    ...(open ? { maxOutput: budget + limit } : {}),
+  };
+}
+
+/** The budget asked for in any words; 80 % of the output where the client left it to the model. */
+function budgetWanted({ mode, effort, budget }: Reasoning, limit: number): number {
+  if (budget !== undefined && budget > 0) return budget;
+  if (effort !== undefined) return budgetOfEffort[effort];
+  return mode === 'adaptive' ? budgetOfEffort.high : Math.floor(limit * 0.8);
+}
+
+/** Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort. */
+function reportBudget(reasoning: Reasoning, budget: number, lose: (path: string) => void): void {
+  const wanted = effortWanted(reasoning);
+  if (wanted !== undefined && effortOfBudget(budget) !== wanted) lose('settings.reasoning.effort');
+}
+
+function displayOf({ show, display: word }: Reasoning): { readonly display?: string } {
+  if (show === undefined) return {};
+  if (!show) return { display: 'omitted' };
+  return { display: word === 'updates' ? word : 'summarized' };
+}
+
+/** True when the body asks for thinking of the kind that forbids sampling settings and forced tools. */
+export function thinks(body: JsonObject): boolean {
+  const type = isObject(body.thinking) ? body.thinking.type : undefined;
+  return type === 'enabled' || type === 'adaptive';
+}
+
+/** Takes out what providers refuse beside thinking: sampling that is not at rest, and a forced tool. */
+export function makeRoomForThinking(body: MutableObject, lose: (path: string) => void): void {
+  const remove = (field: string, path: string): void => {
+    delete body[field];
+    lose(path);
+  };
+  if (typeof body.temperature === 'number' && body.temperature !== 1)
+    remove('temperature', 'settings.temperature');
+  if (typeof body.top_p === 'number' && body.top_p < 0.95) remove('top_p', 'settings.topP');
+  if (typeof body.top_k === 'number') remove('top_k', 'settings.topK');
+  const choice = body.tool_choice;
+  if (isObject(choice) && (choice.type === 'any' || choice.type === 'tool')) {
+    const { name: _, ...rest } = choice;
+    body.tool_choice = { ...rest, type: 'auto' };
+    lose('tool_choice');
+  }
+}
+
+/**
+ * True when the history forbids thinking for this turn: it ends with words put into the model's mouth, or (for `enabled`) inside a tool
+ * loop whose assistant turn does not begin with a thinking block that the provider would know again.
+ */
+export function historyForbidsThinking(body: JsonObject): boolean {
+  const turns = (Array.isArray(body.messages) ? (body.messages as readonly JsonValue[]) : []).filter(
+    (message): message is JsonObject => isObject(message) && message.role !== 'system',
+  );
+  const last = turns.at(-1);
+  if (last?.role === 'assistant') return true;
+  if (!isObject(body.thinking) || body.thinking.type !== 'enabled' || !has(last, 'tool_result')) return false;
+  const before = turns.at(-2);
+  return has(before, 'tool_use') && !/^(redacted_)?thinking$/.test(firstType(before));
+}
+
+function has(message: JsonObject | undefined, type: string): boolean {
+  return blocksOf(message).some((block) => isObject(block) && block.type === type);
+}
+
+function firstType(message: JsonObject | undefined): string {
+  const first = blocksOf(message)[0];
+  return isObject(first) && typeof first.type === 'string' ? first.type : '';
+}
+
+function blocksOf(message: JsonObject | undefined): readonly JsonValue[] {
+  const content = message?.content;
+  return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Affinity, CallKey } from '../../call/call.ts';
-import type { Operation } from '../../formats/format.ts';
+import type { Operation } from '../format.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { GatewayRequest } from '../../model/request.ts';

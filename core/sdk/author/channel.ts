@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { Operation } from '../../formats/format.ts';
+import type { Operation } from '../format.ts';
 import type { Form } from '../../model/form.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';

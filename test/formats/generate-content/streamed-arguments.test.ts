@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PartialArguments } from '../../../core/formats/generate-content/partial-arguments.ts';
+import { PartialArguments } from '../../../core/formats/generate-content/stream-in/arguments.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../core/model/json.ts';
 import { allFormats } from '../../support/fixtures.ts';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
 import { parseObject, type Call, type Codec, type Frame, type Target } from 'sluice/internal';
 import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
-import { chatCodec as messagesCodec } from '../../../core/formats/messages/codecs.ts';
+import { chatCodec as messagesCodec } from '../../../core/formats/messages/codec.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 
 const chat = {
