@@ -224,12 +224,13 @@ describe('one of a kind', () => {
 
   /** What can open a connection, and what of it cannot. */
   const connecting =
-    /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
+    /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|\.[^']*\/undici\.ts|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<!\btypeof )\bimport\('(?:pg|@redis\/client)'\)|\brequire\('(?:undici\/|pg')|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
   const connectsNowhere =
     /^(?:type .*|STATUS_CODES|validateHeader(?:Name|Value)|createServer|Server(?: as \w+)?|ServerResponse|WebSocketServer|isIP(?:v[46])?|BlockList|createSecureContext|)$/;
   const mayConnect = [
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
+    'core/upstream/undici.ts', // what those below connect with:
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,

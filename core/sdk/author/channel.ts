@@ -150,8 +150,8 @@ export interface ChannelParts {
 export interface ChannelSpec<Schema extends z.ZodObject> {
   /** The file's name. */
   readonly name: string;
-  /** Models served when the config names none. */
-  readonly models?: readonly string[];
+  /** Models served when the config names none: names and patterns, or `discover` for those that the provider lists. */
+  readonly models?: readonly string[] | 'discover';
   /** The provider's names in the list of known models: whose prices and limits its models have, and which names stand behind patterns. */
   readonly catalogue?: readonly string[];
   /** What its models cost, whatever the list says: rows as in the config's `prices`, by the provider's name or pattern. */
