@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject } from 'sluice/internal';
 
 /** An item of a request's `input`. What is not even an object is refused before it comes here. */
 export type Item = JsonObject;

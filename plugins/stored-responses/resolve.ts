@@ -1,13 +1,5 @@
-import {
-  caller,
-  GatewayError,
-  isObject,
-  type Call,
-  type JsonObject,
-  type JsonValue,
-  type ResponseStore,
-  type StoredResponse,
-} from 'sluice';
+import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, type Call, type ResponseStore, type StoredResponse } from 'sluice/internal';
 import { turnOnConnection } from './connection-turns.ts';
 import { referenceIn } from './items.ts';
 

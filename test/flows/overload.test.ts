@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import demo from '../../channels/demo/index.ts';
-import { definePlugin } from '../../core/sdk/define.ts';
+import { definePlugin, type InternalTools } from '../../core/sdk/define.ts';
 import type { Load } from '../../core/front/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -181,7 +181,7 @@ describe('a large body that its provider has not answered', () => {
     const looking = definePlugin({
       name: 'looking',
       stage: 'observe',
-      setup(_options, tools) {
+      setup(_options, tools: InternalTools) {
         seen.load = tools.overload;
         return (asked, next) => next(asked);
       },
