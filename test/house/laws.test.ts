@@ -307,13 +307,13 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
-  test('the environment is read in core/config/config.ts', () => {
+  test('the environment is read in core/settings/environment.ts', () => {
     expect(
       verdict(
         places(product, /\bprocess\s*\.\s*env\b|\bprocess\s*\[/).filter(
-          (place) => !place.startsWith('core/config/config.ts:'),
+          (place) => !place.startsWith('core/settings/environment.ts:'),
         ),
-        "Read the environment with env('NAME') from core/config/config.ts, so that .env files count and one place lists what there is.",
+        "Read the environment with env('NAME') from core/settings/environment.ts, so that .env files count and one place lists what there is.",
       ),
     ).toBe('');
   });

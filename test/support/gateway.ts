@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { readConfig, type GatewayConfig } from '../../core/config/config.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { type GatewayConfig } from '../../core/sdk/config.ts';
 import { createLog } from '../../core/log.ts';
 import { startServer, type RunningServer } from '../../core/server.ts';
 
