@@ -204,6 +204,7 @@ describe('one of a kind', () => {
     'core/upstream/compression.ts', // undoes a provider's compression
     'core/sdk/operators.ts', // the operators for plugins
     'core/sdk/hold-back.ts', // another of them
+    'core/sdk/testing/plugins.ts', // stands for the reply where plugins are tested
     'core/call/followed-reply.ts', // passes a reply's events to all who follow it
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
