@@ -171,7 +171,7 @@ export function createApp(
         checkJsonType(ctx.req);
         const held = hold(exchange);
         return readBytes(ctx.req, settings.limits.body, held).then((read) => {
-          understandJson(exchange, withoutMark(read), settings.limits, mayPass, held);
+          understandJson(exchange, withoutMark(read), { limits: settings.limits, held, mayPass });
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });

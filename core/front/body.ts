@@ -217,6 +217,15 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
 /** What a value takes in memory beside its bytes, about: a member of an object, a list in a list. A body of long texts has few. */
 const parsedValue = 64;
 
+/** What {@link understandJson} keeps to. */
+export interface UnderstandOptions {
+  readonly limits: BodyLimits;
+  /** Grows by what the values take in memory: 503 where there is no room. */
+  readonly held: BudgetShare;
+  /** False for a request that has to be decoded, whatever it says. */
+  readonly mayPass: (exchange: Exchange) => boolean;
+}
+
 /**
  * Parses and checks the JSON of a call, and leaves it with the call. Of a long request that may pass through as it is (`mayPass`, asked
  * when its model is known) only the outline is; whoever refuses it by that looks at all of it first, so that refusals are the same.
@@ -225,13 +234,11 @@ const parsedValue = 64;
 export function understandJson(
   exchange: Exchange,
   bytes: Buffer,
-  limits: BodyLimits,
-  mayPass: (exchange: Exchange) => boolean,
-  held?: BudgetShare,
+  { limits, held, mayPass }: UnderstandOptions,
 ): void {
   const { codec, wire } = exchange;
   if (codec.outlines === true && bytes.length >= worthwhile && isUtf8(bytes)) {
-    const outline = outlineOf(bytes, limits);
+    const outline = outlineOf(bytes, limits, (values) => held.grow(bytes.length + values * parsedValue));
     if (outline !== undefined) {
       exchange.understand(bytes, wholeOf(outline, bytes));
       if (mayPass(exchange)) {

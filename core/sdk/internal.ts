@@ -3,7 +3,7 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export { type Call, type CallEdits, expandedBody, type Wire } from '../call/call.ts';
+export { type Call, type CallEdits, chatOutlineOf, expandedBody, type Wire } from '../call/call.ts';
 export { detach, type Detached, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
