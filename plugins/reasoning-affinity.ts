@@ -1,14 +1,6 @@
 import { z } from 'zod';
-import {
-  chatOf,
-  caller,
-  definePlugin,
-  type Block,
-  type Call,
-  type CallEdits,
-  type JsonValue,
-  type Message,
-} from 'sluice';
+import { chatOf, caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
+import type { Call, CallEdits, InternalTools } from 'sluice/internal';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';
@@ -30,7 +22,7 @@ export default definePlugin({
   stage: 'shape',
   before: ['session-affinity'],
   options,
-  setup({ copies }, { stores, catalog, log }) {
+  setup({ copies }, { stores, catalog, log }: InternalTools) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: encrypted reasoning may reach another account');
     // Nothing is written here.
@@ -49,7 +41,7 @@ export default definePlugin({
       return second !== undefined || (first?.targets.length ?? 0) > 1;
     };
 
-    return function reasoningAffinity(call, next) {
+    return function reasoningAffinity(call: Call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined || !areSeveral(call.model)) return next(call);
       return home(call).then((maker) => next(maker === undefined ? call : call.with(backTo(maker))));

@@ -4,15 +4,7 @@ import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from '../sdk/channel.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import { checkModelName } from '../formats/_shared/check.ts';
-import type {
-  Codec,
-  Edits,
-  Format,
-  Framing,
-  Operation,
-  ReplyContext,
-  RouteParams,
-} from '../formats/format.ts';
+import type { Codec, Edits, Format, Framing, Operation, ReplyContext, RouteParams } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
 import type { ChatRequest, ChatSettings, Message } from '../model/chat.ts';
 import type { Loss } from '../model/extra.ts';

@@ -1,11 +1,5 @@
-import { enableCompileCache } from 'node:module';
-import { join } from 'node:path';
-import { packageFolder, version } from '../config/installation/home.ts';
+import { version } from '../config/installation/home.ts';
 import { UsageError, type Command } from './command.ts';
-
-// What V8 has compiled is kept for the next start, which then takes half of the CPU. In a folder of this installation, not in one that
-// every user of the machine can write to. Where nothing can be written all is as before.
-enableCompileCache(join(packageFolder, 'node_modules/.cache/sluice'));
 
 /** Each is loaded when it is wanted: the process that starts the others stays small. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {

@@ -12,6 +12,11 @@ const main = isRepository ? source : new URL('../../dist/core/cli/main.js', impo
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
 if (major > 22 || (major === 22 && minor >= 18)) {
+  // What has been compiled is kept for the next start, which then takes half of the CPU. From here on, so that nothing at all is left to
+  // the compiler of TypeScript, which alone takes 16 MB. In a folder of this installation, not in one that every user of the machine can
+  // write to. Where nothing can be written all is as before.
+  const { enableCompileCache } = await import('node:module');
+  enableCompileCache(fileURLToPath(new URL('../../node_modules/.cache/sluice', import.meta.url)));
   await import(main.href);
 } else {
   // The npm package "node", a development dependency, brings the program that the tests ran on.

@@ -5,10 +5,14 @@ import { alone, type Processes } from '../state/links/processes.ts';
 import { openHealth, type Health, type HealthChange } from '../routing/health/index.ts';
 import { Load } from '../routing/load.ts';
 import type { ApiKeys } from '../state/api-keys.ts';
-import { openLedger, startBookkeeper, type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
-import { openRates, type Rates } from '../money/rates/index.ts';
+import { openLedger } from '../money/ledger/open.ts';
+import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
+import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
+import { openRates } from '../money/rates/open.ts';
+import { type Rates } from '../money/rates/index.ts';
 import type { Stores } from '../state/stores.ts';
-import { openUsageLog, type UsageLog } from '../money/usage-log/index.ts';
+import { openUsageLog } from '../money/usage-log/open.ts';
+import { type UsageLog } from '../money/usage-log/index.ts';
 
 /** What lives longer than one configuration. */
 export interface Surroundings {

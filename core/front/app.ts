@@ -8,7 +8,7 @@ import { Exchange, firstView, type Wire } from '../call/call.ts';
 import type { Channel } from '../sdk/channel.ts';
 import type { Endpoint, Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
+import type { Codec, Format, Operation, Route, RouteParams } from '../sdk/format.ts';
 import type { Gateway } from '../gateway.ts';
 import { InFlight } from '../call/in-flight.ts';
 import { channelStanding, type Health } from '../routing/health/index.ts';
@@ -89,8 +89,13 @@ export function createApp(
       10,
       Math.min(
         1000,
-        ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3),
-        ...[realtime.ping, realtime.stalled, realtime.idle, realtime.lifetime].map((time) => time / 3),
+        timeouts.keepAlive / 3,
+        timeouts.stalled / 3,
+        timeouts.socket / 3,
+        realtime.ping / 3,
+        realtime.stalled / 3,
+        realtime.idle / 3,
+        realtime.lifetime / 3,
       ),
     ),
   );
@@ -153,8 +158,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
+        const held = hold(exchange);
+        return readBytes(ctx.req, settings.limits.body, held).then((read) => {
+          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits, held);
           exchange.understand(bytes, body);
           exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});

@@ -3,7 +3,7 @@ import type { Duplex, Writable } from 'node:stream';
 import { Subscriber, type Observable, type Subscription } from 'rxjs';
 import { replyContext, type Exchange } from '../call/call.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../formats/format.ts';
+import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';

@@ -2,7 +2,7 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { Exchange } from '../call/call.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { TunnelRoute } from '../formats/format.ts';
+import type { TunnelRoute } from '../sdk/format.ts';
 import type { Valve } from '../sdk/gate.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { Call } from '../call/call.ts';
-import type { Codecs, Operation } from '../formats/format.ts';
+import type { Codecs, Operation } from './format.ts';
 import type { Form } from '../model/form.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { ModelTraits } from '../model/traits.ts';

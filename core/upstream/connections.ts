@@ -1,6 +1,7 @@
-import { buildConnector, Client, Pool, type Dispatcher } from 'undici';
+import type undici from 'undici';
 import { openProxy } from './proxy.ts';
 import { Reader } from './reader.ts';
+import { buildConnector, Client, Pool } from './undici.ts';
 
 /** PEM texts, and how a provider's certificate is checked. */
 export interface TlsOptions {
@@ -29,7 +30,7 @@ export interface ConnectionOptions {
 /** Kept-alive connections, by origin. */
 export interface Connections {
   /** Where requests to an origin (`https://host:port`) go. `unused`: to a connection that carries nothing before it and nothing after. */
-  to(origin: string, unused: boolean): Dispatcher;
+  to(origin: string, unused: boolean): undici.Dispatcher;
   /** Closes all at once, also those in use. */
   close(): Promise<void>;
 }
@@ -39,8 +40,8 @@ export function openConnections(options: ConnectionOptions): Connections {
   const proxy = options.proxy === undefined ? undefined : openProxy(options.proxy, options.connectTimeout);
   const direct = connector(options);
   const connect = proxy === undefined ? direct : proxy.through(direct);
-  const kept = new Map<string, Pool>();
-  const once = new Map<string, Pool>();
+  const kept = new Map<string, undici.Pool>();
+  const once = new Map<string, undici.Pool>();
   return {
     to(origin, unused) {
       const pools = unused ? once : kept;
@@ -64,7 +65,7 @@ export function openConnections(options: ConnectionOptions): Connections {
   };
 }
 
-function connector({ connectTimeout, tls = {} }: ConnectionOptions): buildConnector.connector {
+function connector({ connectTimeout, tls = {} }: ConnectionOptions): undici.buildConnector.connector {
   const { ca, cert, key, servername, verify = true } = tls;
   const connect = buildConnector({
     timeout: connectTimeout,
@@ -82,14 +83,17 @@ function connector({ connectTimeout, tls = {} }: ConnectionOptions): buildConnec
 export class Connection extends Client {
   #used = false;
 
-  constructor(origin: URL, options: Client.Options) {
+  constructor(origin: URL, options: undici.Client.Options) {
     super(origin, options);
     this.on('connect', () => {
       this.#used = false;
     });
   }
 
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+  override dispatch(
+    options: undici.Dispatcher.DispatchOptions,
+    handler: undici.Dispatcher.DispatchHandler,
+  ): boolean {
     if (handler instanceof Reader) handler.over(this);
     return super.dispatch(options, handler);
   }

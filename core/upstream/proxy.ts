@@ -1,4 +1,5 @@
-import { Pool, type buildConnector } from 'undici';
+import type { buildConnector } from 'undici';
+import { Pool, requestTunnel } from './undici.ts';
 
 /** A proxy that connections are tunnelled through. */
 export interface Proxy {
@@ -38,7 +39,7 @@ export function openProxy(address: string, connectTimeout: number): Proxy {
         host: path,
         ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }),
       };
-      pool.connect({ path, headers }, (error, data) => {
+      requestTunnel.call(pool, { path, headers }, (error, data) => {
         if (error !== null) {
           callback(unreachable(error), null);
           return;

@@ -1,18 +1,14 @@
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { z } from 'zod';
+import { caller, definePlugin, startWithEvents, type ChatRequest, type GatewayEvent, chatOf } from 'sluice';
 import {
-  caller,
-  definePlugin,
   holdBack,
-  startWithEvents,
   type Call,
   type Catalog,
-  type ChatRequest,
-  type GatewayEvent,
+  type InternalTools,
   type Next,
   type Target,
-  chatOf,
-} from 'sluice';
+} from 'sluice/internal';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';
@@ -57,7 +53,7 @@ export default definePlugin({
   stage: 'translate',
   before: ['translation'],
   options,
-  setup({ ttl, turnLimit, copies }, { stores, catalog, log }) {
+  setup({ ttl, turnLimit, copies }, { stores, catalog, log }: InternalTools) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: clients that drop reasoning may go on without');
     const memory = new Memory(stores, { ttl, copies, failed });
@@ -92,7 +88,7 @@ export default definePlugin({
       return losses.length === 0 ? heard : startWithEvents(losses, heard);
     };
 
-    return function reasoningVault(call, next) {
+    return function reasoningVault(call: Call, next) {
       const { target, operation } = call;
       if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
       const format = formatSpoken(call, target);

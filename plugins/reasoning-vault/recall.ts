@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Block, JsonObject, Loss, Message, ReasoningBlock, Target, ToolCallBlock } from 'sluice';
+import type { Block, JsonObject, Message } from 'sluice';
+import type { Loss, ReasoningBlock, Target, ToolCallBlock } from 'sluice/internal';
 import { turnKey, type Kept, type Memory } from './memory.ts';
 import { fits, proofsOf, type CalledTool, type Thought, type Turn } from './turn.ts';
 

@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { GatewayError, GatewayEvent, JsonObject, Reads, UpstreamRequest, Usage } from 'sluice';
 import {
   cutShort,
   HeldBytes,
@@ -12,15 +13,9 @@ import {
   type Codec,
   type Form,
   type Frame,
-  type GatewayError,
-  type GatewayEvent,
-  type JsonObject,
   type Loss,
-  type Reads,
   type Target,
-  type UpstreamRequest,
-  type Usage,
-} from 'sluice';
+} from 'sluice/internal';
 import {
   errorOf,
   FileFinder,

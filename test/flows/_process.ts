@@ -39,7 +39,7 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
   );
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(root, 'core/cli/main.ts'), 'start', '--config', config],
+    [join(root, 'core/cli/sluice.js'), 'start', '--config', config],
     {
       cwd: folder,
       env: { PATH: process.env.PATH, SLUICE_BOOTSTRAP_KEY: key, NODE_ENV: 'production' },

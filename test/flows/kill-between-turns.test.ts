@@ -4,7 +4,7 @@ import { start, type Running } from '../core/cli/_process.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 import { call, callIn, framesOf, responseIn, textOf, turn, type Door, type Json } from './_turns.ts';
 
-const main = fileURLToPath(new URL('../../core/cli/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'k'.repeat(48)}`;
 const formats = ['chat-completions', 'messages', 'generate-content'] as const;
 

@@ -12,7 +12,7 @@ import { childrenOf, configWith, key as operatedKey, operate } from '../reload/g
 import { startGateway } from '../support/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 
-const main = fileURLToPath(new URL('../../core/cli/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'S'.repeat(48)}`;
 
 /** Milliseconds for open calls when the gateway stops, and the length of a call that needs more. */

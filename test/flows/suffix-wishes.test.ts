@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpChannel } from '../../channels/_http.ts';
 import { chatCodec as chatCompletions } from '../../core/formats/chat-completions/codec.ts';
-import type { Codec } from '../../core/formats/format.ts';
+import type { Codec } from '../../core/sdk/format.ts';
 import { chat as generateContent } from '../../core/formats/generate-content/codec.ts';
 import { chatCodec as messages } from '../../core/formats/messages/codec.ts';
 import { chatCodec as responses } from '../../core/formats/responses/codec.ts';

@@ -12,7 +12,7 @@ test('a gateway whose output nobody reads any more stops when it is told to', as
     'gateway.config.ts': `export default { listen: { port: 0 }, database: 'sqlite:./s.db' };`,
   });
   const config = join(folder, 'gateway.config.ts');
-  const child = spawn(process.execPath, [join(root, 'core/cli/main.ts'), 'start', '--config', config], {
+  const child = spawn(process.execPath, [join(root, 'core/cli/sluice.js'), 'start', '--config', config], {
     cwd: folder,
     env: { PATH: process.env.PATH },
     stdio: ['ignore', 'pipe', 'ignore'],

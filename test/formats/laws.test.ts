@@ -4,8 +4,14 @@ import { describe, expect, it, test } from 'vitest';
 import { argumentsObject } from '../../core/formats/_shared/call-arguments.ts';
 import { inClientWords } from '../../core/formats/_shared/client-words.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
-import type { ToolNames } from '../../core/formats/_shared/tool-ids.ts';
-import type { Codec, EncodeTarget, ReplyContext, RouteParams, WireFrame } from '../../core/formats/format.ts';
+import type {
+  Codec,
+  EncodeTarget,
+  ReplyContext,
+  RouteParams,
+  WireFrame,
+  EncodedRequest,
+} from '../../core/sdk/format.ts';
 import { parseSse, writeSse } from '../../core/formats/_shared/sse.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -275,7 +281,7 @@ test.each(pairs)(
 /** Tools and calls under the client's names. */
 function respelled(
   request: ChatRequest,
-  spelling: ToolNames | undefined,
+  spelling: EncodedRequest['toolNames'],
 ): Pick<ChatRequest, 'tools' | 'messages'> {
   if (spelling === undefined) return request;
   const tools = request.tools.map(

@@ -18,7 +18,7 @@ import voyage from '../../channels/voyage.ts';
 import type { GatewayConfig } from '../../core/config/config.ts';
 import { discover } from '../../core/config/discover.ts';
 import { asWave } from '../../core/formats/_shared/speech.ts';
-import type { Format, Operation, Route } from '../../core/formats/format.ts';
+import type { Format, Operation, Route } from '../../core/sdk/format.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import { vendors, VideoUpstream } from '../flows/_video-vendors.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

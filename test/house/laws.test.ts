@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { blank, everyFile, imports, lineOf, places, read, scripts } from './source.ts';
+import { blank, everyFile, imports, lineOf, places, read, scripts, spreads } from './source.ts';
 
 const core = scripts('core');
 const plugins = scripts('plugins');
@@ -51,13 +51,13 @@ describe('who may import whom', () => {
         target.startsWith('core/formats/_shared/') ||
         (target.startsWith('core/formats/_openai/') && folder !== 'core/formats/_shared') ||
         target.startsWith(`${folder}/`) ||
-        ['core/sdk/errors.ts', 'core/formats/format.ts', 'core/sdk/define.ts'].includes(target)
+        ['core/sdk/errors.ts', 'core/sdk/format.ts', 'core/sdk/define.ts'].includes(target)
       );
     };
     expect(
       verdict(
         strangers(scripts('core/formats'), allowed),
-        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, format.ts, _shared, _openai and its own folder. What two formats share goes to _shared, or to _openai where they are of that family; what needs more is no business of a format.',
+        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, core/sdk/format.ts, _shared, _openai and its own folder. What two formats share goes to _shared, or to _openai where they are of that family; what needs more is no business of a format.',
       ),
     ).toBe('');
   });
@@ -78,15 +78,15 @@ describe('who may import whom', () => {
   test.each(['plugins', 'channels'])(
     '%s import sluice, their own folder, rxjs, zod, prom-client and Node',
     (folder) => {
-      const packages = new Set(['sluice', 'rxjs', 'zod', 'prom-client']);
+      const packages = new Set(['sluice', 'sluice/internal', 'rxjs', 'zod', 'prom-client']);
       expect(
         verdict(
           strangers(scripts(folder), (specifier, target) =>
-            target === undefined || specifier === 'sluice'
+            target === undefined || specifier.startsWith('sluice')
               ? packages.has(specifier) || isBuiltin(specifier)
               : target.startsWith(`${folder}/`),
           ),
-          `What ${folder} need of the core is exported by core/sdk/index.ts and imported as 'sluice': export it there, or do without.`,
+          `What ${folder} need of the core they import as 'sluice', where authors find it too; what is for this repository alone is 'sluice/internal' (core/sdk/internal.ts).`,
         ),
       ).toBe('');
     },
@@ -227,12 +227,15 @@ describe('one of a kind', () => {
 
   /** What can open a connection, and what of it cannot. */
   const connecting =
-    /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
+    /\bimport\s+(?!type\b)(?:\{([^}]*)\}|[\w*][^'"]*?)\s*from\s*'(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|\.[^']*\/undici\.ts|ws|pg|@redis\/client)'|\bimport\('(?:node:(?:http|https|http2|net|tls|dgram|dns|dns\/promises)|undici|ws)'\)\.(?!IncomingMessage|ServerResponse)|(?<!\btypeof )\bimport\('(?:pg|@redis\/client)'\)|\brequire\('(?:undici\/|pg')|(?<![.\w#])fetch\(|\bnew WebSocket\(/g;
   const connectsNowhere =
     /^(?:type .*|STATUS_CODES|validateHeader(?:Name|Value)|createServer|Server(?: as \w+)?|ServerResponse|WebSocketServer|isIP(?:v[46])?|BlockList|createSecureContext|)$/;
   const mayConnect = [
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
+    'core/upstream/undici.ts', // what those below connect with:
+    'core/upstream/send.ts', // through the connections that follow,
+    'core/upstream/services.ts',
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
@@ -309,6 +312,23 @@ describe('one of a kind', () => {
           (place) => !place.startsWith('core/config/config.ts:'),
         ),
         "Read the environment with env('NAME') from core/config/config.ts, so that .env files count and one place lists what there is.",
+      ),
+    ).toBe('');
+  });
+
+  test('no list of a client or provider becomes the arguments of a call', () => {
+    const rooms =
+      /^(?:core\/(?:call|formats|front|model|routing|sdk|state|tokens|upstream)|plugins|channels)\//;
+    // Statements bind as many values as they have places; the others take tuples.
+    const fewArguments =
+      /\b(?:rows?|run|all|emit|failed|fields|extraOf|set)\(|\bfunction \w+\(|\(\.\.\.values: unknown/;
+    expect(
+      verdict(
+        product
+          .filter((path) => rooms.test(path))
+          .flatMap(spreads)
+          .filter((place) => !fewArguments.test(place)),
+        'Arguments stand on the stack, which has room for some ten thousand: push one by one, reduce with Math.max, take from() in place of of().',
       ),
     ).toBe('');
   });

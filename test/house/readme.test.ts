@@ -32,7 +32,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
 describe('the README is true', () => {
   test.skipIf(!hasCurl)('every curl gets an answer from the gateway that "npm start" starts', async () => {
-    const main = join(home, 'core/cli/main.ts');
+    const main = join(home, 'core/cli/sluice.js');
     const environment = { SLUICE_PORT: '0', SLUICE_DATA: operatorFolder(), SLUICE_LOG: 'silent' };
     const gateway = start(process.execPath, [main, 'start'], environment, home);
     const [, url = ''] = await gateway.wrote(/listens on (\S+)/);
@@ -80,7 +80,7 @@ describe('the README is true', () => {
   test('the commands for keys do what it says', async () => {
     const environment = { SLUICE_DATA: operatorFolder() };
     const commands = commandsWith('sluice key ').map((line) =>
-      line.replace('npx sluice', `"${process.execPath}" core/cli/main.ts`),
+      line.replace('npx sluice', `"${process.execPath}" core/cli/sluice.js`),
     );
     const [created = '', listed = '', revoked = ''] = [
       await run(commands[0] ?? '', environment),

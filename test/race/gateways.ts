@@ -63,7 +63,7 @@ export default {
 async function start(config: string, cwd: string): Promise<RacingGateway> {
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(root, 'core/cli/main.ts'), 'start', '--config', config],
+    [join(root, 'core/cli/sluice.js'), 'start', '--config', config],
     {
       cwd,
       env: { PATH: process.env.PATH, NODE_ENV: 'production' },

@@ -67,7 +67,7 @@ export async function operate(
   const config = join(folder, 'gateway.config.ts');
   const child: ChildProcess = spawn(
     process.execPath,
-    [join(root, 'core/cli/main.ts'), 'start', '--config', config, ...args],
+    [join(root, 'core/cli/sluice.js'), 'start', '--config', config, ...args],
     {
       cwd: folder,
       env: { PATH: process.env.PATH, NODE_ENV: 'production' },

@@ -1,7 +1,7 @@
 import { registerHooks } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { home } from './home.ts';
+import { home, packageFolder } from './home.ts';
 
 /**
  * Each path of `exports` in package.json leads to TypeScript under the condition `sluice-source`, and to what is compiled from it without.
@@ -35,7 +35,8 @@ function resolveSluiceHere(): void {
         return nextResolve(specifier, {
           ...context,
           conditions: [...context.conditions, ...conditions],
-          parentURL: import.meta.url,
+          // A package is known by its own name to the files in its folder.
+          parentURL: pathToFileURL(join(packageFolder, 'package.json')).href,
         });
       try {
         const resolved = nextResolve(specifier, context);

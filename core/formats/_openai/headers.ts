@@ -1,4 +1,4 @@
-import type { RateStanding } from '../format.ts';
+import type { RateStanding } from '../../sdk/format.ts';
 
 /** `x-ratelimit-limit-requests`, `-remaining-`, `-reset-` and the same of tokens; `retry-after-ms` with a refusal. */
 export function chatRateHeaders(

@@ -1,6 +1,6 @@
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ModelListing } from '../format.ts';
+import type { ModelListing } from '../../sdk/format.ts';
 
 function one(model: ListedModel): JsonObject {
   return { id: model.id, object: 'model', created: model.created, owned_by: model.ownedBy };

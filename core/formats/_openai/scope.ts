@@ -6,7 +6,7 @@ import { loseForeign } from '../_shared/foreign.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { ToolNames } from '../_shared/tool-ids.ts';
-import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { toolNamesFor, wrappedTools } from './tools.ts';
 
 /** What the encoders of one request share. */

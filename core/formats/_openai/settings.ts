@@ -3,7 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
 import { names, type Leftovers } from '../_shared/extra.ts';
 import type { MutableObject, SettingRow } from '../_shared/settings.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Scope } from './scope.ts';
 
 /** The settings that every format of the family has, below the limit on the output. */

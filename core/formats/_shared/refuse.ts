@@ -1,6 +1,6 @@
 import { cannotCarry, GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, Tool } from '../../model/chat.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 
 /**
  * 400 for input content that a format cannot carry; nothing and a report where the operator prefers that or the conversation can do

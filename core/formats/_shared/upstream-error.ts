@@ -336,7 +336,7 @@ function resetOf(headers: Headers): number | undefined {
     .filter((name) => /ratelimit.*remaining/.test(name) && header(headers, name) === '0')
     .map((name) => secondsUntil(header(headers, name.replace('remaining', 'reset')) ?? ''))
     .filter((wait) => wait !== undefined);
-  return waits.length === 0 ? undefined : Math.max(...waits);
+  return waits.length === 0 ? undefined : waits.reduce((most, wait) => Math.max(most, wait));
 }
 
 const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1, ms: 0.001 };

@@ -4,7 +4,7 @@ import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { requiredModel } from '../_shared/check.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
-import type { Codec, Format } from '../format.ts';
+import type { Codec, Format } from '../../sdk/format.ts';
 import { decodeSpeech, encodeSpeech, expectedOfSpeech, passesSpeech } from './speak/request.ts';
 import * as speech from './speak/reply.ts';
 import * as transcript from './transcribe/reply.ts';

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { ChatStreamDecoder } from './stream-in/index.ts';
 import { wantsBytes } from './request-out/parts.ts';

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest, modelOf } from './request-in/index.ts';
 import { ReplyDecoder } from './stream-in/index.ts';
 import { encodeRequest, methodPath } from './request-out/index.ts';

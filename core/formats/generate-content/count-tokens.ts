@@ -11,7 +11,7 @@ import type {
   ReplyContext,
   RouteParams,
   WholeEncoder,
-} from '../format.ts';
+} from '../../sdk/format.ts';
 import { chat } from './codec.ts';
 import { decodeChat } from './request-in/index.ts';
 import { encodeBody, methodPath } from './request-out/index.ts';

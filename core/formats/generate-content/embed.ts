@@ -15,7 +15,7 @@ import type {
   ReplyContext,
   RouteParams,
   WholeEncoder,
-} from '../format.ts';
+} from '../../sdk/format.ts';
 import { modelOf } from './request-in/index.ts';
 import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
-import type { ErrorReply } from '../format.ts';
+import type { ErrorReply } from '../../sdk/format.ts';
 
 const statuses: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',

@@ -1,5 +1,5 @@
 import { wrongValue } from '../../sdk/errors.ts';
-import type { Format, Framing, Operation, Route, RouteParams } from '../format.ts';
+import type { Format, Framing, Operation, Route, RouteParams } from '../../sdk/format.ts';
 import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
 import { embed } from './embed.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ReplyContext, WholeEncoder } from '../format.ts';
+import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { ReplyDecoder } from './stream-in/index.ts';
 import { ReplyEncoder } from './stream-out/index.ts';
 import { replySigns } from './wire.ts';

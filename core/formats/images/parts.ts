@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { mediaKind } from '../../model/media-kind.ts';
 import { given, optionalArray, optionalString } from '../_shared/check.ts';
 import { parseDataUrl, toDataUrl } from '../_shared/data-url.ts';
-import type { RouteParams } from '../format.ts';
+import type { RouteParams } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
 /** The images of a form. Throws 400 where there is none, or where the bytes of one are something else, whatever its name says. */

@@ -6,7 +6,7 @@ import { given, optionalBoolean, requiredModel } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { Codec, ReplyContext, WholeEncoder } from '../format.ts';
+import type { Codec, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { MessagesStreamDecoder } from './stream-in/index.ts';
 import { encodeRequest } from './request-out/index.ts';

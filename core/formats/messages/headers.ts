@@ -1,5 +1,5 @@
 import { GatewayError } from '../../sdk/errors.ts';
-import type { RateStanding } from '../format.ts';
+import type { RateStanding } from '../../sdk/format.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 

@@ -1,4 +1,4 @@
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { chatCodec, countCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
 import { checkVersion, rateHeaders } from './headers.ts';

@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { argumentsObject, brokenArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
+import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { MessagesStreamEncoder } from './stream-out/index.ts';
 import { mergeUsage } from './usage.ts';
 import { GatewayError } from '../../sdk/errors.ts';

@@ -9,7 +9,14 @@ import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
-import type { Codec, EncodedRequest, EncodeTarget, Format, ReplyContext, WholeEncoder } from '../format.ts';
+import type {
+  Codec,
+  EncodedRequest,
+  EncodeTarget,
+  Format,
+  ReplyContext,
+  WholeEncoder,
+} from '../../sdk/format.ts';
 
 const formatName = 'moderations';
 const path = '/moderations';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { RealtimeRequest } from '../../model/realtime.ts';
 import { requiredModel } from '../_shared/check.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { dial } from './tunnel/index.ts';
 import { formatName } from './wire.ts';
 

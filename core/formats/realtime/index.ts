@@ -1,6 +1,6 @@
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { chatRateHeaders } from '../_openai/headers.ts';
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { realtimeCodec } from './codec.ts';
 import { tunnel } from './tunnel/index.ts';
 import { formatName } from './wire.ts';

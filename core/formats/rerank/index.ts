@@ -3,7 +3,7 @@ import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { decodeScores, expectedOfDocuments } from '../_shared/rerank.ts';
-import type { Codec, Format, Route } from '../format.ts';
+import type { Codec, Format, Route } from '../../sdk/format.ts';
 import { encodeWhole } from './reply.ts';
 import { decodeRequest, encodeRequest } from './request.ts';
 import { formatName, path } from './wire.ts';

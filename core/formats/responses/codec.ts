@@ -3,7 +3,7 @@ import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given, peek } from '../_shared/check.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeCount, encodeCount } from './count-tokens.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';

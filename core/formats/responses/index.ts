@@ -1,6 +1,6 @@
 import { chatRateHeaders } from '../_openai/headers.ts';
 import { errorReply, replyHeaders } from '../_openai/errors.ts';
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { chatCodec, countTokensCodec } from './codec.ts';
 import { compactCodec } from './compact.ts';
 import { responsesSocket } from './socket.ts';

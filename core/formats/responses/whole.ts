@@ -2,7 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
+import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { ResponsesStreamDecoder, unfold } from './stream-in/index.ts';
 import { ResponsesStreamEncoder } from './stream-out/index.ts';
 

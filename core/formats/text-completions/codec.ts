@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest, validate } from './request-in.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { encodeRequest } from './request-out.ts';

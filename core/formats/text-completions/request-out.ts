@@ -3,7 +3,7 @@ import type { Block, ChatRequest, ChatSettings, Message } from '../../model/chat
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../_shared/settings.ts';
-import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { isListed, promptOf, type Prompt } from './parts.ts';
 import { rows } from './settings.ts';
 import { completionsPath, formatName, own } from './wire.ts';

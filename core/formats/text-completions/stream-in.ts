@@ -7,7 +7,7 @@ import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { isNamed, tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../format.ts';
+import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { readUsage } from './usage.ts';
 import { formatName, mostChoices, readFinish } from './wire.ts';
 

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_openai/errors.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { replyId } from './ids.ts';
 import { writeUsage } from './usage.ts';
 import { formatName, own, writeFinish } from './wire.ts';
@@ -75,7 +75,7 @@ export class TextStreamEncoder implements StreamEncoder {
   end(): readonly WireFrame[] {
     if (this.#over) return nothing;
     const frames: WireFrame[] = [];
-    if (this.#answers.size === 0) frames.push(...this.#open(0));
+    if (this.#answers.size === 0) for (const frame of this.#open(0)) frames.push(frame);
     for (const [index, answer] of this.#answers) {
       if (!answer.finished) frames.push(this.#frame(index, '', 'stop', noFields));
       answer.finished = true;

@@ -5,7 +5,7 @@ import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
+import type { ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { TextStreamEncoder } from './stream-out.ts';
 import { formatName, own } from './wire.ts';

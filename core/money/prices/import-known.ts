@@ -1,4 +1,4 @@
-import type { Operation } from '../../formats/format.ts';
+import type { Operation } from '../../sdk/format.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { nameAt, providerOf, readPrice, sample } from './import-list.ts';
 import type { KnownModel, ModelList } from './known-models.ts';

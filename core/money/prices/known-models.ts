@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Operation } from '../../formats/format.ts';
+import type { Operation } from '../../sdk/format.ts';
 import type { PriceRow } from './row.ts';
 
 /** What a public list says of one model of a provider. */

@@ -1,5 +1,6 @@
+import { createRequire } from 'node:module';
 import type { Duplex } from 'node:stream';
-import { Pool, types, type PoolClient, type QueryResult } from 'pg';
+import type { Pool, PoolClient, QueryResult } from 'pg';
 import { hideSecret } from '../../log.ts';
 import { appliedInPostgres, migratePostgres, missingSteps, type Migration, type Step } from './migrations.ts';
 
@@ -98,6 +99,9 @@ function limitsOf(url: string, masked: string): Limits {
 const SLOWEST = 5_000;
 
 const BIGINT = 20;
+
+/** Loaded by those who have such a server: others start without it. */
+const require = createRequire(import.meta.url);
 
 /**
  * The database that a `postgres://` URL names; nothing is connected yet. `steps` are what its tables consist of. Throws an Error for the
@@ -208,9 +212,10 @@ function createPool(url: string, masked: string, limits: Limits): Pool {
     hideSecret(secret);
     hideSecret(decode(secret));
   }
+  const pg = require('pg') as typeof import('pg');
   let pool: Pool;
   try {
-    pool = new Pool({
+    pool = new pg.Pool({
       connectionString: url,
       max: CONNECTIONS,
       connectionTimeoutMillis: limits.connect,
@@ -221,7 +226,9 @@ function createPool(url: string, masked: string, limits: Limits): Pool {
       application_name: 'sluice',
       keepAlive: true,
       allowExitOnIdle: true,
-      types: { getTypeParser: (oid, format) => (oid === BIGINT ? Number : types.getTypeParser(oid, format)) },
+      types: {
+        getTypeParser: (oid, format) => (oid === BIGINT ? Number : pg.types.getTypeParser(oid, format)),
+      },
     });
   } catch {
     // Not as a cause: errors about URLs carry the URL, and with it the password.

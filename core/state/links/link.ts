@@ -1,6 +1,5 @@
 import type { HealthNews, HealthLine } from '../../routing/health/primary.ts';
-import type { RatesAnswer } from '../../money/rates/primary.ts';
-import type { RatesLine } from '../../money/rates/index.ts';
+import type { RatesAnswer, RatesLine } from '../../money/rates/index.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
 import { WorkerPeers, type PeerNews } from './peers-primary.ts';
 import type { Processes, ProcessesStatus, ReloadOutcome } from './processes.ts';

@@ -1,5 +1,5 @@
 import type { HealthNews, HealthWord } from '../../routing/health/primary.ts';
-import type { RatesAnswer, RatesQuestion } from '../../money/rates/primary.ts';
+import type { RatesAnswer, RatesQuestion } from '../../money/rates/index.ts';
 import type { PeerNews, PeerWord } from './peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome } from './processes.ts';
 

@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createClient } from '@redis/client';
 import { hideSecret } from '../../log.ts';
-import type { ReportShared } from '../../money/rates/index.ts';
 
 /** Longest time for one command, in milliseconds. What takes longer is taken for gone, so that no call waits for it. */
 const commandTime = 400;
@@ -15,6 +13,7 @@ const pause = 500;
 /** Time between two looks whether an answer has come. */
 const look = 50;
 
+type Redis = typeof import('@redis/client');
 type Client = ReturnType<typeof connecting>;
 
 /** A script that runs in the shared store as one step, and the name under which the store keeps it. */
@@ -27,6 +26,9 @@ export interface Script {
 export function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
+
+/** Told when the shared store goes, with the reason, and without one when it is back. */
+export type ReportShared = (error?: Error) => void;
 
 /** What one user of the shared store needs of its connection. */
 export interface SharedLinkOptions {
@@ -56,7 +58,8 @@ export class SharedLink {
   constructor(options: SharedLinkOptions) {
     this.#options = options;
     hidePassword(options.url);
-    this.#opening = within(commandTime, this.#connect())
+    this.#opening = loadRedis()
+      .then(() => within(commandTime, this.#connect()))
       .catch(() => {})
       .finally(() => {
         this.#opening = undefined;
@@ -100,7 +103,7 @@ export class SharedLink {
   async #connect(): Promise<void> {
     let made: Client | undefined;
     try {
-      const client = (made = connecting(this.#options.url));
+      const client = (made = connecting(await loadRedis(), this.#options.url));
       // Without a listener what befalls an idle connection would end the process.
       client.on('error', (error: Error) => this.#lost(client, error));
       const connected = client.connect();
@@ -147,7 +150,12 @@ export class SharedLink {
   }
 }
 
-function connecting(url: string) {
+/** Loaded where there is a shared store at all: it takes a tenth of the time of a start. */
+function loadRedis(): Promise<Redis> {
+  return import('@redis/client');
+}
+
+function connecting({ createClient }: Redis, url: string) {
   return createClient({
     url,
     // The older form of the protocol: every server and every compatible one speaks it.

@@ -116,7 +116,7 @@ export function openTaskStore(
         }
         if (place !== undefined) {
           conditions.push(`(created, id) ${sign} (?, ?)`);
-          values.push(...place);
+          values.push(place[0], place[1]);
         }
         const found = yield* rows(
           `SELECT ${columns} FROM tasks WHERE ${conditions.join(' AND ')} ORDER BY created ${order}, id ${order} LIMIT ? OFFSET ?`,

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
 
-const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 
 /** How a process ended, and what it wrote. */
 export interface Outcome {

@@ -19,7 +19,7 @@ import { freePort } from '../../chaos/free-port.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { childrenOf } from '../../reload/gateway.ts';
 
-const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 const key = `sk-${'L'.repeat(48)}`;
 const config = `
   import { defineConfig } from 'sluice';

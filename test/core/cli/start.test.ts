@@ -12,7 +12,7 @@ const config = `
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({ channels: [demo()] });`;
 
-const main = fileURLToPath(new URL('../../../core/cli/main.ts', import.meta.url));
+const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 
 const startArguments = (folder: string): string[] => ['start', '--config', join(folder, 'gateway.config.ts')];
 

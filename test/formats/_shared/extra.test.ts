@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Codec, EncodeTarget } from '../../../core/formats/format.ts';
+import type { Codec, EncodeTarget } from '../../../core/sdk/format.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import { allFormats } from '../../support/fixtures.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { chatRateHeaders } from '../../../core/formats/_openai/headers.ts';
-import type { RateStanding } from '../../../core/formats/format.ts';
+import type { RateStanding } from '../../../core/sdk/format.ts';
 import { rateHeaders } from '../../../core/formats/messages/headers.ts';
 
 const standings: readonly RateStanding[] = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '../../../core/sdk/errors.ts';
-import type { EncodedRequest } from '../../../core/formats/format.ts';
+import type { EncodedRequest } from '../../../core/sdk/format.ts';
 import type { Block, ChatRequest, Message } from '../../../core/model/chat.ts';
 import type { Reasoning } from '../../../core/model/reasoning.ts';
 import type { ModelTraits } from '../../../core/model/traits.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { unsealProof } from '../../../core/formats/_shared/proof.ts';
-import type { WireFrame } from '../../../core/formats/format.ts';
+import type { WireFrame } from '../../../core/sdk/format.ts';
 import type { FinishReason, GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { checkLegal, inputsParse } from '../../support/legal-messages.ts';

@@ -3,7 +3,7 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { WireFrame } from '../../../core/formats/format.ts';
+import type { WireFrame } from '../../../core/sdk/format.ts';
 import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-out/index.ts';
 import { errorReply } from '../../../core/formats/_openai/errors.ts';
 import { decodeWhole } from '../../../core/formats/responses/whole.ts';

@@ -10,7 +10,8 @@ import { createPrices, pricesSchema } from '../../../core/money/prices/index.ts'
 import { askedAt, failedAttempts } from '../../../core/routing/attempts.ts';
 import type { ApiKey } from '../../../core/state/api-keys.ts';
 import type { Settlement } from '../../../core/money/ledger/index.ts';
-import { openUsageLog, type UsageLog } from '../../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../../core/money/usage-log/open.ts';
+import { type UsageLog } from '../../../core/money/usage-log/index.ts';
 import demo from '../../../channels/demo/index.ts';
 import openrouter from '../../../channels/openrouter.ts';
 import logging from '../../../plugins/logging.ts';

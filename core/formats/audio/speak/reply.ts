@@ -16,7 +16,7 @@ import type {
   UsageTap,
   WholeEncoder,
   WireFrame,
-} from '../../format.ts';
+} from '../../../sdk/format.ts';
 import { formatName, pcmRate, speechTypes } from '../wire.ts';
 
 const none: readonly WireFrame[] = [];

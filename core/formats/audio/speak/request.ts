@@ -5,7 +5,7 @@ import type { ModelTraits } from '../../../model/traits.ts';
 import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../../_shared/check.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget, Expected } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget, Expected } from '../../../sdk/format.ts';
 import { formatName, paths } from '../wire.ts';
 
 /** Most characters that are spoken at once. */

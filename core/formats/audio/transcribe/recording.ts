@@ -1,7 +1,7 @@
 import { GatewayError, missing } from '../../../sdk/errors.ts';
 import { filesOf, type Upload } from '../../../model/form.ts';
 import { mediaKind } from '../../../model/media-kind.ts';
-import type { RouteParams } from '../../format.ts';
+import type { RouteParams } from '../../../sdk/format.ts';
 
 /** Endings of the names of files that are taken where their bytes do not tell what they are: some encoders begin with silence or junk. */
 const endings = /\.(mp3|mp4|mpeg|mpga|m4a|ogg|oga|opus|wav|webm|flac)$/i;

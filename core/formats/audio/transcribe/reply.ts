@@ -6,7 +6,7 @@ import type { Usage } from '../../../model/usage.ts';
 import { throwIfError } from '../../_shared/one-shot.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
-import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../format.ts';
+import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../../sdk/format.ts';
 import { asSrt, asVtt } from './subtitles.ts';
 import { formatName, plainTranscripts } from '../wire.ts';
 

@@ -5,7 +5,7 @@ import { parseObject, type JsonObject, type JsonValue } from '../../../model/jso
 import type { ModelTraits } from '../../../model/traits.ts';
 import { given, optionalString, requiredModel } from '../../_shared/check.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget, Expected, RouteParams } from '../../../sdk/format.ts';
 import { recordingOf, secondsOf } from './recording.ts';
 import { formatName, paths, plainTranscripts } from '../wire.ts';
 

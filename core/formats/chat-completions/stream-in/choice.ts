@@ -209,7 +209,7 @@ export class ChoiceDecoder {
       );
       this.#reasoning({ reasoning_content: null, reasoning: null, ...before }, events);
     }
-    same.push(...longer);
+    for (const field of longer) same.push(field);
     if (same.length > 0 && beside === undefined) marks.$also = same;
     const called = idsOf(delta.tool_calls);
     entries.forEach((entry, index) => {

@@ -8,7 +8,7 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { cutShort } from '../../_shared/stream-frames.ts';
 import { isNamed, tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../../format.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';

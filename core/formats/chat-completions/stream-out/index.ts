@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import type { Usage } from '../../../model/usage.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './choice.ts';
 import { own } from '../extra.ts';
 import { replyId } from '../ids.ts';

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { FrameFold, WireFrame } from '../../format.ts';
+import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
 import { detailEntries } from '../reasoning/details.ts';
 
 /** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */

@@ -5,7 +5,7 @@ import type { ModelTraits } from '../../../model/traits.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { ReplyContext, WholeEncoder } from '../../format.ts';
+import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
 import { ChatStreamDecoder } from '../stream-in/index.ts';
 import { ChatStreamEncoder } from '../stream-out/index.ts';
 import { own } from '../extra.ts';

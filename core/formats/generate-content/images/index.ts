@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { oneShot } from '../../_shared/one-shot.ts';
-import type { Codec, Codecs, EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { Codec, Codecs, EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { methodPath } from '../request-out/index.ts';
 import { writeSize } from './size.ts';
 import { readImages } from './reply.ts';

@@ -2,7 +2,7 @@ import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalString } from '../../_shared/check.ts';
-import type { RouteParams } from '../../format.ts';
+import type { RouteParams } from '../../../sdk/format.ts';
 import { CallPairs } from './calls.ts';
 import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';

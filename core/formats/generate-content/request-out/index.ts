@@ -3,7 +3,7 @@ import type { ChatRequest, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { putAt, writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeContents } from './turns.ts';
 import { encodeBlock } from './parts.ts';
 import { encodeToolConfig, encodeTools } from './tools.ts';

@@ -1,7 +1,7 @@
 import type { Block, ChatRequest } from '../../../model/chat.ts';
 import type { Inlined } from '../../_shared/json-schema.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../../format.ts';
+import type { EncodeTarget } from '../../../sdk/format.ts';
 import { name } from '../wire.ts';
 
 /** Longest function name. */

@@ -6,7 +6,7 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { cutShort } from '../../_shared/stream-frames.ts';
 import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../../format.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
 import { leftovers } from '../extra.ts';
 import { readFinish, reasonIn } from '../finish.ts';

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { Chunk } from './chunk.ts';
 import { errorBody } from '../errors.ts';
 import { own } from '../extra.ts';
@@ -113,7 +113,7 @@ export class ReplyEncoder implements StreamEncoder {
       if (choice.finished) continue;
       for (const frame of this.#finish({ type: 'finish', choice: index, reason: 'stop' })) frames.push(frame);
     }
-    frames.push(...this.#flush());
+    for (const frame of this.#flush()) frames.push(frame);
     this.#done = true;
     return frames;
   }
@@ -250,7 +250,8 @@ export class ReplyEncoder implements StreamEncoder {
     const frames: WireFrame[] = [];
     for (const [block, { kind }] of choice.blocks) {
       if (kind === 'tool' || kind === 'media')
-        frames.push(...this.#close({ type: `${kind}-end`, block, choice: event.choice }));
+        for (const frame of this.#close({ type: `${kind}-end`, block, choice: event.choice }))
+          frames.push(frame);
     }
     choice.finished = true;
     if (event.stopSequence !== undefined) this.#lose('stopSequence');
@@ -263,7 +264,7 @@ export class ReplyEncoder implements StreamEncoder {
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
     // Usage may be told after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
-    if (ours && this.#counted) frames.push(...this.#flushUnlessMore(event.extra));
+    if (ours && this.#counted) for (const frame of this.#flushUnlessMore(event.extra)) frames.push(frame);
     return frames;
   }
 

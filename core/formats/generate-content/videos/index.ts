@@ -2,7 +2,7 @@ import { cannotCarry, missing, wrongType } from '../../../sdk/errors.ts';
 import type { ImageInput } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoRequest } from '../../../model/video.ts';
-import type { EncodedRequest, EncodeTarget, RouteParams } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../../sdk/format.ts';
 import { given, optionalArray, optionalObject, optionalString } from '../../_shared/check.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { videoCodecs } from '../../_shared/video-codec.ts';

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoReport, VideoTaskRequest } from '../../../model/video.ts';
-import type { Codec } from '../../format.ts';
+import type { Codec } from '../../../sdk/format.ts';
 import { redact } from '../../_shared/redact.ts';
 import { failureOf } from '../../_shared/video-report.ts';
 

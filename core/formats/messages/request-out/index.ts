@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
 import { writeResponseFormat } from '../response-format.ts';

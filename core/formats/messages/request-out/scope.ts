@@ -1,6 +1,6 @@
 import type { Block } from '../../../model/chat.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { EncodeTarget } from '../../format.ts';
+import type { EncodeTarget } from '../../../sdk/format.ts';
 import { name } from '../wire.ts';
 import { refuseContent } from '../../_shared/refuse.ts';
 

@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ReplyContext, WireFrame } from '../../format.ts';
+import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { replyId } from '../ids.ts';
 import { encodeUsage } from '../usage.ts';
 import { name, stopOfReason } from '../wire.ts';

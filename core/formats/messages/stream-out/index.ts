@@ -7,7 +7,7 @@ import { ArgumentsText } from '../../_shared/call-arguments.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { sealProof } from '../../_shared/proof.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { citationForClient } from '../citations.ts';
 import { errorBody } from '../errors.ts';
 import { headFrame, lastFrames, type Ending } from './frames.ts';
@@ -105,7 +105,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#close();
     while (this.#next()) this.#close();
     this.#done = true;
-    this.#out.push(...lastFrames(this.#ending, this.#context));
+    for (const frame of lastFrames(this.#ending, this.#context)) this.#out.push(frame);
     return this.#flush();
   }
 

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
-import type { TunnelNames } from '../../format.ts';
+import type { TunnelNames } from '../../../sdk/format.ts';
 import { leadingType } from '../wire.ts';
 
 /** Client messages that can name a model, and where: the member that holds it. */

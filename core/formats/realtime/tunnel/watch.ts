@@ -1,7 +1,7 @@
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { SocketMessage } from '../../../model/realtime.ts';
 import type { Usage } from '../../../model/usage.ts';
-import type { TunnelWatch } from '../../format.ts';
+import type { TunnelWatch } from '../../../sdk/format.ts';
 import { readUsage } from '../usage.ts';
 import { leadingType } from '../wire.ts';
 

@@ -3,7 +3,7 @@ import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodedRequest, EncodeTarget } from '../../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';

@@ -5,7 +5,7 @@ import { BlockCounter } from '../../_shared/blocks.ts';
 import { cutShort, typed } from '../../_shared/stream-frames.ts';
 import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../../format.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import {
   CallDecoder,
   ImageDecoder,

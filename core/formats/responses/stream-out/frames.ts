@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { WireFrame } from '../../format.ts';
+import type { WireFrame } from '../../../sdk/format.ts';
 
 const none: readonly WireFrame[] = [];
 

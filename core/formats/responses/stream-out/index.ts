@@ -5,7 +5,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { WaitingBlocks } from '../../_shared/waiting-blocks.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../format.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { FrameWriter, isOrdinary } from './frames.ts';
 import { OutputWriter } from './items.ts';
 import { errorEvent, failureOf } from '../errors.ts';

@@ -3,7 +3,7 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
-import type { ReplyContext } from '../../format.ts';
+import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
 import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type Place } from './frames.ts';

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ReplyContext } from '../../format.ts';
+import type { ReplyContext } from '../../../sdk/format.ts';
 import { readInstructions, readTruncation } from '../instructions.ts';
 
 /** What a response object says at one moment of its life, beside the echo of the request. */

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MemoryRates } from '../../../../core/money/rates/memory.ts';
-import { openRates, type Rates, type SharedSettings } from '../../../../core/money/rates/index.ts';
+import { openRates } from '../../../../core/money/rates/open.ts';
+import { type Rates, type SharedSettings } from '../../../../core/money/rates/index.ts';
 import { newSubject, one, ratesSuite } from '../../../suites/rates-suite.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../../../support/redis.ts';
 
@@ -100,14 +101,15 @@ describe.skipIf(missing !== undefined)(`in Redis${missing === undefined ? '' : `
 
   test('slots of a gateway that died are free when their leases have passed', async () => {
     const subject = newSubject();
-    // What a killed process leaves behind: a lease that nobody renews.
-    const [seconds, micros] = (await redis.command('TIME')) as [string, string];
-    const end = Number(seconds) * 1_000 + Math.floor(Number(micros) / 1_000) + 600;
-    await redis.command('ZADD', `sluice:{rates}:${subject}:calls`, String(end), 'dead:1');
     const rates = open();
     const take = () => rates.take([], [{ subject: `${subject}:calls`, limit: 1 }]);
+    const now = async () => Number(((await redis.command('TIME')) as [string, string])[0]) * 1_000;
+    // What a killed process leaves behind: a lease that nobody renews.
+    const leave = (end: number) =>
+      redis.command('ZADD', `sluice:{rates}:${subject}:calls`, String(end), 'dead:1');
+    await leave((await now()) + 600_000);
     expect((await take()).allowed).toBe(false);
-    await pass(650);
+    await leave(await now());
     const second = await take();
     expect(second.allowed).toBe(true);
     second.grant?.release();

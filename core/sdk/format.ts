@@ -1,4 +1,4 @@
-import type { GatewayError } from '../sdk/errors.ts';
+import type { GatewayError } from './errors.ts';
 import type { ChatRequest, ChatSettings, MediaBlock } from '../model/chat.ts';
 import type { GatewayEvent, ListedModel, OperationResult } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
@@ -9,7 +9,6 @@ import type { SocketMessage } from '../model/realtime.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import type { GatewayRequest } from '../model/request.ts';
 import type { Units, Usage } from '../model/usage.ts';
-import type { ToolNames } from './_shared/tool-ids.ts';
 
 /**
  * What a client wants done. Each has its own codecs, but for the last two: `list-models`, and `state`, which reads or changes what the
@@ -151,7 +150,7 @@ export interface EncodedRequest {
   /** Sent in place of `body` when it is there. */
   readonly form?: Form;
   /** How this request spells tool names: calls in the reply get the client's names back. */
-  readonly toolNames?: ToolNames;
+  readonly toolNames?: { there(name: string): string; back(spelled: string): string };
   /** Tools that take free text and were wrapped as functions with one `input` string: calls of these come back unwrapped. */
   readonly customTools?: readonly string[];
   /** The call of this tool is the answer's text: structured output on models that have none. */
