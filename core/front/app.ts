@@ -19,8 +19,8 @@ import {
   checkJsonType,
   BudgetShare,
   readBytes,
-  readJsonBody,
   parseJsonBody,
+  understandJson,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -145,6 +145,17 @@ export function createApp(
     return held;
   };
 
+  /** False for a request that is translated wherever it goes, as far as its model tells. */
+  const mayPass = ({ model, operation, format }: Exchange): boolean => {
+    const candidates = gateway.catalog.candidates(model, operation);
+    return (
+      candidates.length === 0 ||
+      candidates.some(({ channel, targets }) =>
+        targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
+      )
+    );
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -160,9 +171,7 @@ export function createApp(
         checkJsonType(ctx.req);
         const held = hold(exchange);
         return readBytes(ctx.req, settings.limits.body, held).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits, held);
-          exchange.understand(bytes, body);
-          exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+          understandJson(exchange, withoutMark(read), settings.limits, mayPass, held);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });

@@ -3,11 +3,12 @@ import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Readable, Transform } from 'node:stream';
 import { appended } from '../call/appended.ts';
-import { callKey, type Held } from '../call/call.ts';
+import { callKey, type Exchange, type Held } from '../call/call.ts';
 import type { Handler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { stringEnd } from '../formats/_shared/json-bytes.ts';
+import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
 
 /** Limits on what a stranger can send. */
 export interface BodyLimits {
@@ -224,6 +225,41 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
 
 /** What a value takes in memory beside its bytes, about: a member of an object, a list in a list. A body of long texts has few. */
 const parsedValue = 64;
+
+/**
+ * Parses and checks the JSON of a call, and leaves it with the call. Of a long request that may pass through as it is (`mayPass`, asked
+ * when its model is known) only the outline is; whoever refuses it by that looks at all of it first, so that refusals are the same.
+ * Throws 400 as {@link parseJsonBody} does, and with the path of what the format forbids.
+ */
+export function understandJson(
+  exchange: Exchange,
+  bytes: Buffer,
+  limits: BodyLimits,
+  mayPass: (exchange: Exchange) => boolean,
+  held?: BudgetShare,
+): void {
+  const { codec, wire } = exchange;
+  if (codec.outlines === true && bytes.length >= worthwhile && isUtf8(bytes)) {
+    const outline = outlineOf(bytes, limits);
+    if (outline !== undefined) {
+      exchange.understand(bytes, wholeOf(outline, bytes));
+      if (mayPass(exchange)) {
+        try {
+          exchange.outlined = codec.validate(outline.body, wire.params);
+          wire.outline = outline;
+          return;
+        } catch {
+          // What is wrong is told of the whole.
+        }
+      }
+      exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+      return;
+    }
+  }
+  const read = readJsonBody(bytes, limits, held);
+  exchange.understand(read.bytes, read.body);
+  exchange.decoded = codec.validate(read.body, wire.params);
+}
 
 /**
  * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the

@@ -60,7 +60,7 @@ export class PluginBench {
       name: 'borrowing',
       stage: 'observe',
       setup(_, tools) {
-        given = tools;
+        given = tools as InternalTools;
         return (call, next) => next(call);
       },
     });

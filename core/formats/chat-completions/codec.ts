@@ -30,6 +30,7 @@ export const chatCodec: Codec<ChatRequest> = {
   endsStream: endsCompletion,
   peek,
   validate,
+  outlines: true,
   checkSampling,
   clientFraming: () => 'sse',
   patch,
