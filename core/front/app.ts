@@ -468,6 +468,7 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
 export function familyOf(path: string): string {
   if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
+  if (path.startsWith('/model/')) return 'converse';
   return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 

@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Readable, Transform } from 'node:stream';
 import { appended } from '../call/appended.ts';
 import { callKey, type Exchange, type Held } from '../call/call.ts';
@@ -9,6 +8,7 @@ import { GatewayError } from '../sdk/errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { stringEnd } from '../formats/_shared/json-bytes.ts';
 import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
+import { decompressors } from '../upstream/decompressors.ts';
 
 /** Limits on what a stranger can send. */
 export interface BodyLimits {
@@ -70,15 +70,6 @@ export const readBodyStep: Handler = function readBody(call, next) {
   const read = call.get(bodyReader);
   return read === undefined ? next(call) : read().then(() => next(call));
 };
-
-/** What undoes a compression, by its name in `content-encoding`. A map: a stranger's word must not find an object's inherited members. */
-export const decompressors: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-  ['zstd', createZstdDecompress],
-]);
 
 /** 415 unless the body says that it is JSON, or says nothing. */
 export function checkJsonType(request: IncomingMessage): void {

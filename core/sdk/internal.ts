@@ -94,7 +94,7 @@ export {
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
-export { openTaskStore, type TaskLease, type TaskStore } from '../state/tasks/index.ts';
+export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { HttpClient, HttpRequest } from '../upstream/send.ts';
