@@ -312,7 +312,10 @@ describe('the most that a chat may come to', () => {
         expect(bound.input).toBeGreaterThanOrEqual(counted);
         expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
         expect(bound.output.most).toBe(one.limit * answers);
-        const ofLong = boundOf(longCallOf(format, 'chat', body, { model: 'm' }), targets, assumed);
+        const long = longCallOf(format, 'chat', body, { model: 'm' });
+        const ofLong = boundOf(long, targets, assumed);
+        long.sent();
+        expect(boundOf(long, targets, assumed), 'also when it is on its way').toEqual(ofLong);
         expect(ofLong.input).toBeGreaterThanOrEqual(counted);
         expect(ofLong.output).toEqual(bound.output);
       }),
