@@ -14,7 +14,7 @@ export interface ModelTraits {
   readonly efforts?: readonly string[];
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
-  /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. */
+  /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. `cache`: no cache points (Converse). */
   readonly refuses?: readonly string[];
   /** Which field carries the output limit in chat completions. Default `max_completion_tokens`. */
   readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens';

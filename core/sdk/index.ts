@@ -102,6 +102,7 @@ export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export { forgetMedia, type FetchMedia, type Media, type MediaWish } from '../upstream/guarded/media.ts';
 export { mediaKind } from '../model/media-kind.ts';
+export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
 export { JsonCutter, writeNdjson } from '../formats/_shared/json-frames.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';

@@ -35,6 +35,10 @@ export function cachePoint(
   { native, target }: Writing,
 ): readonly JsonObject[] {
   if (cache === undefined) return [];
+  if (target.traits.refuses?.includes('cache') === true) {
+    target.lose(`${at}.cache`);
+    return [];
+  }
   const { ttl } = cache;
   const known = ttl === '5m' || ttl === '1h' || (native && ttl !== undefined);
   if (!known && ttl !== undefined) target.lose(`${at}.cache`);
