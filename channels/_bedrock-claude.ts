@@ -1,4 +1,5 @@
-import { GatewayError, parseObject, type JsonObject, type UpstreamRequest } from 'sluice';
+import { GatewayError, type JsonObject, type UpstreamRequest } from 'sluice';
+import { parseObject } from 'sluice/internal';
 
 /** The version that a body names; there is no other. */
 const version = 'bedrock-2023-05-31';

@@ -1,4 +1,5 @@
 import { concat, defer, EMPTY, filter, map, reduce, throwError, type Observable } from 'rxjs';
+import type { JsonObject, Upstream } from 'sluice';
 import {
   asSse,
   cutShort,
@@ -7,9 +8,7 @@ import {
   isObject,
   parseObject,
   type Frame,
-  type JsonObject,
-  type Upstream,
-} from 'sluice';
+} from 'sluice/internal';
 
 /** The answer with its event stream as server-sent events, the form that formats read; any other as it is. */
 export function unframed(answer: Upstream, format: string): Upstream {

@@ -1,19 +1,15 @@
 import type { ZodObject } from 'zod';
 import {
   defineChannel,
-  matchesModel,
-  parseObject,
-  version,
   type ChannelEntry,
   type ChannelKind,
   type ChannelOptions,
-  type ChannelParts,
   type ChannelSpec,
-  type ChannelTools,
   type JsonObject,
   type ModelTraits,
   type UpstreamRequest,
 } from 'sluice';
+import { matchesModel, parseObject, version, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -54,7 +50,7 @@ export function httpChannel(
     ...(catalogue === undefined ? {} : { catalogue }),
     ...(prices === undefined ? {} : { prices }),
     ...(routingFields === undefined ? {} : { routingFields }),
-    setup: (options, tools) => overHttp(options, tools, spec),
+    setup: (options, tools: ChannelTools) => overHttp(options, tools, spec),
   });
   return plainKind(kind);
 }

@@ -1,5 +1,6 @@
 import type { ZodObject } from 'zod';
-import { matchesModel, type ChannelParts, type ChannelSpec, type ModelTraits } from 'sluice';
+import type { ChannelSpec, ModelTraits } from 'sluice';
+import { matchesModel, type ChannelParts } from 'sluice/internal';
 import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */

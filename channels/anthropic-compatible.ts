@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
@@ -14,7 +15,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, countsTokens, ...rest }, tools) {
+  setup({ auth, countsTokens, ...rest }, tools: ChannelTools) {
     if (rest.baseUrl === undefined)
       throw new Error(
         'baseUrl is missing. Give the address up to and including its version: https://api.example.com/anthropic/v1.',

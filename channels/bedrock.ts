@@ -1,20 +1,24 @@
 import { z } from 'zod';
 import { of } from 'rxjs';
 import {
-  chatOf,
   countTokens,
   defineChannel,
-  isObject,
-  parseObject,
-  type Call,
+  isChat,
   type ChannelEntry,
   type ChannelOptions,
-  type ChannelTools,
   type JsonObject,
   type ModelTraits,
   type Upstream,
   type UpstreamRequest,
 } from 'sluice';
+import {
+  hideSecret,
+  isObject,
+  parseObject,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
+} from 'sluice/internal';
 import { ordinaryHeaders } from './_http.ts';
 import { AwsIdentity } from './_aws-identity.ts';
 import { awsHeaders, type AwsCredentials } from './_aws-signature.ts';
@@ -80,7 +84,7 @@ const kind = defineChannel({
   ],
   needsKey: false,
   options,
-  setup(chosen, tools) {
+  setup(chosen, tools: ChannelTools): ChannelParts {
     const places = placesOf(chosen, tools);
     return {
       speaks: { chat: ['converse', 'messages'], 'count-tokens': ['converse'] },
@@ -146,6 +150,7 @@ function regionIn(baseUrl: string | undefined): string | undefined {
 }
 
 function placeOf(region: string, key: string | undefined, identity: () => AwsIdentity): Place {
+  for (const secret of [key, ...(key?.split('|') ?? [])]) if (secret) hideSecret(secret);
   const [accessKeyId = '', secretAccessKey, sessionToken] = (key ?? '').split('|').map((part) => part.trim());
   if (secretAccessKey !== undefined) {
     const own = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
@@ -198,7 +203,8 @@ function endpoint(region: string): string {
 }
 
 async function counted(call: Call): Promise<Upstream> {
-  const inputTokens = await countTokens(chatOf(call));
+  if (!isChat(call.request)) throw new Error('Only conversations are counted.');
+  const inputTokens = await countTokens(call.request);
   return { status: 200, headers: {}, bytes: of(Buffer.from(JSON.stringify({ inputTokens }))) };
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
+import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
 
 const hosts = {
@@ -14,7 +15,7 @@ export default defineChannel({
   catalogue: ['dashscope'],
   models: ['qwen*', 'qwq-*', 'qvq-*', 'text-embedding-v*'],
   options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),
-  setup: ({ region, ...options }, tools) =>
+  setup: ({ region, ...options }, tools: ChannelTools) =>
     overHttp(options, tools, {
       baseUrl: `https://${hosts[region]}/compatible-mode/v1`,
       headers: bearer,

@@ -1,4 +1,4 @@
-import type { Call, Load } from 'sluice';
+import type { Call, Load } from 'sluice/internal';
 
 /** Addresses that are remembered; the one that failed first goes first. */
 const mostAddresses = 10_000;

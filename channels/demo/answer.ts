@@ -1,4 +1,5 @@
-import { parseObject, type FinishReason, type Proof, type Reasoning } from 'sluice';
+import type { FinishReason, Reasoning } from 'sluice';
+import { parseObject, type Proof } from 'sluice/internal';
 import { fromSchema } from './from-schema.ts';
 import { describeMedia, textOf, type CallableTool, type Question } from './question.ts';
 import { callContent, type Seals } from './seals.ts';

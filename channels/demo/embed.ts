@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { wrongValue, type EmbedInput, type EmbedRequest } from 'sluice';
+import { wrongValue, type EmbedInput, type EmbedRequest } from 'sluice/internal';
 import type { Doing } from './doing.ts';
 
 /** Length of a vector when nothing is said. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { GatewayEvent, ImageInput, ImageRequest } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import type { ImageInput, ImageRequest } from 'sluice/internal';
 import { stripes, type Colour } from './png.ts';
 import type { Doing } from './doing.ts';
 

@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type ModerationRequest } from 'sluice';
+import type { JsonObject } from 'sluice';
+import { isObject, type ModerationRequest } from 'sluice/internal';
 import { wordsIn } from './embed.ts';
 import type { Doing } from './doing.ts';
 

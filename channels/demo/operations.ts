@@ -1,3 +1,4 @@
+import type { GatewayEvent, GatewayRequest, JsonObject, Operation, Upstream, UpstreamRequest } from 'sluice';
 import {
   parseObject,
   plainName,
@@ -7,14 +8,8 @@ import {
   type Codec,
   type Form,
   type Format,
-  type GatewayEvent,
-  type GatewayRequest,
-  type JsonObject,
-  type Operation,
   type ReplyContext,
-  type Upstream,
-  type UpstreamRequest,
-} from 'sluice';
+} from 'sluice/internal';
 import type { Doing } from './doing.ts';
 import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';

@@ -1,15 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
-import {
-  GatewayError,
-  writeSse,
-  type Call,
-  type Codec,
-  type GatewayEvent,
-  type JsonObject,
-  type StreamEncoder,
-  type Upstream,
-  type WireFrame,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject, type Upstream } from 'sluice';
+import { writeSse, type Call, type Codec, type StreamEncoder, type WireFrame } from 'sluice/internal';
 import type { Switches } from './switches.ts';
 
 /** One thing to do while a body is sent. */

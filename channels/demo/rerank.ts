@@ -1,4 +1,4 @@
-import { textOfDocument, type RerankRequest } from 'sluice';
+import { textOfDocument, type RerankRequest } from 'sluice/internal';
 import { wordsIn } from './embed.ts';
 import type { Doing } from './doing.ts';
 

@@ -1,12 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
-import {
-  GatewayError,
-  type Block,
-  type ChatRequest,
-  type Message,
-  type Proof,
-  type ToolCallBlock,
-} from 'sluice';
+import { GatewayError, type Block, type ChatRequest, type Message } from 'sluice';
+import type { Proof, ToolCallBlock } from 'sluice/internal';
 
 /** What a signature vouches for. */
 type Sealed = 'reasoning' | 'text' | 'tool-call';

@@ -1,4 +1,5 @@
-import { asWave, type GatewayEvent, type SpeakRequest } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import { asWave, type SpeakRequest } from 'sluice/internal';
 import type { Doing } from './doing.ts';
 
 const rate = 24_000;

@@ -1,4 +1,5 @@
-import type { GatewayEvent, TranscribeRequest, TranscriptSegment } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import type { TranscribeRequest, TranscriptSegment } from 'sluice/internal';
 import type { Doing } from './doing.ts';
 
 /** Bytes of a recording that the demo hears one word in. */

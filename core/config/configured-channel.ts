@@ -3,8 +3,9 @@ import { z } from 'zod';
 import { bodyEditor } from '../upstream/body-edits.ts';
 import { commonOptions, hideSecrets, optionProblems, optionWarnings } from './channel-options.ts';
 import type { Channel, ChannelKey, SystemPrompt } from '../sdk/channel.ts';
-import { sentences, type Settings } from './config.ts';
-import type { ChannelEntry, ChannelOptions, ChannelParts } from '../sdk/define.ts';
+import { sentences } from './config.ts';
+import { type Settings } from '../settings/index.ts';
+import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/socket.ts';
@@ -81,14 +82,8 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const channelLog = log.child({ channel: options.id ?? spec.name });
   let parts: ChannelParts;
   try {
-    parts = spec.setup(options as Parameters<typeof spec.setup>[0], {
-      log: channelLog,
-      keys,
-      http,
-      sockets,
-      format,
-      onClose,
-    });
+    const tools: ChannelTools = { log: channelLog, keys, http, sockets, format, onClose };
+    parts = spec.setup(options as Parameters<typeof spec.setup>[0], tools);
   } catch (error) {
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;

@@ -1,4 +1,5 @@
-import { GatewayError, isObject, type JsonObject, type JsonValue, type Sealer } from 'sluice';
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, type Sealer } from 'sluice/internal';
 import type { Item } from './items.ts';
 
 const purpose = 'compaction';

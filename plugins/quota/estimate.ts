@@ -1,16 +1,12 @@
+import { isChat, type Block, type ChatRequest, type JsonValue, type Units } from 'sluice';
 import {
   estimateInput as estimateChat,
-  isChat,
   isObject,
-  type Block,
   type Call,
-  type ChatRequest,
   type Extra,
-  type JsonValue,
   type MediaBlock,
   type Target,
-  type Units,
-} from 'sluice';
+} from 'sluice/internal';
 
 /**
  * What calls are expected to use, and the most that they may. Budgets are measured by the most alone, far from their end and near it: so the

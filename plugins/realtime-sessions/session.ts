@@ -1,23 +1,20 @@
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
+import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
 import {
   charge,
-  GatewayError,
   noPriceError,
   tunnelWatch,
-  type ApiKey,
   type ApiKeys,
   type AttemptEvent,
   type Bookkeeper,
   type Call,
   type Catalog,
-  type GatewayEvent,
   type Ledger,
   type Prices,
   type Reservation,
   type Settlement,
-  type Usage,
   type UsageRecord,
-} from 'sluice';
+} from 'sluice/internal';
 
 /** What sessions charge with. */
 export interface SessionTools {

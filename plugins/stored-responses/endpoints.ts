@@ -1,13 +1,12 @@
 import { of, type Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent } from 'sluice';
 import {
-  GatewayError,
   wrongType,
   type Call,
-  type GatewayEvent,
-  type PluginTools,
+  type InternalTools,
   type ResponseStore,
   type StoredResponse,
-} from 'sluice';
+} from 'sluice/internal';
 import { addConversationEndpoints } from './conversations.ts';
 import type { AddEndpoint, EndpointRequest } from './endpoint.ts';
 import { pageBody, pageOf, readPageQuery } from './pages.ts';
@@ -31,7 +30,7 @@ const format = 'responses';
 
 /** Adds the paths that show and change what is kept: responses and conversations. Another caller's look as if they did not exist. */
 export function addEndpoints(
-  tools: Pick<PluginTools, 'endpoint' | 'format'>,
+  tools: Pick<InternalTools, 'endpoint' | 'format'>,
   store: ResponseStore,
   { now = Date.now }: EndpointOptions,
   { cancel }: EndpointHooks,
@@ -41,7 +40,8 @@ export function addEndpoints(
       method,
       path,
       format,
-      handle: async (call, params) => of({ type: 'result', value: await handle(requestOf(call, params)) }),
+      handle: async (call: Call, params) =>
+        of({ type: 'result', value: await handle(requestOf(call, params)) }),
     });
 
   const find = async (owner: string, id: string): Promise<StoredResponse> => {
@@ -74,7 +74,7 @@ export function addEndpoints(
     path: '/v1/responses/:id',
     format,
     streams: (query) => query.get('stream') === 'true',
-    async handle(call, params) {
+    async handle(call: Call, params) {
       const request = requestOf(call, params);
       if (call.stream) return streamed(request);
       const { response } = await find(request.owner, request.params.id);

@@ -1,13 +1,6 @@
 import { concat, concatMap, exhaustMap, from, takeWhile, timer, type Observable } from 'rxjs';
-import {
-  GatewayError,
-  writeSse,
-  type Codec,
-  type GatewayEvent,
-  type JsonObject,
-  type ReplyContext,
-  type StoredResponse,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { writeSse, type Codec, type ReplyContext, type StoredResponse } from 'sluice/internal';
 import { isRunning } from './seen.ts';
 
 /** How often a response that is still being made is looked up, in milliseconds. */

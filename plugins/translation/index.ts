@@ -1,23 +1,18 @@
 import { of, type Observable } from 'rxjs';
+import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
 import {
-  countTokens,
-  definePlugin,
   estimateInput,
   forgetMedia,
-  GatewayError,
   peekFirst,
   saysSomething,
   sealMarks,
-  startWithEvents,
   type AttemptEvent,
   type Call,
   type Codec,
-  type GatewayEvent,
+  type InternalTools,
   type Loss,
-  type PluginTools,
   type Target,
-  chatOf,
-} from 'sluice';
+} from 'sluice/internal';
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
@@ -35,8 +30,8 @@ export default definePlugin({
   name: 'translation',
   stage: 'translate',
   options,
-  setup(chosen, tools) {
-    return async function translation(call, next) {
+  setup(chosen, tools: InternalTools) {
+    return async function translation(call: Call, next) {
       const { target } = call;
       if (target === undefined)
         throw new Error('translation runs in the translate stage, where a channel is chosen.');
@@ -90,7 +85,8 @@ function spokenBy({ channel, traits }: Target, { operation, wire }: Call): reado
 
 /** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
 function holdsSeal({ wire, edits }: Call): boolean {
-  const request = edits.body === undefined ? wire.bytes : JSON.stringify(edits.body);
+  // No seal stands in a text.
+  const request = edits.body === undefined ? (wire.outline?.text ?? wire.bytes) : JSON.stringify(edits.body);
   return sealMarks.some((mark) => request.includes(mark));
 }
 
@@ -99,7 +95,7 @@ async function translate(
   target: Target,
   codec: Codec,
   chosen: TranslationOptions,
-  tools: PluginTools,
+  tools: InternalTools,
   next: (call: Call) => Promise<Observable<GatewayEvent>>,
 ): Promise<Observable<GatewayEvent>> {
   const refused = codec.format === call.codec.format ? undefined : call.codec.onlyNative?.(call.body);
@@ -155,7 +151,7 @@ function lossEvent(loss: Loss): GatewayEvent {
 }
 
 /** A shape that only one kind of channel speaks is the channel's own; the others are formats. */
-function codecOf(tools: PluginTools, format: string, call: Call, { channel }: Target): Codec {
+function codecOf(tools: InternalTools, format: string, call: Call, { channel }: Target): Codec {
   const own = channel.codecs[call.operation];
   const codec = own?.format === format ? own : tools.format(format)?.codecs[call.operation];
   if (codec === undefined)

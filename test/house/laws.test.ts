@@ -88,15 +88,15 @@ describe('who may import whom', () => {
   test.each(['plugins', 'channels'])(
     '%s import sluice, their own folder, rxjs, zod, prom-client and Node',
     (folder) => {
-      const packages = new Set(['sluice', 'rxjs', 'zod', 'prom-client']);
+      const packages = new Set(['sluice', 'sluice/internal', 'rxjs', 'zod', 'prom-client']);
       expect(
         verdict(
           strangers(scripts(folder), (specifier, target, importer) =>
-            target === undefined || specifier === 'sluice'
+            target === undefined || specifier.startsWith('sluice')
               ? packages.has(specifier) || isBuiltin(specifier) || clouds.get(importer) === specifier
               : target.startsWith(`${folder}/`),
           ),
-          `What ${folder} need of the core is exported by core/sdk/index.ts and imported as 'sluice': export it there, or do without.`,
+          `What ${folder} need of the core they import as 'sluice', where authors find it too; what is for this repository alone is 'sluice/internal' (core/sdk/internal.ts).`,
         ),
       ).toBe('');
     },
@@ -210,6 +210,7 @@ describe('one of a kind', () => {
     'core/upstream/compression.ts', // undoes a provider's compression
     'core/sdk/operators.ts', // the operators for plugins
     'core/sdk/hold-back.ts', // another of them
+    'core/sdk/testing/plugins.ts', // stands for the reply where plugins are tested
     'core/call/followed-reply.ts', // passes a reply's events to all who follow it
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
@@ -242,6 +243,8 @@ describe('one of a kind', () => {
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
     'core/upstream/undici.ts', // what those below connect with:
+    'core/upstream/send.ts', // through the connections that follow,
+    'core/upstream/services.ts',
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
@@ -311,13 +314,13 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
-  test('the environment is read in core/config/config.ts', () => {
+  test('the environment is read in core/settings/environment.ts', () => {
     expect(
       verdict(
         places(product, /\bprocess\s*\.\s*env\b|\bprocess\s*\[/).filter(
-          (place) => !place.startsWith('core/config/config.ts:'),
+          (place) => !place.startsWith('core/settings/environment.ts:'),
         ),
-        "Read the environment with env('NAME') from core/config/config.ts, so that .env files count and one place lists what there is.",
+        "Read the environment with env('NAME') from core/settings/environment.ts, so that .env files count and one place lists what there is.",
       ),
     ).toBe('');
   });

@@ -137,8 +137,16 @@ export function imports(path: string): Import[] {
   );
 }
 
+/** What authors import by name. */
+const entries: Readonly<Record<string, string>> = {
+  sluice: 'core/sdk/index.ts',
+  'sluice/internal': 'core/sdk/internal.ts',
+  'sluice/testing': 'core/sdk/testing/index.ts',
+};
+
 function targetOf(path: string, specifier: string): string | undefined {
-  if (specifier === 'sluice') return 'core/sdk/index.ts';
+  const entry = entries[specifier];
+  if (entry !== undefined) return entry;
   if (specifier.startsWith('sluice/')) return `${specifier.slice('sluice/'.length)}.ts`;
   return specifier.startsWith('.') ? relative(home, join(home, dirname(path), specifier)) : undefined;
 }

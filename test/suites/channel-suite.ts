@@ -69,7 +69,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       const keys = options.keys ?? (options.key === undefined ? [] : [options.key]);
       return kind.spec.setup(
         { ...kind.spec.options?.parse(expected.options ?? {}), ...options },
-        { log, keys, http, sockets: undefined as never, format: () => undefined, onClose: () => {} },
+        { log, keys, http, onClose: () => {} },
       );
     };
     const parts = (options: ChannelOptions = { key }): ChannelParts =>
@@ -238,8 +238,6 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
           log,
           keys: [key],
           http: fake,
-          sockets: undefined as never,
-          format: () => undefined,
           onClose: () => {},
         },
       );

@@ -1,9 +1,4 @@
 import type { FinishReason } from '../../model/event.ts';
-import type { Extra } from '../../model/extra.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-
-export { innerObject, keepInner, restore, unknown } from '../_shared/kept-fields.ts';
 
 /** The name of this format: the key of its `extra` entries and the `format` of its proofs. */
 export const name = 'messages';
@@ -42,46 +37,3 @@ export const imageTypes: ReadonlySet<string> = new Set([
   'image/gif',
   'image/webp',
 ]);
-
-/** What this format alone knows of a piece; an empty object when there is nothing. */
-export function own(extra: Extra | undefined): JsonObject {
-  return extra?.[name] ?? nothing;
-}
-
-const nothing: JsonObject = {};
-
-/** `{extra}` to spread into a piece; an empty object when there is nothing to keep. */
-export function withExtra(fields: JsonObject | undefined): { readonly extra?: Extra } {
-  if (fields === undefined) return nothingToKeep;
-  for (const _ in fields) return { extra: { [name]: fields } };
-  return nothingToKeep;
-}
-
-const nothingToKeep: { readonly extra?: Extra } = {};
-
-/** Keeps an unknown field of a reply. A null says nothing, so that it is only a spelling. */
-export function keepField(into: MutableObject, key: string, value: JsonValue | undefined): void {
-  if (value !== null) into[key] = value;
-  else if (Array.isArray(into.$nulls)) (into.$nulls as string[]).push(key);
-  else into.$nulls = [key];
-}
-
-/** Keeps what a frame says beside its ordinary fields, apart from what its inner object says. */
-export function keepFrame(into: MutableObject, frame: JsonObject, first: string, second?: string): void {
-  for (const key in frame) {
-    if (key !== 'type' && key !== first && key !== second) into[`frame.${key}`] = frame[key];
-  }
-}
-
-/** What {@link keepField} and {@link keepFrame} kept: for the inner object, and for the frame. */
-export function unpack(extra: Extra | undefined): { readonly inner: JsonObject; readonly frame: JsonObject } {
-  const fields = own(extra);
-  const inner: MutableObject = {};
-  const frame: MutableObject = {};
-  if (Array.isArray(fields.$nulls)) for (const key of fields.$nulls) inner[String(key)] = null;
-  for (const key in fields) {
-    if (key.startsWith('frame.')) frame[key.slice('frame.'.length)] = fields[key];
-    else if (!key.startsWith('$')) inner[key] = fields[key];
-  }
-  return { inner, frame };
-}

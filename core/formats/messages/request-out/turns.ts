@@ -6,8 +6,10 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { encodeBlock } from './parts.ts';
 import { noResult, orderTurns, type Turn, type TurnWords } from '../../_shared/turn-order.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { name, own, restore } from '../wire.ts';
+import { name } from '../wire.ts';
 import { addCache, placeOf, refuse, type Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 
 /** `system` and `messages` of the wire. */
 export interface EncodedHistory {
@@ -65,7 +67,7 @@ function nativeMessage(message: Message, writing: Writing): JsonObject | undefin
     role,
     content: isPlain(message, content) ? message.content[0].text : content,
   };
-  restore(wire, own(message.extra));
+  putBack(wire, own(message.extra));
   return wire;
 }
 

@@ -1,4 +1,4 @@
-import type { Step } from '../database/migrations.ts';
+import type { Step } from '../migrations.ts';
 
 /**
  * The owner is part of every key, so that no question can be asked without one. The large columns come last: what precedes them is read

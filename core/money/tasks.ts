@@ -1,9 +1,9 @@
-import { isObject, parseObject } from '../../model/json.ts';
-import { isFinished, type Task } from '../../model/tasks.ts';
-import type { Ledger, Settlement } from '../../money/ledger/index.ts';
-import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../database/sql.ts';
-import type { ReportError, Stores } from '../stores.ts';
-import { startSweeping } from '../database/sweeping.ts';
+import { isObject, parseObject } from '../model/json.ts';
+import { isFinished, type Task } from '../model/tasks.ts';
+import type { Ledger, Settlement } from './ledger/index.ts';
+import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../state/database/sql.ts';
+import type { ReportError, Stores } from '../state/stores.ts';
+import { startSweeping } from '../state/database/sweeping.ts';
 
 /** Which tasks of an owner are wanted. */
 export interface TaskQuery {

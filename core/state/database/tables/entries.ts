@@ -1,4 +1,4 @@
-import type { Step } from '../database/migrations.ts';
+import type { Step } from '../migrations.ts';
 
 /**
  * Entries of all namespaces. The triggers count the writes to a namespace, whoever makes them, once somebody has asked for its revision;

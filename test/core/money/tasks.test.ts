@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe } from 'vitest';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../support/postgres.ts';
 import { tasksSuite } from '../../suites/tasks-suite.ts';
-import { temporaryDatabase } from './support.ts';
+import { temporaryDatabase } from '../state/support.ts';
 
 describe('tasks on SQLite', () => {
   tasksSuite(temporaryDatabase);

@@ -1,4 +1,4 @@
-import type { Step } from '../../state/database/migrations.ts';
+import type { Step } from '../migrations.ts';
 
 /**
  * What records are looked for and summed by is apart from what only tells more of one of them: sums read all records of a time, and would

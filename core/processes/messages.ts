@@ -1,7 +1,7 @@
-import type { HealthNews, HealthWord } from '../../routing/health/primary.ts';
-import type { RatesAnswer, RatesQuestion } from '../../money/rates/index.ts';
-import type { PeerNews, PeerWord } from './peers-primary.ts';
-import type { ProcessesStatus, ReloadOutcome } from './processes.ts';
+import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
+import type { RatesAnswer, RatesQuestion } from '../money/rates/index.ts';
+import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
+import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
 
 /*
  * What the primary process and its workers tell each other. The primary serves nothing and loads next to nothing: it starts workers,

@@ -1,4 +1,4 @@
-import type { Step } from '../database/migrations.ts';
+import type { Step } from '../migrations.ts';
 
 /**
  * Tasks that providers work on. The owner is part of the key, so that no question can be asked without one. `ask_at` is when the provider

@@ -1,8 +1,9 @@
-import type { HealthNews, HealthLine } from '../../routing/health/primary.ts';
-import type { RatesAnswer, RatesLine } from '../../money/rates/index.ts';
+import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
+import type { RatesAnswer, RatesLine } from '../money/rates/index.ts';
 import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
-import { WorkerPeers, type PeerNews } from './peers-primary.ts';
-import type { Processes, ProcessesStatus, ReloadOutcome } from './processes.ts';
+import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
+import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
+import type { ProcessLines } from '../config/surroundings.ts';
 
 /** What the primary may tell a worker to do. */
 export interface Orders {
@@ -61,7 +62,7 @@ export class PrimaryLink {
   }
 
   /** What the gateway in this process knows of the others. */
-  processes(worker: number, workers: number): Processes {
+  processes(worker: number, workers: number): Processes & ProcessLines {
     const rates: RatesLine = {
       send: (question) => this.send({ type: 'rates', question }),
       listen: (listener) => {

@@ -1,4 +1,4 @@
-import type { Step } from '../../state/database/migrations.ts';
+import type { Step } from '../migrations.ts';
 
 /**
  * What a key has spent in each period that began, and the claims of running calls. What is reserved is always the sum of the claims, so

@@ -1,9 +1,9 @@
-import { keyvSteps } from '../keyv/schema.ts';
-import { ledgerSteps } from '../../money/ledger/schema.ts';
-import type { Step } from './migrations.ts';
-import { responseSteps } from '../responses/schema.ts';
-import { taskSteps } from '../tasks/schema.ts';
-import { usageLogSteps } from '../../money/usage-log/schema.ts';
+import { keyvSteps } from './entries.ts';
+import { ledgerSteps } from './ledger.ts';
+import type { Step } from '../migrations.ts';
+import { responseSteps } from './responses.ts';
+import { taskSteps } from './tasks.ts';
+import { usageLogSteps } from './usage-log.ts';
 
 const secrets = 'CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
 
