@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
-import { ToolNames } from './tool-ids.ts';
+import { ToolNames } from '../_shared/tool-ids.ts';
 
 /** What a tool that takes free text becomes where the provider has functions only. */
 export const freeTextSchema: JsonObject = {
