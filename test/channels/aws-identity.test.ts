@@ -97,7 +97,12 @@ describe('the default chain finds', () => {
     const name = createHash('sha1').update(start).digest('hex');
     writeFileSync(
       join(cache, `${name}.json`),
-      JSON.stringify({ startUrl: start, region: 'us-east-1', accessToken: 'sso-token', expiresAt: inAnHour() }),
+      JSON.stringify({
+        startUrl: start,
+        region: 'us-east-1',
+        accessToken: 'sso-token',
+        expiresAt: inAnHour(),
+      }),
     );
     expect(await identity().credentials()).toMatchObject({ accessKeyId: 'ASIASSO' });
   });

@@ -1,8 +1,7 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { name as format, own, restore } from '../wire.ts';
 import { cachePoint, type Writing } from './scope.ts';
@@ -13,6 +12,13 @@ export interface EncodedTools {
   /** Free-text tools that were wrapped as functions, by the client's names. */
   readonly customTools: readonly string[];
 }
+
+/** What a tool that takes free text becomes. */
+const freeTextSchema: JsonObject = {
+  type: 'object',
+  properties: { input: { type: 'string' } },
+  required: ['input'],
+};
 
 /** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
 export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
@@ -70,9 +76,9 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
       return spec(tool, writing, freeTextSchema, {});
     case 'web-search':
     case 'code-execution':
-      return refuseTool(tool.type, 'another provider', at, writing);
+      return refuseTool(tool, format, writing.target);
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool.name, tool.format, at, writing);
+      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, writing.target);
   }
 }
 
@@ -99,18 +105,6 @@ function objectSchema(schema: JsonObject | undefined, { native }: Writing): Json
   if (native) return schema;
   if (schema === undefined) return { type: 'object', properties: {} };
   return schema.type === undefined ? { type: 'object', ...schema } : schema;
-}
-
-function refuseTool(tool: string, from: string, at: string, { target }: Writing): undefined {
-  if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
-    return undefined;
-  }
-  throw new GatewayError(
-    'unsupported_tool',
-    `${at}: the tool "${tool}" of ${from} cannot be sent to a ${format} channel.`,
-    { param: at },
-  );
 }
 
 /** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */
