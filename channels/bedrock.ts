@@ -23,7 +23,8 @@ import { ordinaryHeaders } from './_http.ts';
 import { AwsIdentity } from './_aws-identity.ts';
 import { awsHeaders, type AwsCredentials } from './_aws-signature.ts';
 import { claudeIn, invocation } from './_bedrock-claude.ts';
-import { unframed } from './_bedrock-streams.ts';
+import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
+import { changed, unframed } from './_bedrock-streams.ts';
 import { claudeTraits } from './anthropic.ts';
 
 const options = z.object({
@@ -87,7 +88,14 @@ const kind = defineChannel({
   setup(chosen, tools: ChannelTools): ChannelParts {
     const places = placesOf(chosen, tools);
     return {
-      speaks: { chat: ['converse', 'messages'], 'count-tokens': ['converse'] },
+      speaks: {
+        chat: ['converse', 'messages'],
+        'count-tokens': ['converse'],
+        embed: [invokeFormat],
+        rerank: [invokeFormat],
+        'generate-image': [invokeFormat],
+      },
+      codecs: invokeCodecs,
       traits: traitsOf,
       open: (call, request) =>
         send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] }),
@@ -195,7 +203,15 @@ async function send(
     body,
   });
   if (answer.status === 401 || answer.status === 403) place.forget();
+  if (request.operation === 'embed') return withTokens(answer);
   return unframed(answer, request.format);
+}
+
+/** What a model does not count, Bedrock tells in a header. */
+function withTokens(answer: Upstream): Upstream {
+  const count = Number(answer.headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
+  if (Number.isNaN(count)) return answer;
+  return changed(answer, (body) => ({ inputTextTokenCount: count, ...body }));
 }
 
 function endpoint(region: string): string {
@@ -253,6 +269,7 @@ function guarded(
 
 /** Of other makers' models no more is known than Converse promises; what some of them refuse is left out. */
 function traitsOf(model: string): ModelTraits {
+  if (/(?:^|[./])amazon\.titan-embed/.test(model)) return { mostInputs: 1 };
   const claude = claudeIn(model);
   if (claude !== undefined)
     return {

@@ -43,6 +43,8 @@ export interface ModelTraits {
   readonly transcripts?: readonly string[];
   /** False when the model gives speech as the bytes of a file alone, and not as events. */
   readonly streamsSpeech?: boolean;
+  /** Most texts of one request for embeddings, where the channel's own words have room for more: longer lists go in pieces. */
+  readonly mostInputs?: number;
   /** Most tokens that a given image comes to, where they are more than the 16,384 that budgets reserve for it, or fewer. */
   readonly imageTokens?: number;
   /** How the model makes images. */

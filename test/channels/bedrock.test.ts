@@ -385,3 +385,106 @@ describe('a guardrail', () => {
     });
   });
 });
+
+describe('models that do not chat', () => {
+  const titan = 'amazon.titan-embed-text-v2:0';
+
+  test('Titan embeds several texts one by one, and their tokens add up', async () => {
+    const { gateway: running, requests } = await start(({ body }, response) => {
+      const { inputText } = JSON.parse(body.toString()) as { inputText: string };
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ embedding: [inputText.length, 1], inputTextTokenCount: 2 }));
+    });
+    const reply = await openai(running).embeddings.create({
+      model: titan,
+      input: ['a', 'bcd'],
+      dimensions: 256,
+      encoding_format: 'float',
+    });
+    expect(reply.data.map(({ embedding }) => embedding)).toEqual([
+      [1, 1],
+      [3, 1],
+    ]);
+    expect(reply.usage.prompt_tokens).toBe(4);
+    expect(requests.map(({ url }) => url)).toEqual(
+      Array.from({ length: 2 }, () => `/model/${encodeURIComponent(titan)}/invoke`),
+    );
+    expect(JSON.parse(requests[0]?.body.toString() ?? '')).toEqual({ inputText: 'a', dimensions: 256 });
+  });
+
+  test('Cohere embeds them at once, and Bedrock counts for it', async () => {
+    const { gateway: running, requests } = await start(
+      whole({ embeddings: { float: [[1], [2]] }, id: 'e' }, 200, { 'x-amzn-bedrock-input-token-count': '7' }),
+    );
+    const reply = await openai(running).embeddings.create({
+      model: 'cohere.embed-v4:0',
+      input: ['a', 'b'],
+      encoding_format: 'float',
+    });
+    expect(reply.data.map(({ embedding }) => embedding)).toEqual([[1], [2]]);
+    expect(reply.usage.prompt_tokens).toBe(7);
+    expect(JSON.parse(requests[0]?.body.toString() ?? '')).toEqual({
+      texts: ['a', 'b'],
+      input_type: 'search_document',
+      embedding_types: ['float'],
+    });
+  });
+
+  test('documents are put in order', async () => {
+    const { gateway: running, requests } = await start(
+      whole({
+        results: [
+          { index: 1, relevance_score: 0.9 },
+          { index: 0, relevance_score: 0.1 },
+        ],
+      }),
+    );
+    const response = await fetch(`${running.url}/v1/rerank`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${running.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'cohere.rerank-v3-5:0', query: 'q', documents: ['a', 'b'], top_n: 5 }),
+    });
+    expect(await response.json()).toMatchObject({
+      results: [{ index: 1, relevance_score: 0.9 }, { index: 0 }],
+    });
+    expect(JSON.parse(requests[0]?.body.toString() ?? '')).toEqual({
+      query: 'q',
+      documents: ['a', 'b'],
+      top_n: 2,
+      api_version: 2,
+    });
+  });
+
+  test.each([
+    [
+      'amazon.nova-canvas-v1:0',
+      {
+        taskType: 'TEXT_IMAGE',
+        textToImageParams: { text: 'A cat' },
+        imageGenerationConfig: { numberOfImages: 1, width: 1024, height: 1024, quality: 'premium' },
+      },
+    ],
+    ['stability.stable-image-core-v1:1', { prompt: 'A cat', aspect_ratio: '1:1' }],
+  ])('%s makes an image', async (model, body) => {
+    const { gateway: running, requests } = await start(
+      whole({ images: ['iVBORw0KGgo='], finish_reasons: [null] }),
+    );
+    const reply = await openai(running).images.generate({
+      model,
+      prompt: 'A cat',
+      size: '1024x1024',
+      quality: 'high',
+    });
+    expect(reply.data?.[0]?.b64_json).toBe('iVBORw0KGgo=');
+    expect(JSON.parse(requests[0]?.body.toString() ?? '')).toEqual(body);
+  });
+
+  test('an image that was filtered is a refusal, and no failure of the channel', async () => {
+    const { gateway: running } = await start(
+      whole({ images: [], finish_reasons: ['Filter reason: prompt'] }),
+    );
+    await expect(
+      openai(running).images.generate({ model: 'stability.sd3-5-large-v1:0', prompt: 'A cat' }),
+    ).rejects.toMatchObject({ status: 400, code: 'content_policy_violation' });
+  });
+});
