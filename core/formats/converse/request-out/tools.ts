@@ -1,5 +1,6 @@
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
@@ -12,13 +13,6 @@ export interface EncodedTools {
   /** Free-text tools that were wrapped as functions, by the client's names. */
   readonly customTools: readonly string[];
 }
-
-/** What a tool that takes free text becomes. */
-const freeTextSchema: JsonObject = {
-  type: 'object',
-  properties: { input: { type: 'string' } },
-  required: ['input'],
-};
 
 /** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
 export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
