@@ -247,10 +247,19 @@ function asked(request: UpstreamRequest, { guardrail }: Options): Asked {
             },
     };
   }
-  const { path, body } = request;
+  const { body } = request;
+  const path =
+    request.operation === 'count-tokens'
+      ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`
+      : request.path;
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
   if (guardrail === undefined || request.operation !== 'chat') return { path, body, headers: {} };
   return { path, body: guarded(body, guardrail), headers: {} };
+}
+
+/** Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world. */
+function ofMaker(model: string): string {
+  return model.replace(/^(?:us|us-gov|eu|apac|jp|au|ca|global)\./, '');
 }
 
 function guarded(
