@@ -132,6 +132,22 @@ describe('a client of Converse', () => {
     expect(requests[0]?.url).toBe(`/model/${encodeURIComponent(llama)}/converse-stream`);
   });
 
+  test('gets that stream under its media type, held back by nobody on the way', async () => {
+    const { gateway: running } = await start(streamed(...hello));
+    const response = await fetch(`${running.url}/model/${llama}/converse-stream`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${running.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(ask),
+    });
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      ...streamType,
+      'cache-control': 'no-cache',
+      'x-accel-buffering': 'no',
+      'x-amzn-requestid': expect.stringMatching(/^req_/) as string,
+    });
+    expect(Buffer.from(await response.arrayBuffer())).toEqual(Buffer.concat(hello));
+  });
+
   test('counts a conversation there where the provider counts, and here where it does not', async () => {
     const { client: sdk, requests } = await start(whole({ inputTokens: 42 }));
     const input = { converse: ask };
