@@ -36,6 +36,8 @@ const framings: ReadonlyMap<string, string> = new Map([
 const clouds: ReadonlyMap<string, string> = new Map([
   ['channels/_aws-signature.ts', '@smithy/signature-v4'],
   ['channels/_aws-identity.ts', '@aws-sdk/credential-providers'],
+  ['channels/_google-identity.ts', 'google-auth-library'],
+  ['channels/_entra-identity.ts', '@azure/identity'],
 ]);
 
 const isBuiltin = (specifier: string): boolean => specifier.startsWith('node:');
