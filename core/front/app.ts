@@ -4,16 +4,17 @@ import type { Duplex } from 'node:stream';
 import Koa, { type Context } from 'koa';
 import { Router } from '@koa/router';
 import { EMPTY, lastValueFrom, config as rxjs } from 'rxjs';
-import { Exchange, firstView, type Wire } from '../call/call.ts';
-import type { Channel } from '../sdk/channel.ts';
+import { Exchange } from '../call/exchange.ts';
+import { firstView } from '../call/view.ts';
+import { type Wire, type Channel } from '../sdk/call.ts';
 import type { Endpoint, Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Operation, Route, RouteParams } from '../sdk/format.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Gateway } from './gateway.ts';
 import { InFlight } from '../call/in-flight.ts';
-import { channelStanding, type Health } from '../routing/health/index.ts';
+import { channelStanding } from '../routing/health/index.ts';
+import { type Health } from '../sdk/health.ts';
 import type { Stores } from '../state/stores.ts';
-import type { Surroundings } from '../config/surroundings.ts';
 import {
   bodyReader,
   checkJsonType,
@@ -33,6 +34,8 @@ import { Reply } from './reply.ts';
 import { continueWhenRead, requestLineProblem } from './request-line.ts';
 import { createSockets } from './sockets.ts';
 import { callerOf, wireOf as socketWire } from './upgrade.ts';
+import type { Rates } from '../money/rates/index.ts';
+import { Overload } from './overload.ts';
 
 /** The gateway as Node's HTTP server wants it. */
 export interface App {
@@ -54,11 +57,16 @@ export interface App {
   endAll(): void;
 }
 
+/** What the front end shares with all configurations. */
+export interface FrontParts {
+  readonly stores: Pick<Stores, 'health'>;
+  readonly rates: Pick<Rates, 'state'>;
+  readonly health: Health;
+  readonly overload: Overload;
+}
+
 /** Builds the Koa application: the formats' routes, the model lists, health, and the plugins' own routes. */
-export function createApp(
-  gateway: Gateway,
-  { stores, rates, health, overload }: Pick<Surroundings, 'stores' | 'rates' | 'health' | 'overload'>,
-): App {
+export function createApp(gateway: Gateway, { stores, rates, health, overload }: FrontParts): App {
   const { settings, log } = gateway;
   const { timeouts, realtime } = settings;
   const replies = new InFlight<Reply>();
@@ -528,7 +536,7 @@ function standings(channels: readonly Channel[], health: Health): readonly objec
   });
 }
 
-async function databaseState(stores: Stores): Promise<'ok' | 'failed'> {
+async function databaseState(stores: FrontParts['stores']): Promise<'ok' | 'failed'> {
   try {
     await stores.health();
     return 'ok';

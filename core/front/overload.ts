@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Call } from '../call/call.ts';
+import type { Call } from '../sdk/call.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { ByteBudget } from './body.ts';
 import { InFlight } from '../call/in-flight.ts';

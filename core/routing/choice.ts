@@ -1,9 +1,8 @@
-import type { Affinity } from '../call/call.ts';
+import type { Affinity, Target } from '../sdk/call.ts';
 import type { ChannelLoad, Load } from './load.ts';
 import type { Candidate } from './catalog.ts';
-import type { Health } from './health/index.ts';
+import type { Health } from '../sdk/health.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
-import type { Target } from './target.ts';
 
 /** What a choice goes by. */
 export interface ChoiceOptions {

@@ -1,4 +1,4 @@
-import type { Target } from './target.ts';
+import type { Target } from '../sdk/call.ts';
 
 /** Milliseconds after which what was measured counts a third: old news fade, so that a place that was slow is tried again. */
 const fading = 30_000;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
-import type { Call } from '../../core/call/call.ts';
+import type { Call } from '../../core/sdk/call.ts';
 import type { Load } from '../../core/front/overload.ts';
 import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';

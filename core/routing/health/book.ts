@@ -5,9 +5,9 @@ import { Place } from './place.ts';
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
 import { Tally } from './tally.ts';
 import { verdictOf } from './verdict.ts';
-import type { Health, HealthChange, PlaceHealth, PlaceName, Standing, Visit } from './index.ts';
+import type { Health, HealthChange, PlaceHealth, PlaceName, Standing, Visit } from '../../sdk/health.ts';
 import type { HealthSettings } from '../../settings/routing.ts';
-import type { Target } from '../target.ts';
+import type { Target } from '../../sdk/call.ts';
 
 /** What a book of health works with besides its settings. */
 export interface HealthOptions {

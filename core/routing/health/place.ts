@@ -1,13 +1,5 @@
-import type { PlaceName, Standing } from './index.ts';
-import type { SharedPlace } from './sharing.ts';
-
-/** What went wrong last at a place. */
-export interface Trouble {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly code: string;
-  readonly message: string;
-}
+import type { PlaceName, Standing } from '../../sdk/health.ts';
+import type { SharedPlace, Trouble } from './sharing.ts';
 
 /** Longest time between two probes that come before their time, and the share of a rest that it may be. */
 const earlyGap = 1_000;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { NEVER, Observable, of, throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Call } from '../../../core/call/call.ts';
+import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error.ts';
 import { createLog } from '../../../core/log.ts';
