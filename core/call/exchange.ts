@@ -52,8 +52,10 @@ export class Exchange extends Lifetime {
   readonly codec: Codec;
   readonly wire: Wire;
   readonly values = new KeyedValues();
-  /** The request as the client wrote it, once it was checked. */
+  /** The request as the client wrote it, once it was checked and somebody wanted it. */
   decoded: GatewayRequest | undefined;
+  /** What was checked of a long one: the same without its long texts. */
+  outlined: GatewayRequest | undefined;
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
@@ -95,6 +97,7 @@ export class Exchange extends Lifetime {
     const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
     twin.values.copy(this.values);
     twin.decoded = this.decoded;
+    twin.outlined = this.outlined;
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;

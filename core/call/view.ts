@@ -94,31 +94,37 @@ class CallView implements Call {
   }
 
   get request(): GatewayRequest {
-    if (this.#request === undefined) {
-      const { settings, system, messages, codec } = this.edits;
-      const systemPrompt = codec === undefined ? this.edits.systemPrompt : undefined;
-      const decoded = this.#decoded();
-      const edited =
-        settings !== undefined ||
-        system !== undefined ||
-        messages !== undefined ||
-        systemPrompt !== undefined ||
-        decoded.model !== this.model;
-      if (!edited) this.#request = decoded;
-      else if (!isChat(decoded)) this.#request = { ...decoded, model: this.model };
-      else
-        this.#request = {
-          ...decoded,
-          model: this.model,
-          settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
-          system:
-            systemPrompt === undefined
-              ? (system ?? decoded.system)
-              : withSystemPrompt(system ?? decoded.system, systemPrompt),
-          messages: messages ?? decoded.messages,
-        };
-    }
-    return this.#request;
+    return (this.#request ??= this.#edited(this.#decoded()));
+  }
+
+  get outline(): GatewayRequest {
+    const { body, codec } = this.edits;
+    const { decoded, outlined } = this.#exchange;
+    if (this.#request !== undefined || decoded !== undefined || outlined === undefined) return this.request;
+    return body === undefined && codec === undefined ? this.#edited(outlined) : this.request;
+  }
+
+  #edited(decoded: GatewayRequest): GatewayRequest {
+    const { settings, system, messages, codec } = this.edits;
+    const systemPrompt = codec === undefined ? this.edits.systemPrompt : undefined;
+    const edited =
+      settings !== undefined ||
+      system !== undefined ||
+      messages !== undefined ||
+      systemPrompt !== undefined ||
+      decoded.model !== this.model;
+    if (!edited) return decoded;
+    if (!isChat(decoded)) return { ...decoded, model: this.model };
+    return {
+      ...decoded,
+      model: this.model,
+      settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
+      system:
+        systemPrompt === undefined
+          ? (system ?? decoded.system)
+          : withSystemPrompt(system ?? decoded.system, systemPrompt),
+      messages: messages ?? decoded.messages,
+    };
   }
 
   /** As it was written, before edits of its parts. */

@@ -20,8 +20,8 @@ import {
   checkJsonType,
   BudgetShare,
   readBytes,
-  readJsonBody,
   parseJsonBody,
+  understandJson,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -153,6 +153,17 @@ export function createApp(gateway: Gateway, { stores, rates, health, overload }:
     return held;
   };
 
+  /** False for a request that is translated wherever it goes, as far as its model tells. */
+  const mayPass = ({ model, operation, format }: Exchange): boolean => {
+    const candidates = gateway.catalog.candidates(model, operation);
+    return (
+      candidates.length === 0 ||
+      candidates.some(({ channel, targets }) =>
+        targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
+      )
+    );
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -166,10 +177,9 @@ export function createApp(gateway: Gateway, { stores, rates, health, overload }:
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
-          exchange.understand(bytes, body);
-          exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+        const held = hold(exchange);
+        return readBytes(ctx.req, settings.limits.body, held).then((read) => {
+          understandJson(exchange, withoutMark(read), { limits: settings.limits, held, mayPass });
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });
@@ -466,6 +476,7 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
 export function familyOf(path: string): string {
   if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
+  if (path.startsWith('/model/')) return 'converse';
   return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 

@@ -28,6 +28,7 @@ import { isChat, type GatewayRequest } from '../model/request.ts';
 import { callKey, type CallKey } from './call-key.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import type { GatewayEvent } from '../model/event.ts';
+import type { Outline } from '../model/outline.ts';
 
 /** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
 export const expandedBody = callKey<JsonObject>('expanded body');
@@ -45,8 +46,10 @@ export interface Wire {
   readonly ip: string;
   /** The client's own bytes; empty before the body was read. */
   bytes: Buffer;
-  /** The parsed body; undefined before it was read. */
+  /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
   body: JsonObject | undefined;
+  /** The body without its long texts, where it was long enough to be worth one. */
+  outline?: Outline | undefined;
 }
 
 /** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
@@ -112,6 +115,11 @@ export interface Call {
   readonly input: Observable<SocketMessage> | undefined;
   /** The valve of {@link input}: whoever sends the messages on shuts it when it can take no more, and the client's socket is not read. */
   readonly inputGate: Gate;
+  /**
+   * As `request`, but long texts may be left out of it: for whoever asks for turns, blocks, tools, ids, proofs or settings and not for
+   * words, at a fraction of the cost.
+   */
+  readonly outline: GatewayRequest;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
@@ -208,4 +216,11 @@ export function chatOf(call: Call): ChatRequest {
   const { request } = call;
   if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
   return request;
+}
+
+/** The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat. */
+export function chatOutlineOf(call: Call): ChatRequest {
+  const { outline } = call;
+  if (!isChat(outline)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  return outline;
 }

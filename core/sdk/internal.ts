@@ -3,7 +3,15 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export { type Call, type CallEdits, expandedBody, type Wire, type Target, type Channel } from './call.ts';
+export {
+  type Call,
+  type CallEdits,
+  chatOutlineOf,
+  expandedBody,
+  type Wire,
+  type Target,
+  type Channel,
+} from './call.ts';
 export { detach, type Detached, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
@@ -92,6 +100,7 @@ export {
   type StoredConversation,
   type StoredResponse,
 } from '../state/responses/index.ts';
+export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
@@ -108,4 +117,3 @@ export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { foldedName } from './member-names.ts';
 export { peekFirst } from './operators.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
-export { openResponseStore } from '../state/responses/open.ts';

@@ -1,7 +1,15 @@
-import { GatewayError } from '../../../sdk/errors.ts';
-import type { JsonObject } from '../../../model/json.ts';
-import { spellToolId } from '../../_shared/tool-ids.ts';
-import type { Writing } from './scope.ts';
+import { GatewayError } from '../../sdk/errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+
+/** How a format spells what the order may need. */
+export interface TurnWords {
+  text(text: string): JsonObject;
+  /** The words of a block that is text and nothing else. */
+  textIn(block: JsonObject): string | undefined;
+  /** What is said for a call, by the client's id, that the history leaves without an answer. */
+  noResult(id: string): JsonObject;
+  lose(path: string): void;
+}
 
 /** One message on its way to the wire. */
 export interface Turn {
@@ -12,37 +20,41 @@ export interface Turn {
   readonly content: readonly JsonObject[];
   /** The client's ids of the calls made here. */
   readonly calls: readonly string[];
-  readonly results: readonly { readonly id: string; readonly at: string; readonly wire: JsonObject }[];
+  readonly results: readonly {
+    readonly id: string;
+    readonly at: string;
+    readonly wire: readonly JsonObject[];
+  }[];
   /** The client wrote one string. */
   readonly plain: boolean;
 }
 
 interface Call {
   readonly id: string;
-  result?: JsonObject;
+  result?: readonly JsonObject[];
 }
 
 /** Said for a call that the history leaves without an answer. */
-const noResult = '(no result)';
+export const noResult = '(no result)';
 /**
  * What the user says when the history begins with the model's words: the format wants the user first and refuses empty text, and a
  * full stop adds no meaning.
  */
-const opening = '.';
+export const opening = '.';
 
 /**
  * The history in the order that the format demands: every call's result in the message right behind it, in the order of the calls and
  * before anything else; neighbours of one role in one message; the user first.
  */
-export function orderTurns(turns: readonly Turn[], writing: Writing): Turn[] {
+export function orderTurns(turns: readonly Turn[], words: TurnWords): Turn[] {
   const answered = answer(turns);
   const ordered: GrowingTurn[] = [];
   turns.forEach((turn, index) => {
     add(ordered, turn);
     const calls = answered[index] ?? [];
-    if (calls.length > 0) add(ordered, resultTurn(turn.at, calls));
+    if (calls.length > 0) add(ordered, resultTurn(turn.at, calls, words));
   });
-  return userFirst(withoutTrailingSpace(ordered, writing), writing);
+  return userFirst(withoutTrailingSpace(ordered, words), words);
 }
 
 /** Gives each call its result: the nearest one behind it with its id. Throws 400 for a result that answers no call. */
@@ -73,11 +85,8 @@ function answer(turns: readonly Turn[]): Call[][] {
   });
 }
 
-function resultTurn(at: string, calls: readonly Call[]): Turn {
-  const content = calls.map(
-    ({ id, result }): JsonObject =>
-      result ?? { type: 'tool_result', tool_use_id: spellToolId(id), content: noResult, is_error: true },
-  );
+function resultTurn(at: string, calls: readonly Call[], words: TurnWords): Turn {
+  const content = calls.flatMap(({ id, result }) => result ?? [words.noResult(id)]);
   return { role: 'user', at, content, calls: [], results: [], plain: false };
 }
 
@@ -100,24 +109,28 @@ function add(ordered: GrowingTurn[], turn: Turn): void {
 }
 
 /** Providers refuse words put into the model's mouth that end in white space. */
-function withoutTrailingSpace(turns: Turn[], { target }: Writing): Turn[] {
+function withoutTrailingSpace(turns: Turn[], words: TurnWords): Turn[] {
   const last = turns.at(-1);
   const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
-  if (last === undefined || block?.type !== 'text' || typeof block.text !== 'string') return turns;
-  const text = block.text.trimEnd();
-  if (text === block.text) return turns;
-  target.lose(last.at);
-  return [...turns.slice(0, -1), { ...last, content: [...last.content.slice(0, -1), { ...block, text }] }];
+  const said = block === undefined ? undefined : words.textIn(block);
+  if (last === undefined || said === undefined) return turns;
+  const text = said.trimEnd();
+  if (text === said) return turns;
+  words.lose(last.at);
+  return [
+    ...turns.slice(0, -1),
+    { ...last, content: [...last.content.slice(0, -1), { ...block, ...words.text(text) }] },
+  ];
 }
 
-function userFirst(turns: Turn[], { target }: Writing): Turn[] {
+function userFirst(turns: Turn[], words: TurnWords): Turn[] {
   const first = turns.find(({ role }) => role !== 'system');
   if (first?.role !== 'assistant') return turns;
-  target.lose(first.at);
+  words.lose(first.at);
   const spoken: Turn = {
     role: 'user',
     at: first.at,
-    content: [{ type: 'text', text: opening }],
+    content: [words.text(opening)],
     calls: [],
     results: [],
     plain: true,
