@@ -5,6 +5,7 @@ import {
   type Effort,
   type Reasoning,
 } from '../../model/reasoning.ts';
+import { nearestEffort } from './reasoning.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 
@@ -80,11 +81,9 @@ function effortWanted({ effort, budget }: Reasoning): Effort | undefined {
 }
 
 /** The effort itself where the model has it, else the nearest lower one, else the lowest. The format knows none below `low`. */
-function nearest(wanted: Effort, allowed: readonly string[] | undefined): string {
-  const least = efforts.indexOf('low');
-  const known = efforts.slice(least).filter((effort) => allowed === undefined || allowed.includes(effort));
-  const index = Math.max(efforts.indexOf(wanted), least);
-  return known.findLast((effort) => efforts.indexOf(effort) <= index) ?? known[0] ?? 'low';
+function nearest(wanted: Effort, allowed: readonly string[] = efforts): string {
+  const known = efforts.slice(efforts.indexOf('low')).filter((effort) => allowed.includes(effort));
+  return nearestEffort(wanted, known) ?? 'low';
 }
 
 function enabled(reasoning: Reasoning, room: Room): Thinking {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { readConfig } from '../../config/config.ts';
-import { type GatewayConfig } from '../config.ts';
+import type { GatewayConfig } from '../config.ts';
 import { createLog } from '../../log.ts';
 import { startServer, type RunningServer } from '../../server.ts';
 

@@ -4,7 +4,7 @@ import { callKey } from '../call-key.ts';
 import { type Affinity, type Call, type Channel } from '../call.ts';
 import { compose, orderPlugins, type Running } from '../../call/pipeline.ts';
 import { readConfig } from '../../config/config.ts';
-import { type GatewayConfig } from '../config.ts';
+import type { GatewayConfig } from '../config.ts';
 import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
 import { createLog } from '../../log.ts';
 import { isChat } from '../../model/request.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/client-tools.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { name as format, own, restore } from '../wire.ts';

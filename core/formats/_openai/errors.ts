@@ -1,7 +1,7 @@
 import type { ErrorCode, GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ErrorReply } from '../../sdk/format.ts';
-import { retryHeaders } from './retry-headers.ts';
+import { retryHeaders } from '../_shared/retry-headers.ts';
 
 /** Codes whose `type` is not that of their status. */
 const types: { readonly [Code in ErrorCode]?: string } = {
