@@ -17,7 +17,7 @@ import type { Log } from '../log.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
-import type { Load } from '../front/overload.ts';
+import type { ProcessLoad } from '../front/overload.ts';
 
 /** What `setup` of a plugin gets besides its options: `PluginTools`, each of them whole, and what no promise is made of. */
 export interface InternalTools {
@@ -42,7 +42,7 @@ export interface InternalTools {
   /** What is known of channels' health. */
   readonly health: Health;
   /** How much this process has to do. */
-  readonly overload: Load;
+  readonly overload: ProcessLoad;
   /** The processes that serve together, of which this is one. */
   readonly processes: Processes;
   /** The settings in force; secrets in them are for their owners alone. */

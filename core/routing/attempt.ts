@@ -5,7 +5,7 @@ import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { observe } from '../sdk/operators.ts';
 import type { Visit } from '../sdk/health.ts';
-import type { KeyLoad, Load } from './load.ts';
+import type { KeyLoad, TargetLoads } from './load.ts';
 import { addressed } from './target.ts';
 
 /** The longest that a timer of Node can wait. */
@@ -37,7 +37,7 @@ export class Attempt {
   #reject: ((error: GatewayError) => void) | undefined;
   #over = false;
 
-  constructor(call: Call, target: Target, visit: Visit, load: Load) {
+  constructor(call: Call, target: Target, visit: Visit, load: TargetLoads) {
     this.target = target;
     this.#call = call;
     this.#visit = visit;

@@ -13,7 +13,7 @@ import { Choice } from './choice.ts';
 import { isRepeatable, nobodyKnows, spoils, tellingError } from './failures.ts';
 import type { Health, Visit } from '../sdk/health.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
-import type { Load } from './load.ts';
+import type { TargetLoads } from './load.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
 /** What the choice of a channel works with. */
@@ -21,7 +21,7 @@ export interface AttemptsOptions {
   readonly catalog: Catalog;
   readonly notices: Notices;
   readonly health: Health;
-  readonly load: Load;
+  readonly load: TargetLoads;
   readonly settings: RoutingSettings;
   /** The translate stage around {@link sendToChannel}. */
   readonly translate: Next;

@@ -1,7 +1,10 @@
 import type { Target } from './call.ts';
 import type { GatewayError } from './errors.ts';
 
-/** How a place stands: `up`; `cooling` after it asked for patience; `resting` after failures; `probing` while one call finds out. */
+/**
+ * How a key or model stands: `up`, its circuit closed; `cooling`, in the cool-down that its provider asked for; `resting` after failures, its
+ * circuit open; `probing`, half-open, while one call finds out whether it answers again.
+ */
 export type Standing = 'up' | 'cooling' | 'resting' | 'probing';
 
 /** Which key of which channel, or which model behind it. */

@@ -50,7 +50,7 @@ export type {
 } from './format.ts';
 export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
 export { createClientAddress } from '../front/client-address.ts';
-export type { Load } from '../front/overload.ts';
+export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';
 export { lostLogLines } from '../log/output.ts';
 export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';

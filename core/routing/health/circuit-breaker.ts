@@ -17,7 +17,7 @@ export interface RestTimes {
  * those of one clock that never goes back. Written here rather than taken from a library of policies: those wrap a promise for each call
  * and know no keys, models or other gateways.
  */
-export class Place<Who> {
+export class CircuitBreaker<Who> {
   readonly name: PlaceName;
   /** Until when the provider asked for patience. */
   coolUntil = 0;
