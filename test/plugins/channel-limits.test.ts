@@ -1,8 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { Channel } from '../../core/sdk/channel.ts';
+import type { Channel, Target } from '../../core/sdk/call.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { Catalog } from '../../core/routing/catalog.ts';
-import type { Target } from '../../core/routing/target.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import type { Rates } from '../../core/money/rates/index.ts';
 import channelLimits from '../../plugins/channel-limits.ts';

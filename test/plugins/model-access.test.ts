@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
 import type { ListedModel } from '../../core/model/event.ts';
 import type { Catalog } from '../../core/routing/catalog.ts';
-import type { ApiKey } from '../../core/state/api-keys.ts';
+import type { ApiKey } from '../../core/sdk/api-key.ts';
 import modelAccess from '../../plugins/model-access.ts';
 import { all, answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 

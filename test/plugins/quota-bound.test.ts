@@ -2,7 +2,9 @@ import * as fc from 'fast-check';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { Exchange, firstView, type Call, type Wire } from '../../core/call/call.ts';
+import { Exchange } from '../../core/call/exchange.ts';
+import { firstView } from '../../core/call/view.ts';
+import { type Call, type Wire, type Target } from '../../core/sdk/call.ts';
 import type { Codec, Format, Operation, RouteParams } from '../../core/sdk/format.ts';
 import { outlineOf } from '../../core/formats/_shared/outline/index.ts';
 import audio from '../../core/formats/audio/index.ts';
@@ -16,7 +18,6 @@ import rerank from '../../core/formats/rerank/index.ts';
 import responses from '../../core/formats/responses/index.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
-import type { Target } from '../../core/routing/target.ts';
 import { boundOf, estimateInput } from '../../plugins/quota/estimate.ts';
 
 const targets = [{ traits: {}, channel: { speaks: {} } }] as unknown as readonly Target[];
