@@ -19,8 +19,8 @@ import {
   checkJsonType,
   BudgetShare,
   readBytes,
-  readJsonBody,
   parseJsonBody,
+  understandJson,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -145,6 +145,17 @@ export function createApp(
     return held;
   };
 
+  /** False for a request that is translated wherever it goes, as far as its model tells. */
+  const mayPass = ({ model, operation, format }: Exchange): boolean => {
+    const candidates = gateway.catalog.candidates(model, operation);
+    return (
+      candidates.length === 0 ||
+      candidates.some(({ channel, targets }) =>
+        targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
+      )
+    );
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -158,10 +169,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
-          exchange.understand(bytes, body);
-          exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+        const held = hold(exchange);
+        return readBytes(ctx.req, settings.limits.body, held).then((read) => {
+          understandJson(exchange, withoutMark(read), settings.limits, mayPass, held);
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });

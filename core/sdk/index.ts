@@ -28,7 +28,7 @@ export type {
   Services,
   Stores,
 } from './author/tools.ts';
-export { callKey, chatOf, type Affinity, type CallKey } from '../call/call.ts';
+export { callKey, chatOf, chatOutlineOf, type Affinity, type CallKey } from '../call/call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from '../state/api-keys.ts';
 export { addReplyHeaders } from './reply-headers.ts';

@@ -91,6 +91,7 @@ export {
   type StoredConversation,
   type StoredResponse,
 } from '../state/responses/index.ts';
+export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../state/tasks/index.ts';
@@ -107,4 +108,3 @@ export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { foldedName } from './member-names.ts';
 export { peekFirst } from './operators.ts';
 export { tunnelWatch } from './tunnel-watch.ts';
-export { openResponseStore } from '../state/responses/open.ts';

@@ -1,3 +1,4 @@
+import { request as requestBy } from './undici.ts';
 import { openConnections } from './connections.ts';
 import type { JsonValue } from '../model/json.ts';
 import type { ServiceAnswer, Services } from '../sdk/author/tools.ts';
@@ -17,7 +18,7 @@ export function openServices(): Services & { close(): Promise<void> } {
       const body = rest.body ?? (json === undefined ? undefined : JSON.stringify(json));
       const deadline = AbortSignal.timeout(timeout);
       try {
-        const answer = await connections.to(origin, false).request({
+        const answer = await requestBy.call(connections.to(origin, false), {
           path: pathname + search,
           method: method ?? (body === undefined ? 'GET' : 'POST'),
           headers: {

@@ -134,9 +134,9 @@ export function userMessages(
   for (const item of items.filter(isUserMessage).toReversed()) {
     weight += weigh(item);
     if (weight > budget) break;
-    chosen.unshift(item);
+    chosen.push(item);
   }
-  return chosen.map(({ id, content, ...rest }, index) => ({
+  return chosen.toReversed().map(({ id, content, ...rest }, index) => ({
     ...rest,
     id: typeof id === 'string' ? id : idOf(index),
     type: 'message',

@@ -215,6 +215,22 @@ describe('a large body that its provider has not answered', () => {
     await expect.poll(bodies).toBe(0);
   });
 
+  test('of many small values counts for what it comes to in memory, and is taken where it is alone', async () => {
+    const { door, answer, asked, bodies } = await silent();
+    const many = {
+      messages: [{ role: 'user', content: 'hello' }],
+      odd: Array.from({ length: 10_000 }, () => []),
+    };
+    const first = asking(door, many);
+    await expect.poll(asked).toBe(1);
+    expect(bodies()).toBe(100_000);
+    const refused = await asking(door, many).answer;
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
+    answer('hello');
+    expect((await first.answer).statusCode).toBe(200);
+    await expect.poll(bodies).toBe(0);
+  });
+
   test('is let go of when its client leaves', async () => {
     const { door, bodies } = await silent();
     const first = asking(door);

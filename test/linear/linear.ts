@@ -12,6 +12,8 @@ import { EffortCounter } from './effort.ts';
 import { countedWork, otherWork } from './others.ts';
 import { gatewayWork, MeasuredGateway } from './gateway.ts';
 import { factor, measure, type Work } from './measure.ts';
+import { PluginBench } from './plugin-bench.ts';
+import { pluginWork } from './plugins.ts';
 
 /** Above this, work grows faster than its input. */
 const mostExponent = 1.2;
@@ -94,12 +96,14 @@ if (process.argv.includes('--counts')) {
   for (const work of countedWork.filter(isWanted)) await judged(work, () => count(counter, work));
   counter.close();
 } else {
+  const bench = await PluginBench.start();
   const gateway = await MeasuredGateway.start();
+  const works = [...otherWork, ...codecWork, ...pluginWork(bench), ...gatewayWork(gateway, all)];
   try {
-    for (const work of [...otherWork, ...codecWork, ...gatewayWork(gateway, all)].filter(isWanted))
-      await judged(work, () => time(work));
+    for (const work of works.filter(isWanted)) await judged(work, () => time(work));
   } finally {
     await gateway.close();
+    await bench.close();
   }
 }
 if (above.length > 0) console.log(`\nAbove the limits:\n${above.join('\n')}\n`);

@@ -29,6 +29,7 @@ export const chatCodec: Codec<ChatRequest> = {
   endsStream: endsCompletion,
   peek,
   validate,
+  outlines: true,
   checkSampling,
   clientFraming: () => 'sse',
   patch,

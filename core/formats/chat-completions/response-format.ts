@@ -1,10 +1,9 @@
-import { wrongValue } from '../../sdk/errors.ts';
+import { missing, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { missing } from '../../sdk/errors.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Leftovers } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 const outerFields = new Set(['type']);
 const outerSchemaFields = new Set(['type', 'json_schema']);

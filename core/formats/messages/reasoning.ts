@@ -11,7 +11,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { keepInner } from './wire.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
 
@@ -33,25 +33,25 @@ export const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>
 const thinkingFields: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
 
 /**
- * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `rest`. A budget below 1024 is not refused
+ * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `left`. A budget below 1024 is not refused
  * here: it is wrong on this format's own channels only, others take the nearest effort.
  */
-export function decodeReasoning(body: JsonObject, rest: MutableObject): Reasoning | undefined {
+export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | undefined {
   const reasoning: Writable = {};
-  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, rest);
-  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, rest);
+  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, left);
+  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, left);
   for (const _ in reasoning) {
-    rest.$reasoning = { ...reasoning } as JsonObject;
+    left.put('$reasoning', { ...reasoning } as JsonObject);
     return reasoning;
   }
   return undefined;
 }
 
-function readThinking(thinking: JsonObject | undefined, reasoning: Writable, rest: MutableObject): void {
+function readThinking(thinking: JsonObject | undefined, reasoning: Writable, left: Leftovers): void {
   if (thinking === undefined) return;
   const type = requiredString(thinking.type, 'thinking.type');
   const mode = Object.hasOwn(modes, type) ? modes[type] : undefined;
-  if (mode === undefined) rest['thinking.type'] = type;
+  if (mode === undefined) left.put('thinking.type', type);
   else reasoning.mode = mode;
   const budget = optionalNumber(thinking.budget_tokens, 'thinking.budget_tokens', { integer: true, min: 0 });
   if (budget !== undefined) reasoning.budget = budget;
@@ -60,19 +60,19 @@ function readThinking(thinking: JsonObject | undefined, reasoning: Writable, res
     reasoning.show = display !== 'omitted';
     reasoning.display = display;
   }
-  keepInner(rest, 'thinking', thinking, thinkingFields);
+  left.take(thinking, thinkingFields, 'thinking.');
 }
 
-function readEffort(value: JsonValue | undefined, reasoning: Writable, rest: MutableObject): void {
+function readEffort(value: JsonValue | undefined, reasoning: Writable, left: Leftovers): void {
   const word = optionalString(value, 'output_config.effort');
   if (word === undefined) return;
   const effort = effortFrom(word);
   if (effort === undefined) {
-    rest['output_config.effort'] = word;
+    left.put('output_config.effort', word);
     return;
   }
   reasoning.effort = effort;
-  if (effort !== word) rest.$effort = word;
+  if (effort !== word) left.put('$effort', word);
 }
 
 /** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */

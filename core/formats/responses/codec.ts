@@ -40,6 +40,7 @@ function base(
     endsStream: (frame) => lastFrames.includes(typeOf(frame) ?? ''),
     peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
     validate: (body) => validate(body, operation),
+    outlines: true,
     clientFraming: () => (counting ? 'none' : 'sse'),
     patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
     official,

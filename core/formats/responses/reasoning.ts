@@ -10,7 +10,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Leftovers } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 

@@ -120,7 +120,7 @@ async function stage(
   } as unknown as Gateway;
   let ids = 0;
   const sockets = createSockets(
-    { ...gateway, bodyBudget: { take() {}, giveBack() {} } },
+    { ...gateway, bodyBudget: { most: Infinity, take() {}, giveBack() {} } },
     () => `req_${(ids += 1)}`,
     () => '127.0.0.1',
   );

@@ -16,7 +16,7 @@ import {
   optionalString,
 } from '../../_shared/check.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { Leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { sameJson } from '../wire.ts';
 
 type Style = 'effort' | 'thinking' | 'object' | 'none';

@@ -14,7 +14,8 @@ import { readSettings } from '../../_shared/settings.ts';
 import { decodeAssistant, FunctionCallIds } from './assistant.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/index.ts';
 import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
@@ -46,7 +47,7 @@ export function peek(body: JsonObject): { readonly model: string; readonly strea
 /** A client's chat request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject): ChatRequest {
   const { model, stream } = peek(body);
-  const left = new Leftovers().take(body, bodyFields);
+  const left = leftovers().take(body, bodyFields);
   const { system, messages } = decodeMessages(body);
   const tools = decodeTools(body);
   const toolChoice = decodeToolChoice(body, left);
@@ -135,7 +136,7 @@ function decodeMessage(value: JsonValue, index: number, ids: FunctionCallIds): M
 }
 
 function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user', at: string): Message {
-  const left = new Leftovers().take(message, messageFields);
+  const left = leftovers().take(message, messageFields);
   if (role === 'developer') left.put('$role', role);
   if (!given(message.content)) throw missing(`${at}.content`);
   return {
@@ -147,7 +148,7 @@ function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user'
 }
 
 function decodeToolMessage(message: JsonObject, id: string, at: string): Message {
-  const left = new Leftovers().take(message, toolFields);
+  const left = leftovers().take(message, toolFields);
   const name = optionalString(message.name, `${at}.name`);
   // A deprecated `function` message may have no content.
   if (!given(message.content) && message.role === 'tool') throw missing(`${at}.content`);

@@ -3,7 +3,8 @@ import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 const cacheFields = ['prompt_cache_breakpoint', 'cache_control'];
@@ -34,7 +35,7 @@ export function decodeContent(
 
 function decodePart(part: JsonValue, at: string): Block {
   if (!isObject(part)) throw wrongType(at, 'an object');
-  const left = new Leftovers();
+  const left = leftovers();
   switch (requiredString(part.type, `${at}.type`)) {
     case 'text': {
       const text = requiredString(part.text, `${at}.text`);

@@ -7,7 +7,8 @@ import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeMessages } from './turns.ts';
 import type { Scope } from './parts.ts';
 import { writeTools } from './tools.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { spelledReasoning, writeReasoning } from '../reasoning/index.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { handled, mostStops, rows, serviceTiers } from '../settings.ts';
@@ -58,7 +59,7 @@ export function headersFor(headers: Readonly<Record<string, string>>): {
 
 /** The client's unknown fields, without those inside an object that is not sent. */
 function restOf(request: ChatRequest, body: JsonObject, lose: (path: string) => void): JsonObject {
-  const rest = own(request);
+  const rest = own(request.extra);
   const gone = Object.keys(rest).filter((key) => {
     const root = /^(reasoning|thinking|stream_options|response_format)\./.exec(key)?.[1];
     return root !== undefined && root !== 'stream_options' && !isObject(body[root]);
@@ -79,13 +80,13 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
     body.top_logprobs !== undefined
   )
     body.logprobs = true;
-  if (own(request).$modalities === 'string' && settings.modalities?.length === 1)
+  if (own(request.extra).$modalities === 'string' && settings.modalities?.length === 1)
     body.modalities = settings.modalities[0];
   const unwrapTool = takes('responseFormat', settings, scope) ? writeFormat(request, body, scope) : undefined;
   if (takes('maxOutput', settings, scope)) writeLimit(request, settings.maxOutput ?? 0, body, target);
   if (takes('stop', settings, scope)) writeStop(request, settings.stop ?? [], body, scope);
   if (takes('user', settings, scope))
-    body[own(request).$user === 'safety_identifier' ? 'safety_identifier' : 'user'] = settings.user;
+    body[own(request.extra).$user === 'safety_identifier' ? 'safety_identifier' : 'user'] = settings.user;
   if (takes('serviceTier', settings, scope)) writeTier(settings.serviceTier ?? '', body, scope);
   writeWishes(request, body, scope);
   return unwrapTool;
@@ -101,7 +102,7 @@ function takes(name: keyof ChatSettings, settings: ChatSettings, scope: Scope): 
 
 /** The output limit, under the name that the model's traits state, else the client's own, else the official one. */
 function writeLimit(request: ChatRequest, limit: number, body: MutableObject, target: EncodeTarget): void {
-  const marks = own(request);
+  const marks = own(request.extra);
   const field =
     target.traits.outputLimitField ??
     (marks.$limit === 'max_tokens' ? 'max_tokens' : 'max_completion_tokens');
@@ -114,7 +115,7 @@ function writeLimit(request: ChatRequest, limit: number, body: MutableObject, ta
 }
 
 function writeStop(request: ChatRequest, stop: readonly string[], body: MutableObject, scope: Scope): void {
-  if (own(request).$stop === 'string' && stop.length === 1) {
+  if (own(request.extra).$stop === 'string' && stop.length === 1) {
     body.stop = stop[0];
     return;
   }
@@ -134,7 +135,7 @@ function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): v
     if (reasoning !== undefined) lose('settings.reasoning');
     return;
   }
-  const spelled = spelledReasoning(own(request).$reasoning, reasoning, traits);
+  const spelled = spelledReasoning(own(request.extra).$reasoning, reasoning, traits);
   if (spelled !== undefined) Object.assign(body, spelled);
   else if (reasoning !== undefined) writeReasoning(reasoning, traits, body, lose);
 }
@@ -162,7 +163,7 @@ function writeFormat(request: ChatRequest, body: MutableObject, scope: Scope): s
 
 /** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */
 function writeStream(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
-  const { $stream, $stream_options } = own(request);
+  const { $stream, $stream_options } = own(request.extra);
   const told = isObject($stream_options) ? $stream_options : undefined;
   const options: JsonObject = { ...told, ...(isObject(body.stream_options) ? body.stream_options : {}) };
   const asClient = request.format === formatName && request.stream === target.stream;

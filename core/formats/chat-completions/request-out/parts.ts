@@ -7,7 +7,8 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 /** What the parts of one request's encoder share. */
@@ -29,7 +30,7 @@ export function finishPiece(
   piece: Pick<Block, 'extra' | 'at'>,
   scope: Scope,
 ): MutableObject {
-  putBack(wire, own(piece), nested);
+  putBack(wire, own(piece.extra), nested);
   loseForeign(piece.extra, formatName, piece.at, scope.target.lose);
   return wire;
 }
@@ -114,8 +115,8 @@ export function typeName(value: JsonObject): string {
 function loseOfText(block: Block, scope: Scope): void {
   if (block.type !== 'text') return;
   if (block.citations !== undefined) loseField(block, 'citations', scope);
-  if (block.proof !== undefined && own(block).$detail === undefined) loseField(block, 'proof', scope);
-  if (block.cache !== undefined && refusesCache(scope) && own(block).$cache === undefined)
+  if (block.proof !== undefined && own(block.extra).$detail === undefined) loseField(block, 'proof', scope);
+  if (block.cache !== undefined && refusesCache(scope) && own(block.extra).$cache === undefined)
     loseField(block, 'cache', scope);
 }
 
@@ -127,7 +128,7 @@ function refusesCache(scope: Scope): boolean {
 function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
   const { cache } = block;
   if (cache === undefined) return part;
-  if (own(block).$cache === 'cache_control') {
+  if (own(block.extra).$cache === 'cache_control') {
     part.cache_control =
       cache.ttl === undefined ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: cache.ttl };
     return part;
@@ -173,7 +174,7 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
 /** The URL of a source, letter for letter where this format's client wrote it. */
 function urlOf(block: MediaBlock): string {
   const { source } = block;
-  const spelled = own(block).$url;
+  const spelled = own(block.extra).$url;
   if (typeof spelled === 'string') return spelled;
   if (source.kind === 'url') return source.url;
   return source.kind === 'data' ? toDataUrl(source.mimeType, source.data) : '';
@@ -194,7 +195,7 @@ const audioFormats: Readonly<Record<string, string>> = {
 
 function audioPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   const { source } = block;
-  const { $format, $url } = own(block);
+  const { $format, $url } = own(block.extra);
   const spelled = typeof $format === 'string' ? $format : undefined;
   if (source.kind === 'url' && spelled === undefined) return refuse(block, 'audio by URL', scope);
   const subtype = (source.mimeType ?? 'audio/wav').split(/[;/]/)[1] ?? 'wav';
@@ -215,12 +216,13 @@ function filePart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   const file: MutableObject = {};
   if (name !== undefined) file.filename = name;
   if (source.kind === 'file') file.file_id = source.id;
-  else file.file_data = own(block).$bare === true && source.kind === 'data' ? source.data : urlOf(block);
+  else
+    file.file_data = own(block.extra).$bare === true && source.kind === 'data' ? source.data : urlOf(block);
   return { type: 'file', file };
 }
 
 /** True for a mark that decode-request left: the field is an object. */
 export function objectMark(piece: Pick<Block, 'extra'>, name: string): JsonObject | undefined {
-  const value = own(piece)[name];
+  const value = own(piece.extra)[name];
   return isObject(value) ? value : undefined;
 }

@@ -6,7 +6,8 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { loseField, type Scope } from './parts.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName, sameJson } from '../wire.ts';
 
 /** Writes `tools`, `web_search_options` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
@@ -21,7 +22,7 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
       if (wire !== undefined) tools.push(wire);
     }
   }
-  if (tools.length > 0 || own(request).$tools === 'empty') body.tools = tools;
+  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
   writeToolChoice(request, body, scope);
 }
 
@@ -64,7 +65,7 @@ function writeWrapped(
 }
 
 function withOwn(wire: MutableObject, tool: Tool): JsonObject {
-  putBack(wire, own(tool), ['function', 'custom']);
+  putBack(wire, own(tool.extra), ['function', 'custom']);
   return wire;
 }
 
@@ -88,14 +89,14 @@ function writeSearch(tool: Tool, body: MutableObject, scope: Scope): void {
     return;
   }
   const options: MutableObject = {};
-  putBack(options, own(tool));
+  putBack(options, own(tool.extra));
   body.web_search_options = options;
 }
 
 function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { toolChoice } = request;
   if (toolChoice === undefined) return;
-  const spelled = own(request).$tool_choice;
+  const spelled = own(request.extra).$tool_choice;
   if (
     spelled !== undefined &&
     scope.names === undefined &&

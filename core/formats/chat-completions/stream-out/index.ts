@@ -97,7 +97,11 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   #begin(head: HeadEvent): readonly WireFrame[] {
     if (this.#head !== undefined) return nothing;
-    this.#head = { id: replyId(head.id), created: head.created ?? this.#context.created, own: own(head) };
+    this.#head = {
+      id: replyId(head.id),
+      created: head.created ?? this.#context.created,
+      own: own(head.extra),
+    };
     const frames: WireFrame[] = [];
     this.#answer(0, frames);
     return frames;
@@ -127,7 +131,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     const encoder = this.#answer(event.choice, frames);
     if (encoder.finished) return frames;
     const piece = encoder.piece(event);
-    if (piece !== undefined) frames.push(this.#frame(event.choice, piece, own(event)));
+    if (piece !== undefined) frames.push(this.#frame(event.choice, piece, own(event.extra)));
     return frames;
   }
 

@@ -14,7 +14,8 @@ import { officialType } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { Encoding } from './scope.ts';
-import { own, restore } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
 import { name as format } from '../wire.ts';
@@ -83,7 +84,7 @@ function encodeText(block: TextBlock, encoding: Encoding): readonly EncodedPart[
   const fields = own(block.extra);
   const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
   const unproved = sign(part, block, encoding);
-  restore(part, fields);
+  putBack(part, fields);
   return [{ part, unproved }];
 }
 
@@ -98,7 +99,7 @@ function encodeReasoning(block: ReasoningBlock, { native, target }: Encoding): r
   const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
   part.thought = true;
   if (block.proof !== undefined) part.thoughtSignature = block.proof.value;
-  restore(part, fields);
+  putBack(part, fields);
   return [{ part }];
 }
 
@@ -106,7 +107,7 @@ function encodeMedia(block: MediaBlock, encoding: Encoding): readonly MutableObj
   const part = encodeSource(block, encoding);
   if (part === undefined) return [];
   if (block.detail !== undefined) writeResolution(part, block, block.detail, encoding);
-  restore(part, own(block.extra), ['inlineData', 'fileData']);
+  putBack(part, own(block.extra), ['inlineData', 'fileData']);
   return [part];
 }
 
@@ -174,7 +175,7 @@ function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
     call.args = block.custom === true ? { input: block.input } : argumentsObject(block.input);
   const part: MutableObject = { functionCall: call };
   const unproved = sign(part, block, encoding);
-  restore(part, fields, ['functionCall']);
+  putBack(part, fields, ['functionCall']);
   return { part, unproved };
 }
 
@@ -190,7 +191,7 @@ function encodeResult(block: ToolResultBlock, encoding: Encoding): readonly Muta
   const parts = takesMediaResults(encoding) ? media : [];
   if (parts.length > 0 || fields?.$noParts === true) result.parts = parts;
   const part: MutableObject = { functionResponse: result };
-  restore(part, fields, ['functionResponse']);
+  putBack(part, fields, ['functionResponse']);
   return parts.length === media.length ? [part] : [part, ...media];
 }
 

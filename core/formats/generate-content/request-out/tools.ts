@@ -8,7 +8,8 @@ import { putAt, type MutableObject } from '../../_shared/settings.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
 import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
-import { own, restore } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { takesJsonSchema } from '../response-format.ts';
 import { name as format } from '../wire.ts';
 
@@ -85,7 +86,7 @@ function encodeTool(tool: Tool, encoding: Encoding): MutableObject | undefined {
     case 'web-search':
     case 'code-execution': {
       const written: MutableObject = {};
-      restore(written, fields);
+      putBack(written, fields);
       const search = typeof fields?.$key === 'string' ? fields.$key : 'googleSearch';
       return { [tool.type === 'web-search' ? search : 'codeExecution']: written };
     }
@@ -115,7 +116,7 @@ function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {
   if (tool.description !== undefined) declaration.description = tool.description;
   if (tool.strict !== undefined) target.lose(`${tool.at}.strict`);
   encodeSchema(declaration, tool, encoding);
-  restore(declaration, own(tool.extra));
+  putBack(declaration, own(tool.extra));
   return declaration;
 }
 

@@ -20,8 +20,10 @@ import {
   type Thinking,
 } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
-import { name, own, restore } from '../wire.ts';
+import { name } from '../wire.ts';
 import type { Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 128;
@@ -163,7 +165,7 @@ function restoreTop(body: MutableObject, kept: JsonObject, verbatim: boolean, ta
     fields = Object.fromEntries(Object.entries(kept).filter(([key]) => !tied.includes(key)));
   }
   const formats = ['output_config.format', 'output_format'].filter((path) => kept[path] === undefined);
-  restore(body, fields, [...formats, 'output_config', 'thinking', 'metadata', 'tool_choice']);
+  putBack(body, fields, [...formats, 'output_config', 'thinking', 'metadata', 'tool_choice']);
   if (kept.$metadata === 'empty') body.metadata ??= {};
   if (kept.$output_config === 'empty') body.output_config ??= {};
 }

@@ -3,8 +3,10 @@ import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name as format, own, restore } from '../wire.ts';
+import { name as format } from '../wire.ts';
 import { addCache, type Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 
 /** `tools` and `tool_choice` of the wire, and what the reply must undo. */
 export interface EncodedTools {
@@ -54,7 +56,7 @@ function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   const wire = toolWire(tool, at, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
   addCache(wire, tool, writing, at);
-  restore(wire, own(tool.extra), ['cache_control']);
+  putBack(wire, own(tool.extra), ['cache_control']);
   return wire;
 }
 

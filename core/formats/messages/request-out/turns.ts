@@ -5,8 +5,10 @@ import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { encodeBlock } from './parts.ts';
 import { orderTurns, type Turn } from './order.ts';
-import { name, own, restore } from '../wire.ts';
+import { name } from '../wire.ts';
 import { addCache, placeOf, refuse, type Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 
 /** `system` and `messages` of the wire. */
 export interface EncodedHistory {
@@ -53,7 +55,7 @@ function nativeMessage(message: Message, writing: Writing): JsonObject | undefin
     role,
     content: isPlain(message, content) ? message.content[0].text : content,
   };
-  restore(wire, own(message.extra));
+  putBack(wire, own(message.extra));
   return wire;
 }
 

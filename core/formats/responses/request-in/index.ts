@@ -4,7 +4,8 @@ import { given, optionalArray, optionalBoolean, optionalObject, requiredModel } 
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeInput, type Aside } from './turns.ts';
 import { decodeToolChoice, decodeToolList } from './tools.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { besideInstructions, readInstructions, readTruncation } from '../instructions.ts';
 import { keepReasoning, readReasoning } from '../reasoning.ts';
 import { formatFields, readResponseFormat } from '../response-format.ts';
@@ -46,7 +47,7 @@ export function peek(body: JsonObject): { readonly model: string; readonly strea
 /** A client's request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
   const { model, stream } = peek(body);
-  const left = new Leftovers().take(body, bodyFields).mark('$kept', body, kept);
+  const left = leftovers().take(body, bodyFields).mark('$kept', body, kept);
   const input = decodeInput(body.input, left);
   const tools = [...decodeToolList(body.tools, 'tools', left), ...input.tools];
   const toolChoice = decodeToolChoice(body.tool_choice, left);
@@ -81,7 +82,7 @@ function decodeInstructions(body: JsonObject, left: Leftovers): readonly Message
       content: text === '' ? [] : [{ type: 'text', text, at: 'instructions' }],
       plain: true,
       at: 'instructions',
-      ...new Leftovers().put('$instructions', true).extra(),
+      ...leftovers().put('$instructions', true).extra(),
     },
   ];
 }

@@ -3,7 +3,8 @@ import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 const textFields = new Set(['type', 'text', 'annotations', 'logprobs', 'prompt_cache_breakpoint']);
@@ -34,7 +35,7 @@ function decodePart(part: JsonValue, at: string): Block {
   if (!isObject(part)) throw wrongType(at, 'an object');
   const type = requiredString(part.type, `${at}.type`);
   if (textTypes.has(type)) return decodeText(part, type, at);
-  const left = new Leftovers();
+  const left = leftovers();
   switch (type) {
     case 'refusal': {
       const text = requiredString(part.refusal, `${at}.refusal`);
@@ -53,7 +54,7 @@ function decodePart(part: JsonValue, at: string): Block {
 
 /** What an answer carried beside its text: an empty list is mere form, log probabilities say nothing to a model. */
 function decodeText(part: JsonObject, type: string, at: string): Block {
-  const left = new Leftovers().take(part, textFields).put('$part', type);
+  const left = leftovers().take(part, textFields).put('$part', type);
   const text = requiredString(part.text, `${at}.text`);
   const { annotations, logprobs } = part;
   if (given(annotations))

@@ -7,7 +7,8 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
-import { marked, own, putBack } from '../extra.ts';
+import { marked, own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 /** What the parts of one request's encoder share. */

@@ -5,7 +5,8 @@ import { freeTextSchema } from '../../_shared/client-tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { loseField, type Scope } from './parts.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 const noArguments: JsonObject = { type: 'object', properties: {} };
