@@ -81,3 +81,5 @@ export default Object.assign(
     z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
   { spec: kind.spec },
 );
+
+export { openaiLike, type OpenaiLike } from './_openai-like.ts';

@@ -17,7 +17,12 @@ import type { Target } from '../routing/target.ts';
 import { checkMemberNames } from '../sdk/member-names.ts';
 import { estimateInput, estimateTokens } from '../tokens/index.ts';
 
-/** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
+/**
+ * A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}.
+ *
+ * @example
+ * const color: CallKey<string> = callKey('color');
+ */
 export interface CallKey<T> {
   readonly name: string;
   /** Its number among all keys, from 0. */
@@ -28,7 +33,13 @@ export interface CallKey<T> {
 
 let keys = 0;
 
-/** A new key; `name` shows in error messages. */
+/**
+ * A new key; `name` shows in error messages.
+ *
+ * @example
+ * const color = callKey<string>('color');
+ * call.set(color, 'red');
+ */
 export function callKey<T>(name: string): CallKey<T> {
   const place = keys;
   keys += 1;
@@ -83,7 +94,12 @@ export interface Wire {
   outline?: Outline | undefined;
 }
 
-/** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
+/**
+ * Where a call must or should go: whoever made what it refers to, or still has it in a cache.
+ *
+ * @example
+ * return next(call.with({ affinity: { channel: 'work', only: true } }));
+ */
 export interface Affinity {
   /** The channel's id. */
   readonly channel: string;
@@ -579,15 +595,25 @@ export function replyContext(exchange: Exchange, lose: (path: string) => void): 
   return new Context(exchange, lose);
 }
 
-/** The decoded request of a call that is known to be about a chat. Throws for any other. */
-export function chatOf(call: Call): ChatRequest {
+/**
+ * The decoded request of a call that is known to be about a chat. Throws for any other.
+ *
+ * @example
+ * const turns = chatOf(call).messages.length;
+ */
+export function chatOf(call: Pick<Call, 'request' | 'operation'>): ChatRequest {
   const { request } = call;
   if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
   return request;
 }
 
-/** The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat. */
-export function chatOutlineOf(call: Call): ChatRequest {
+/**
+ * The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat.
+ *
+ * @example
+ * const tools = chatOutlineOf(call).tools.length;
+ */
+export function chatOutlineOf(call: Pick<Call, 'outline' | 'operation'>): ChatRequest {
   const { outline } = call;
   if (!isChat(outline)) throw new Error(`A call that wants ${call.operation} has no messages.`);
   return outline;

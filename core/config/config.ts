@@ -142,7 +142,12 @@ export const settingsSchema = z.strictObject({
 /** The settings in force. */
 export type Settings = z.output<typeof settingsSchema>;
 
-/** What `gateway.config.ts` exports by default, through `defineConfig`. */
+/**
+ * What `gateway.config.ts` exports by default, through `defineConfig`.
+ *
+ * @example
+ * const config: GatewayConfig = { listen: { port: 8080 }, channels: [demo()] };
+ */
 export type GatewayConfig = z.input<typeof settingsSchema> & {
   /** Adjusts discovered plugins: `quota({ … })`, `logging.off()`. Order here is order within a stage. */
   readonly plugins?: readonly (PluginEntry | Falsy)[];
@@ -173,7 +178,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** A variable of the environment or of `.env`; empty counts as not set. */
+/**
+ * A variable of the environment or of `.env`; empty counts as not set.
+ *
+ * @example
+ * openai({ key: env('OPENAI_API_KEY'), baseUrl: env('OPENAI_URL', 'https://api.openai.com/v1') })
+ */
 export function env(name: string): string | undefined;
 export function env(name: string, fallback: string): string;
 export function env(name: string, fallback?: string): string | undefined {

@@ -7,7 +7,12 @@ import type { ModelTraits } from '../model/traits.ts';
 import type { KnownModel } from '../money/prices/known-models.ts';
 import type { PriceRow } from '../money/prices/row.ts';
 
-/** A request as it goes to a provider, in one of the formats that the channel speaks. */
+/**
+ * A request as it goes to a provider, in one of the formats that the channel speaks.
+ *
+ * @example
+ * open: (call, { path, body, stream }) => http.send(call, { url: baseUrl + path, headers: headersFor(stream), body })
+ */
 export interface UpstreamRequest {
   readonly operation: Operation;
   readonly format: string;
@@ -24,7 +29,12 @@ export interface UpstreamRequest {
   readonly body: Buffer | string | Form;
 }
 
-/** One of the keys of a channel: told apart by what does not give it away. */
+/**
+ * One of the keys of a channel: told apart by what does not give it away.
+ *
+ * @example
+ * const key = tools.keys[call.target?.key.index ?? 0];
+ */
 export interface ChannelKey {
   /** The same for the same key after a restart and in every gateway; empty for a channel without a key. */
   readonly id: string;
@@ -39,7 +49,12 @@ export interface SystemPrompt {
   readonly place: 'before' | 'after' | 'instead';
 }
 
-/** A provider's answer. */
+/**
+ * A provider's answer.
+ *
+ * @example
+ * const { status, bytes } = await http.send(call, { url, headers, body: request.body });
+ */
 export interface Upstream {
   readonly status: number;
   /** Lower case. */

@@ -8,7 +8,12 @@ import { startUpstream, type ScriptedUpstream, type SeenRequest } from './provid
 import { ended, reply, text, thought, toolCall, type Script } from './script.ts';
 import { formatVoice, type Heard, type Voice } from './voice.ts';
 
-/** What a provider may lack. The cases about it are left out. */
+/**
+ * What a provider may lack. The cases about it are left out.
+ *
+ * @example
+ * const lacks: readonly Lack[] = ['images', 'reasoning'];
+ */
 export type Lack =
   | 'streams'
   | 'tools'
