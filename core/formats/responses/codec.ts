@@ -1,11 +1,11 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { given } from '../_shared/check.ts';
+import { given, peek } from '../_shared/check.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeCount, encodeCount } from './count-tokens.ts';
-import { decodeRequest, peek } from './request-in/index.ts';
+import { decodeRequest } from './request-in/index.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
 import { wantsBytes } from './request-out/parts.ts';
 import { encodeRequest, passThrough } from './request-out/index.ts';

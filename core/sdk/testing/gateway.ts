@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { readConfig, type GatewayConfig } from '../../config/config.ts';
+import { readConfig } from '../../config/config.ts';
+import type { GatewayConfig } from '../config.ts';
 import { createLog } from '../../log.ts';
 import { startServer, type RunningServer } from '../../server.ts';
 

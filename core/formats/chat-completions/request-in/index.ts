@@ -7,7 +7,7 @@ import {
   optionalBoolean,
   optionalObject,
   optionalString,
-  requiredModel,
+  peek,
   requiredString,
 } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
@@ -20,6 +20,7 @@ import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/inde
 import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName } from '../wire.ts';
+import { keepUser } from '../../_openai/settings.ts';
 
 const bodyFields = new Set([
   'model',
@@ -37,12 +38,6 @@ const bodyFields = new Set([
 const streamFields = new Set(['include_usage']);
 const messageFields = new Set(['role', 'content']);
 const toolFields = new Set(['role', 'content', 'tool_call_id', 'name']);
-
-/** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
-export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredModel(body.model);
-  return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
-}
 
 /** A client's chat request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject): ChatRequest {
@@ -82,10 +77,7 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
       left.put('$max_completion_tokens', body.max_completion_tokens);
     } else left.put('$limit', 'max_tokens');
   }
-  if (given(body.safety_identifier)) {
-    left.put('$user', 'safety_identifier');
-    if (given(body.user)) left.put('user', body.user);
-  }
+  keepUser(body, left);
   return reasoning === undefined ? settings : { ...settings, reasoning };
 }
 

@@ -4,11 +4,12 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { finishPiece, loseField, objectMark, refuse, typeName, writeContent, type Scope } from './parts.ts';
+import { writeContent } from './parts.ts';
 import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
 import { formatName } from '../wire.ts';
+import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
 export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
@@ -77,7 +78,7 @@ function contentOf(message: Message, spoken: readonly Block[], scope: Scope): Js
 
 function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) loseField(block, 'cache', scope);
-  const beside = objectMark(block, '$extra_content');
+  const beside = own(block.extra).$extra_content;
   if (block.proof !== undefined && !bringsProof(block) && !takesProof(block.proof, scope))
     loseField(block, 'proof', scope);
   const id = scope.foreign ? spellToolId(block.id) : block.id;
@@ -86,8 +87,8 @@ function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
     block.custom && !scope.wrapped.has(block.name)
       ? { id, type: 'custom', custom: { name, input: block.input } }
       : { id, type: 'function', function: { name, arguments: argumentsOf(block, scope) } };
-  if (beside !== undefined) call.extra_content = beside;
-  return finishPiece(call, block, scope);
+  if (isObject(beside)) call.extra_content = beside;
+  return finishPiece(call, block, scope, ['function', 'custom']);
 }
 
 function argumentsOf(block: ToolCallBlock, scope: Scope): string {

@@ -5,10 +5,11 @@ import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { callIds, writeAssistant } from './assistant.ts';
-import { loseField, writeContent, type Scope } from './parts.ts';
+import { writeContent } from './parts.ts';
 import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
 
 /** The whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {

@@ -1,4 +1,3 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type {
   Block,
   MediaBlock,
@@ -19,6 +18,7 @@ import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
 import { name as format } from '../wire.ts';
+import { refuseContent } from '../../_shared/refuse.ts';
 
 /** A part, and whether a proof of another vendor was taken off it. */
 export interface EncodedPart {
@@ -51,16 +51,9 @@ export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedP
       return encodeResult(block, encoding).map((part) => ({ part }));
     case 'opaque':
       if (block.format === format) return [{ part: { ...block.value } }];
-      refuse(block, `a part of the ${block.format} format`, encoding);
+      refuseContent(block, `a part of the ${block.format} format`, format, encoding.target);
       return [];
   }
-}
-
-function refuse(block: Block, what: string, { target }: Encoding): void {
-  const at = block.at ?? 'messages';
-  const spare = block.type === 'opaque' && block.spare === true;
-  if (target.unsupported === 'refuse' && !spare) throw cannotCarry(at, what, format);
-  target.lose(at, 'content');
 }
 
 function isOwn(proof: Proof | undefined): proof is Proof {
@@ -122,18 +115,19 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
       return { inlineData: { mimeType, data: source.data, ...shown } };
     }
     case 'url': {
-      if (!native && wantsBytes(block, target.traits)) {
-        refuse(block, `${block.type === 'image' ? 'an image' : 'a file'} by URL`, encoding);
-        return undefined;
-      }
+      if (!native && wantsBytes(block, target.traits))
+        return refuseContent(
+          block,
+          `${block.type === 'image' ? 'an image' : 'a file'} by URL`,
+          format,
+          encoding.target,
+        );
       const mimeType = native ? source.mimeType : typeOf(block, source);
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url, ...shown } };
     }
     case 'file': {
-      if (source.format !== format) {
-        refuse(block, `a file kept by another provider`, encoding);
-        return undefined;
-      }
+      if (source.format !== format)
+        return refuseContent(block, `a file kept by another provider`, format, encoding.target);
       const { mimeType } = source;
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id, ...shown } };
     }

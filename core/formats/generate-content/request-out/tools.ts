@@ -1,17 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { fromSchemaSubset, isEmptyObject, toSchemaSubset } from '../../_shared/json-schema.ts';
 import { putAt, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodeTarget } from '../../../sdk/format.ts';
 import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
 import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { takesJsonSchema } from '../response-format.ts';
 import { name as format } from '../wire.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 
 type FunctionTool = Extract<Tool, { type: 'function' }>;
 type CustomTool = Extract<Tool, { type: 'custom' }>;
@@ -91,23 +90,8 @@ function encodeTool(tool: Tool, encoding: Encoding): MutableObject | undefined {
       return { [tool.type === 'web-search' ? search : 'codeExecution']: written };
     }
     case 'opaque':
-      if (tool.format === format) return { ...tool.value };
-      refuseTool(tool, encoding.target);
-      return undefined;
+      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, encoding.target);
   }
-}
-
-function refuseTool(tool: Extract<Tool, { type: 'opaque' }>, target: EncodeTarget): void {
-  const at = tool.at ?? 'tools';
-  if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
-    return;
-  }
-  throw new GatewayError(
-    'unsupported_tool',
-    `${at}: the tool ${tool.name} cannot be sent to a ${format} channel.`,
-    { param: at },
-  );
 }
 
 function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {

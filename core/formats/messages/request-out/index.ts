@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
@@ -9,21 +8,20 @@ import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
+import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
 import {
-  askForThinking,
-  defaultMaxTokens,
   historyForbidsThinking,
   isNative,
   makeRoomForThinking,
   nativeThinking,
   thinks,
-  type Thinking,
 } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
 import { name } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
+import { refuseChoices } from '../../_shared/refuse.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 128;
@@ -36,7 +34,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   const kept = own(request.extra);
   const counting = request.operation === 'count-tokens';
   loseForeign(request.extra, name, undefined, target.lose);
-  refuseChoices(request);
+  refuseChoices(request, name);
   const body: MutableObject = { model: target.model };
   const { system, messages } = encodeHistory(request, writing);
   if (system !== undefined) body.system = system;
@@ -77,18 +75,6 @@ function begin(
   };
   const writing: Writing = { target, native, toolName, reasoningDropped: false };
   return { names, renamed: () => changed, writing };
-}
-
-/** The format gives one answer. */
-function refuseChoices({ settings }: ChatRequest): void {
-  if (settings.choices === undefined || settings.choices <= 1) return;
-  throw new GatewayError(
-    'unsupported_value',
-    `settings.choices must be 1: a ${name} channel gives one answer.`,
-    {
-      param: 'settings.choices',
-    },
-  );
 }
 
 function writeTools(request: ChatRequest, body: MutableObject, writing: Writing): readonly string[] {

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
@@ -7,6 +6,7 @@ import { name as format } from '../wire.ts';
 import { addCache, type Writing } from './scope.ts';
 import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 
 /** `tools` and `tool_choice` of the wire, and what the reply must undo. */
 export interface EncodedTools {
@@ -84,7 +84,7 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
     case 'code-execution':
       return hosted($type ?? 'code_execution_20250825', tool.name, 'code_execution', writing);
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool.name, tool.format, at, writing);
+      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, writing.target);
   }
 }
 
@@ -102,18 +102,6 @@ function hosted(
 function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
   return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
-}
-
-function refuseTool(tool: string, from: string, at: string, { target }: Writing): undefined {
-  if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
-    return undefined;
-  }
-  throw new GatewayError(
-    'unsupported_tool',
-    `${at}: the tool "${tool}" of ${from} cannot be sent to a ${format} channel.`,
-    { param: at },
-  );
 }
 
 /** `tool_choice`, which providers refuse where there are no tools. */

@@ -1,6 +1,6 @@
 import type { ChatRequest, ChatSettings, Message, ResponseFormat } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalBoolean, optionalObject, requiredModel } from '../../_shared/check.ts';
+import { given, optionalArray, optionalBoolean, optionalObject, peek } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeInput, type Aside } from './turns.ts';
 import { decodeToolChoice, decodeToolList } from './tools.ts';
@@ -11,6 +11,7 @@ import { keepReasoning, readReasoning } from '../reasoning.ts';
 import { formatFields, readResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName } from '../wire.ts';
+import { keepUser } from '../../_openai/settings.ts';
 
 /** Fields about what is kept between calls: they are the gateway's own business, whatever channel answers. */
 const kept = ['store', 'previous_response_id', 'conversation', 'background', 'generate'] as const;
@@ -37,12 +38,6 @@ const textFields = new Set(['format', 'verbosity']);
 export const logprobsWord = 'message.output_text.logprobs';
 /** What `include` says to get reasoning in sealed form: replies carry it anyway. */
 export const encryptedWord = 'reasoning.encrypted_content';
-
-/** Model and stream flag of a request. Throws 400 when the model is missing or either has the wrong type. */
-export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredModel(body.model);
-  return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
-}
 
 /** A client's request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
@@ -105,10 +100,7 @@ function keepStreamOptions(body: JsonObject, left: Leftovers): void {
 function decodeSettings(body: JsonObject, asides: readonly Aside[], left: Leftovers): ChatSettings {
   keepText(body, left);
   keepReasoning(body, left);
-  if (given(body.safety_identifier)) {
-    left.put('$user', 'safety_identifier');
-    if (given(body.user)) left.put('user', body.user);
-  }
+  keepUser(body, left);
   const { reasoning, ...rest } = updated(
     {
       ...readSettings(body, rows),
