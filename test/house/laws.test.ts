@@ -97,6 +97,33 @@ describe('who may import whom', () => {
     },
   );
 
+  /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
+  const mayUseInternal: Readonly<Record<string, string>> = {
+    channels: '_http _model-list _openai-like _realtime azure-openai cohere demo jina voyage',
+    plugins:
+      '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
+  };
+
+  test.each(['plugins', 'channels'])('%s use what is internal only where they are known to', (folder) => {
+    const nameOf = (path: string): string => path.split('/')[1]?.replace(/\.ts$/, '') ?? '';
+    const using = scripts(folder).filter((path) =>
+      imports(path).some(({ specifier }) => specifier === 'sluice/internal'),
+    );
+    const known = new Set(mayUseInternal[folder]?.split(' '));
+    expect(
+      verdict(
+        [...new Set(using.map(nameOf))].filter((name) => !known.has(name)),
+        "Do with 'sluice' alone, as authors must; what cannot is named in mayUseInternal.",
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        [...known].filter((name) => !using.some((path) => nameOf(path) === name)),
+        'These no longer use what is internal: take them out of mayUseInternal.',
+      ),
+    ).toBe('');
+  });
+
   test('no file needs itself', () => {
     expect(
       verdict(

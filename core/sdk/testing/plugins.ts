@@ -1,6 +1,6 @@
 import { Subscriber, type Observable } from 'rxjs';
 import type { z } from 'zod';
-import { callKey, type Affinity, type Call } from '../../call/call.ts';
+import { callKey, type Affinity, type Call, type CallKey } from '../../call/call.ts';
 import { compose, orderPlugins, type Running } from '../../call/pipeline.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
@@ -62,6 +62,8 @@ export interface Outcome extends Received {
   readonly error: GatewayError | undefined;
   /** The headers that plugins added to the reply. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What plugins left under a key: `left(caller)`. */
+  left<T>(key: CallKey<T>): T | undefined;
   /** What reached the channel, try by try; empty when a plugin answered or refused by itself. */
   readonly sent: readonly Sent[];
 }
@@ -227,6 +229,7 @@ export async function testPlugins(
         times,
         error: failure === undefined ? undefined : toGatewayError(failure),
         headers,
+        left: (wanted) => call.get(wanted),
         sent,
       };
     },
