@@ -32,5 +32,4 @@ EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.SLUICE_PORT || 8080}/healthz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 
-# Most of what a call makes is garbage when it ends: with more room for the young the collector looks at little of it.
-CMD ["node", "--max-semi-space-size=64", "core/cli/sluice.js", "start"]
+CMD ["node", "core/cli/sluice.js", "start"]

@@ -5,11 +5,18 @@ import {
   type ChannelKind,
   type ChannelOptions,
   type ChannelSpec,
+  type ChannelTools,
   type JsonObject,
   type ModelTraits,
   type UpstreamRequest,
 } from 'sluice';
-import { matchesModel, parseObject, version, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import {
+  matchesModel,
+  parseObject,
+  version,
+  type ChannelParts,
+  type ChannelTools as WholeTools,
+} from 'sluice/internal';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -50,7 +57,7 @@ export function httpChannel(
     ...(catalogue === undefined ? {} : { catalogue }),
     ...(prices === undefined ? {} : { prices }),
     ...(routingFields === undefined ? {} : { routingFields }),
-    setup: (options, tools: ChannelTools) => overHttp(options, tools, spec),
+    setup: (options, tools) => overHttp(options, tools, spec),
   });
   return plainKind(kind);
 }
@@ -94,7 +101,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
         }),
     ...(place.speaks.realtime === undefined
       ? {}
-      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools) }),
+      : { connect: overSockets({ base, headers: (key) => place.headers(key) }, tools as WholeTools) }),
     open(call, request) {
       const headers = ready[call.target?.key.index ?? 0];
       const common = request.stream ? headers?.stream : headers?.whole;

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, parseObject, type HttpClient } from 'sluice/internal';
+import type { HttpClient, JsonObject, JsonValue } from 'sluice';
+import { isObject, parseObject } from 'sluice/internal';
 
 /** More than any list of models has. */
 const mostPages = 20;

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
@@ -15,7 +14,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, countsTokens, ...rest }, tools: ChannelTools) {
+  setup({ auth, countsTokens, ...rest }, tools) {
     if (rest.baseUrl === undefined)
       throw new Error(
         'baseUrl is missing. Give the address up to and including its version: https://api.example.com/anthropic/v1.',

@@ -68,7 +68,7 @@ export default defineChannel({
 type Setup = Parameters<typeof overHttp>;
 
 /** The API of before v1: each model has a path of its own, and sessions name it in the query. */
-function dated(endpoint: string, version: string, options: Setup[0], tools: Setup[1]): ChannelParts {
+function dated(endpoint: string, version: string, options: Setup[0], tools: ChannelTools): ChannelParts {
   const base = new URL(`${endpoint}/openai`);
   const baseUrl = base.href;
   const { open } = overHttp({ ...options, baseUrl }, tools, { baseUrl, headers, speaks: {} });

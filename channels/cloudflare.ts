@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 /** Cloudflare Workers AI: the account stands in the address. https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/ */
@@ -14,7 +13,7 @@ export default defineChannel({
       .regex(/^[0-9a-f]{32}$/i, 'must be the 32 hexadecimal digits of an account')
       .optional(),
   }),
-  setup({ account, ...options }, tools: ChannelTools) {
+  setup({ account, ...options }, tools) {
     if (account === undefined && options.baseUrl === undefined)
       throw new Error('account is missing. Give the id of your Cloudflare account, or baseUrl.');
     return overHttp(options, tools, {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
 
 const hosts = {
@@ -15,7 +14,7 @@ export default defineChannel({
   catalogue: ['dashscope'],
   models: ['qwen*', 'qwq-*', 'qvq-*', 'text-embedding-v*'],
   options: z.object({ region: z.enum(['china', 'singapore', 'virginia']).default('singapore') }),
-  setup: ({ region, ...options }, tools: ChannelTools) =>
+  setup: ({ region, ...options }, tools) =>
     overHttp(options, tools, {
       baseUrl: `https://${hosts[region]}/compatible-mode/v1`,
       headers: bearer,

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 /** Databricks model serving: `workspace` is its host. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models */
@@ -14,7 +13,7 @@ export default defineChannel({
       .regex(/^[a-z0-9.-]+$/i, 'must be the host of a workspace, such as adb-1234.5.azuredatabricks.net')
       .optional(),
   }),
-  setup({ workspace, ...options }, tools: ChannelTools) {
+  setup({ workspace, ...options }, tools) {
     if (workspace === undefined && options.baseUrl === undefined)
       throw new Error('workspace is missing. Give the host of your workspace, or baseUrl.');
     return overHttp(options, tools, {

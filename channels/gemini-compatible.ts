@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
@@ -13,7 +12,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, ...rest }, tools: ChannelTools) {
+  setup({ auth, ...rest }, tools) {
     if (rest.baseUrl === undefined)
       throw new Error(
         'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1beta.',

@@ -1,5 +1,4 @@
 import { defineChannel } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { overHttp, plainKind } from './_http.ts';
 import { halves, signing } from './_signed.ts';
 import { volcHeaders } from './_volc-signature.ts';
@@ -9,7 +8,7 @@ export default plainKind(
   defineChannel({
     name: 'jimeng',
     models: ['jimeng_*'],
-    setup(options, tools: ChannelTools): ChannelParts {
+    setup(options, tools) {
       for (const key of tools.keys) halves(key);
       const signed = signing(tools, ({ method = 'POST', url, body = '' }, key) => {
         const [access, secret] = halves(key);

@@ -1,5 +1,4 @@
 import { defineChannel } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { overHttp, plainKind } from './_http.ts';
 import { jwt } from './_jwt.ts';
 import { halves, signing } from './_signed.ts';
@@ -13,7 +12,7 @@ export default plainKind(
   defineChannel({
     name: 'kling',
     models: ['kling-*'],
-    setup(options, tools: ChannelTools): ChannelParts {
+    setup(options, tools) {
       for (const key of tools.keys) halves(key);
       const signed = signing(tools, (_request, key) => {
         const [access, secret] = halves(key);

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 const operations = [
@@ -50,7 +49,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ speaks, fields, ...rest }, tools: ChannelTools) {
+  setup({ speaks, fields, ...rest }, tools) {
     if (rest.baseUrl === undefined)
       throw new Error(
         'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1.',
@@ -81,3 +80,5 @@ export default Object.assign(
     z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
   { spec: kind.spec },
 );
+
+export { openaiLike, type OpenaiLike } from './_openai-like.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
-import type { ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
 
 /** Snowflake Cortex; the key is a programmatic access token. https://docs.snowflake.com/en/user-guide/snowflake-cortex/open_ai_sdk */
@@ -14,7 +13,7 @@ export default defineChannel({
       .regex(/^[a-z0-9_.-]+$/i, 'must be an account identifier, such as MYORG-MYACCOUNT')
       .optional(),
   }),
-  setup({ account, ...options }, tools: ChannelTools) {
+  setup({ account, ...options }, tools) {
     if (account === undefined && options.baseUrl === undefined)
       throw new Error('account is missing. Give your account identifier, or baseUrl.');
     return overHttp(options, tools, {

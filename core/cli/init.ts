@@ -8,7 +8,7 @@ export const init: Command = {
   summary: 'Makes a folder with a config, a plugin and a channel to begin with.',
   help: `Usage: sluice init FOLDER
 
-Writes package.json, gateway.config.ts, a plugin in plugins/, a channel in channels/, and what git and an editor want,
+Writes package.json, gateway.config.ts, a plugin in plugins/, a channel in channels/, their tests in test/, and what git and an editor want,
 into a new or empty folder. Start the gateway there with "npm start", after "npm install".`,
   async run(args) {
     const { positionals } = readArguments(args, {});
@@ -48,7 +48,7 @@ function written(name: string): Record<string, string> {
     version: '0.0.0',
     private: true,
     type: 'module',
-    scripts: { start: 'sluice start', check: 'sluice check' },
+    scripts: { start: 'sluice start', check: 'sluice check', test: 'node --test' },
     dependencies: { sluice: wanted() },
   };
   return {
@@ -58,7 +58,7 @@ function written(name: string): Record<string, string> {
 
 \`npm install && npm start\` starts the gateway, \`npm run check\` says what it runs, or what is wrong.
 Providers are switched on by their keys in \`.env\` (see \`.env.example\`) and configured in \`gateway.config.ts\`.
-Plugins and channels of your own stand in \`plugins/\` and \`channels/\`.
+Plugins and channels of your own stand in \`plugins/\` and \`channels/\`, their tests in \`test/\`: \`npm test\` runs them.
 `,
   };
 }

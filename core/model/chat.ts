@@ -86,7 +86,12 @@ export interface OpaqueBlock extends Piece {
   readonly spare?: boolean;
 }
 
-/** One piece of a message, in order. */
+/**
+ * One piece of a message, in order.
+ *
+ * @example
+ * const texts = message.content.flatMap((block) => (block.type === 'text' ? [block.text] : []));
+ */
 export type Block =
   | TextBlock
   | RefusalBlock
@@ -99,6 +104,9 @@ export type Block =
 /**
  * One turn. Tool results stand in `user` messages, or in `tool` messages where the format has such a role; encoders accept both.
  * A `system` message here is one that stands in the middle of the history; leading ones are in `ChatRequest.system`.
+ *
+ * @example
+ * const hint: Message = { role: 'system', content: [{ type: 'text', text: 'Be brief.' }], plain: true };
  */
 export interface Message extends Piece {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
@@ -107,7 +115,12 @@ export interface Message extends Piece {
   readonly plain?: boolean;
 }
 
-/** Something the model may use: a function of the client, or a service of the provider. */
+/**
+ * Something the model may use: a function of the client, or a service of the provider.
+ *
+ * @example
+ * const names = chatOf(call).tools.flatMap((tool) => (tool.type === 'function' ? [tool.name] : []));
+ */
 export type Tool =
   | (Piece & {
       readonly type: 'function';
@@ -136,7 +149,12 @@ export type Tool =
       readonly value: JsonObject;
     });
 
-/** Whether the model must use a tool, and which. */
+/**
+ * Whether the model must use a tool, and which.
+ *
+ * @example
+ * const isForced = chatOf(call).toolChoice?.type === 'tool';
+ */
 export type ToolChoice =
   | { readonly type: 'auto' | 'none' | 'required' }
   | { readonly type: 'tool'; readonly name: string }
@@ -152,7 +170,12 @@ export interface ResponseFormat {
   readonly strict?: boolean;
 }
 
-/** The settings that more than one format knows. Absent means not given: nothing is invented. */
+/**
+ * The settings that more than one format knows. Absent means not given: nothing is invented.
+ *
+ * @example
+ * return next(call.with({ settings: { temperature: 0, stop: ['END'] } }));
+ */
 export interface ChatSettings {
   readonly maxOutput?: number;
   readonly temperature?: number;
@@ -179,7 +202,12 @@ export interface ChatSettings {
   readonly promptCacheKey?: string;
 }
 
-/** A chat request in no vendor's words. Decoders make it, encoders read it, plugins edit it through `call.with`. */
+/**
+ * A chat request in no vendor's words. Decoders make it, encoders read it, plugins edit it through `call.with`.
+ *
+ * @example
+ * const asksForTools = chatOf(call).tools.length > 0;
+ */
 export interface ChatRequest {
   readonly operation: 'chat' | 'count-tokens';
   /** The format that the client wrote; all `at` paths are in its terms. */

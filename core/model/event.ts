@@ -10,7 +10,12 @@ import type { RerankResult } from './rerank.ts';
 import type { Usage } from './usage.ts';
 import type { VideoReport } from './video.ts';
 
-/** A model as the lists show it. */
+/**
+ * A model as the lists show it.
+ *
+ * @example
+ * const names = tools.catalog.list().map(({ id }) => id);
+ */
 export interface ListedModel {
   readonly id: string;
   /** Unix seconds; 0 when unknown. */
@@ -23,7 +28,12 @@ export interface ListedModel {
   readonly thinking?: boolean;
 }
 
-/** Why an answer ended. The provider's own word rides beside it as `raw`. */
+/**
+ * Why an answer ended. The provider's own word rides beside it as `raw`.
+ *
+ * @example
+ * const isWhole = event.type === 'finish' && event.reason !== 'length';
+ */
 export type FinishReason =
   | 'stop'
   | 'stop-sequence'
@@ -90,6 +100,10 @@ export interface HeadEvent {
  * What flows from a channel back to the client. Order of a reply: `request`, `attempt`…, `loss`…, `head`,
  * then blocks (each start, deltas, end; blocks of one choice may interleave only where an upstream interleaves tool calls),
  * `finish` once per choice, `usage` any time after `head`, and the observable completes. An upstream that is cut errors instead.
+ *
+ * @example
+ * const louder = (event: GatewayEvent): GatewayEvent =>
+ *   event.type === 'text-delta' ? { ...event, text: event.text.toUpperCase() } : event;
  */
 export type GatewayEvent =
   | RequestEvent

@@ -1,4 +1,9 @@
-/** Any value that JSON can spell. */
+/**
+ * Any value that JSON can spell.
+ *
+ * @example
+ * const value: JsonValue = answer.json();
+ */
 export type JsonValue =
   | string
   | number
@@ -7,7 +12,12 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue | undefined };
 
-/** A JSON object. Keys keep the order in which they were parsed. */
+/**
+ * A JSON object. Keys keep the order in which they were parsed.
+ *
+ * @example
+ * const metadata: JsonObject = { team: 'blue' };
+ */
 export interface JsonObject {
   readonly [key: string]: JsonValue | undefined;
 }

@@ -7,6 +7,9 @@ export const efforts: readonly Effort[] = ['none', 'minimal', 'low', 'medium', '
 /**
  * What the client asked of the model's reasoning. Absent members were not asked for; nothing is invented.
  * `effort` and `budget` (tokens) are two spellings of one wish: a format that has only the other converts with the tables below.
+ *
+ * @example
+ * return next(call.with({ settings: { reasoning: { effort: 'low' } } }));
  */
 export interface Reasoning {
   /** `adaptive`: the model decides. `between-tools`: only notes between tool calls (messages). */

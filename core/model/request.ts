@@ -7,7 +7,12 @@ import type { RealtimeRequest } from './realtime.ts';
 import type { RerankRequest } from './rerank.ts';
 import type { VideoRequest, VideoTaskRequest } from './video.ts';
 
-/** What a client wants done, decoded; `operation` tells which. */
+/**
+ * What a client wants done, decoded; `operation` tells which.
+ *
+ * @example
+ * const inputs = call.request.operation === 'embed' ? call.request.inputs : [];
+ */
 export type GatewayRequest =
   | ChatRequest
   | EmbedRequest
@@ -20,7 +25,12 @@ export type GatewayRequest =
   | VideoTaskRequest
   | RealtimeRequest;
 
-/** True for what has messages: a chat, a count of its tokens, its compaction. */
+/**
+ * True for what has messages: a chat, a count of its tokens, its compaction.
+ *
+ * @example
+ * if (!isChat(call.request)) return next(call);
+ */
 export function isChat(request: GatewayRequest): request is ChatRequest {
   return 'messages' in request;
 }

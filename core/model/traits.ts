@@ -1,6 +1,9 @@
 /**
  * What a model behind a channel can do, as far as it changes how a request is written. The channel states it per model;
  * absent means the format's ordinary behaviour.
+ *
+ * @example
+ * traits: { 'mine-thinker-*': { reasoning: 'effort', outputLimitField: 'max_tokens' } }
  */
 export interface ModelTraits {
   /** The formats that this model answers in for chat, best first, where they are not all that its channel speaks. */

@@ -1,6 +1,11 @@
 import type { JsonObject } from './json.ts';
 
-/** What is charged for besides tokens. */
+/**
+ * What is charged for besides tokens.
+ *
+ * @example
+ * const seconds = usage.units?.seconds ?? 0;
+ */
 export interface Units {
   readonly images?: number;
   readonly seconds?: number;
@@ -10,6 +15,9 @@ export interface Units {
 /**
  * Token counts with one meaning everywhere: `input` includes cache reads and writes, `output` includes reasoning;
  * the other numbers are parts of those two. Formats that count otherwise convert at the edge.
+ *
+ * @example
+ * const total = usage.input + usage.output;
  */
 export interface Usage {
   readonly input: number;

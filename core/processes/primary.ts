@@ -103,7 +103,7 @@ export class Primary {
   constructor(options: PrimaryOptions) {
     this.#options = options;
     cluster.schedulingPolicy = cluster.SCHED_RR;
-    cluster.setupPrimary({ exec: options.program, args: [] });
+    cluster.setupPrimary({ exec: options.program, args: [], execArgv: workerArguments(process.execArgv) });
   }
 
   /** Resolves to a sentence when workers end again and again, and there is no point in going on. */
@@ -476,4 +476,16 @@ function offer(slot: Slot, message: ToWorker): boolean {
     slot.isBehind = false;
   });
   return true;
+}
+
+/**
+ * Megabytes of the young generation, as it is called: what a call leaves behind dies there instead of being copied. How the gateway was
+ * started makes no difference, unless whoever started it has said otherwise.
+ */
+const semiSpace = '--max-semi-space-size=64';
+
+/** The arguments of Node that a worker gets. */
+function workerArguments(own: readonly string[]): string[] {
+  const isTold = own.some((argument) => argument.startsWith('--max-semi-space-size'));
+  return isTold ? [...own] : [...own, semiSpace];
 }

@@ -5,7 +5,12 @@ export interface Budget {
   readonly amount: number;
 }
 
-/** A key as it is stored. An absent limit means that there is none. Times are in milliseconds since 1970. */
+/**
+ * A key as it is stored. An absent limit means that there is none. Times are in milliseconds since 1970.
+ *
+ * @example
+ * const name = call.get(caller)?.name ?? 'nobody';
+ */
 export interface ApiKey {
   /** `key_` and 16 characters; never changes and is safe to log. */
   readonly id: string;

@@ -1,4 +1,9 @@
-/** A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}. */
+/**
+ * A typed place for a value that one plugin leaves for others. Make it once, at module level, with {@link callKey}.
+ *
+ * @example
+ * const color: CallKey<string> = callKey('color');
+ */
 export interface CallKey<T> {
   readonly name: string;
   /** Its number among all keys, from 0. */
@@ -9,7 +14,13 @@ export interface CallKey<T> {
 
 let keys = 0;
 
-/** A new key; `name` shows in error messages. */
+/**
+ * A new key; `name` shows in error messages.
+ *
+ * @example
+ * const color = callKey<string>('color');
+ * call.set(color, 'red');
+ */
 export function callKey<T>(name: string): CallKey<T> {
   const place = keys;
   keys += 1;

@@ -52,7 +52,12 @@ export interface Wire {
   outline?: Omit<Outline, 'body'> | undefined;
 }
 
-/** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
+/**
+ * Where a call must or should go: whoever made what it refers to, or still has it in a cache.
+ *
+ * @example
+ * return next(call.with({ affinity: { channel: 'work', only: true } }));
+ */
 export interface Affinity {
   /** The channel's id. */
   readonly channel: string;
@@ -218,15 +223,25 @@ export interface Channel {
   close(): Promise<void>;
 }
 
-/** The decoded request of a call that is known to be about a chat. Throws for any other. */
-export function chatOf(call: Call): ChatRequest {
+/**
+ * The decoded request of a call that is known to be about a chat. Throws for any other.
+ *
+ * @example
+ * const turns = chatOf(call).messages.length;
+ */
+export function chatOf(call: Pick<Call, 'request' | 'operation'>): ChatRequest {
   const { request } = call;
   if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
   return request;
 }
 
-/** The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat. */
-export function chatOutlineOf(call: Call): ChatRequest {
+/**
+ * The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat.
+ *
+ * @example
+ * const tools = chatOutlineOf(call).tools.length;
+ */
+export function chatOutlineOf(call: Pick<Call, 'outline' | 'operation'>): ChatRequest {
   const { outline } = call;
   if (!isChat(outline)) throw new Error(`A call that wants ${call.operation} has no messages.`);
   return outline;

@@ -3,7 +3,12 @@ import type { Operation } from './format.ts';
 import type { Form } from '../model/form.ts';
 import type { PriceRow } from '../settings/prices.ts';
 
-/** A request as it goes to a provider, in one of the formats that the channel speaks. */
+/**
+ * A request as it goes to a provider, in one of the formats that the channel speaks.
+ *
+ * @example
+ * open: (call, { path, body, stream }) => http.send(call, { url: baseUrl + path, headers: headersFor(stream), body })
+ */
 export interface UpstreamRequest {
   readonly operation: Operation;
   readonly format: string;
@@ -20,7 +25,12 @@ export interface UpstreamRequest {
   readonly body: Buffer | string | Form;
 }
 
-/** One of the keys of a channel: told apart by what does not give it away. */
+/**
+ * One of the keys of a channel: told apart by what does not give it away.
+ *
+ * @example
+ * const key = tools.keys[call.target?.key.index ?? 0];
+ */
 export interface ChannelKey {
   /** The same for the same key after a restart and in every gateway; empty for a channel without a key. */
   readonly id: string;
@@ -35,7 +45,12 @@ export interface SystemPrompt {
   readonly place: 'before' | 'after' | 'instead';
 }
 
-/** A provider's answer. */
+/**
+ * A provider's answer.
+ *
+ * @example
+ * const { status, bytes } = await http.send(call, { url, headers, body: request.body });
+ */
 export interface Upstream {
   readonly status: number;
   /** Lower case. */

@@ -5,7 +5,12 @@ import type { PluginEntry } from './author/plugin.ts';
 
 type Falsy = false | null | undefined | '' | 0;
 
-/** What `gateway.config.ts` exports by default, through `defineConfig`. */
+/**
+ * What `gateway.config.ts` exports by default, through `defineConfig`.
+ *
+ * @example
+ * const config: GatewayConfig = { listen: { port: 8080 }, channels: [demo()] };
+ */
 export type GatewayConfig = z.input<typeof settingsSchema> & {
   /** Adjusts discovered plugins: `quota({ … })`, `logging.off()`. Order here is order within a stage. */
   readonly plugins?: readonly (PluginEntry | Falsy)[];

@@ -52,10 +52,20 @@ export const errorTable = {
   upstream_timeout: { status: 504, retry: true },
 } as const satisfies Record<string, ErrorKind>;
 
-/** A permanent name of one kind of failure. */
+/**
+ * A permanent name of one kind of failure.
+ *
+ * @example
+ * const code: ErrorCode = 'rate_limit_exceeded';
+ */
 export type ErrorCode = keyof typeof errorTable;
 
-/** What may be said about a failure beyond its code and sentence. Everything is optional. */
+/**
+ * What may be said about a failure beyond its code and sentence. Everything is optional.
+ *
+ * @example
+ * throw new GatewayError('rate_limit_exceeded', 'Too many today.', { retryAfter: 3600 });
+ */
 export interface ErrorDetails {
   /** The field that is wrong, in the client's words: `messages[1].content[0].text`. */
   readonly param?: string;
@@ -88,6 +98,9 @@ const longestParam = 500;
  * Every failure that a client may see. Before the first event of a reply it becomes a status in the client's envelope,
  * after it the format's error event. The message is shown to clients: it holds no secret and no upstream address, and is cut
  * where it is long.
+ *
+ * @example
+ * throw new GatewayError('forbidden', 'This model is for the research team.', { param: 'model' });
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode;

@@ -1,7 +1,12 @@
 import { Observable, Subscriber } from 'rxjs';
 import type { GatewayEvent } from '../model/event.ts';
 
-/** What `observe` calls. All members are optional. */
+/**
+ * What `observe` calls. All members are optional.
+ *
+ * @example
+ * const watching: Observing = { event: (event) => seen.push(event), end: (how) => log.info({ how }, 'ended') };
+ */
 export interface Observing {
   event?(event: GatewayEvent): void;
   /** How the stream ended: `complete`, `error` (with what), or `left` when the client went away. Called exactly once. */

@@ -13,6 +13,9 @@ import type { Units, Usage } from '../model/usage.ts';
 /**
  * What a client wants done. Each has its own codecs, but for the last two: `list-models`, and `state`, which reads or changes what the
  * gateway keeps for its callers (stored responses, conversations) and reaches no channel.
+ *
+ * @example
+ * if (call.operation !== 'chat') return next(call);
  */
 export type Operation =
   | 'chat'

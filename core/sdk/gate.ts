@@ -8,6 +8,10 @@ export interface Valve {
  * The one backpressure valve of a call. Whoever writes to the client closes it when the client's buffer is full and opens it when
  * it has drained; whoever reads from a provider either attaches a valve or awaits `opened()` after each read.
  * Closed by several holders, it opens when all have let go.
+ *
+ * @example
+ * call.gate.close();
+ * await somethingSlow().finally(() => call.gate.open());
  */
 export class Gate {
   #holders = 0;

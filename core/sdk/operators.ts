@@ -7,12 +7,22 @@ import type { Gate } from './gate.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Usage } from '../model/usage.ts';
 
-/** Watches the stream without touching it. */
+/**
+ * Watches the stream without touching it.
+ *
+ * @example
+ * return (await next(call)).pipe(observe({ event: (event) => count(event.type), end: (how) => report(how) }));
+ */
 export function observe(observing: Observing): MonoTypeOperatorFunction<GatewayEvent> {
   return (source) => new FollowedReply(source, observing);
 }
 
-/** Calls back once with the last usage that was seen (undefined when there was none), however the stream ended. */
+/**
+ * Calls back once with the last usage that was seen (undefined when there was none), however the stream ended.
+ *
+ * @example
+ * return (await next(call)).pipe(onUsage((usage) => log.info({ output: usage?.output }, 'used')));
+ */
 export function onUsage(
   callback: (usage: Usage | undefined) => void,
 ): MonoTypeOperatorFunction<GatewayEvent> {
@@ -28,6 +38,11 @@ export function onUsage(
 /**
  * Does slow work for each event, in order. While one event waits the call's gate is shut, so that the provider waits too.
  * What `work` gives takes the event's place; an empty list drops it. The only asynchronous operator there should be.
+ *
+ * @example
+ * return (await next(call)).pipe(
+ *   eachInOrder(call, async (event) => (event.type === 'text-delta' ? [{ ...event, text: await translated(event.text) }] : [event])),
+ * );
  */
 export function eachInOrder(
   call: Call,
@@ -182,6 +197,9 @@ class Peeked<T> extends Subscriber<T> {
 /**
  * All events of a reply, once it is complete: for calls that a plugin makes on its way. Rejects with what broke it. When the call ends
  * first the reply is let go of, and the promise rejects.
+ *
+ * @example
+ * const events = await gathered(call, await next(call.with({ body, decoded: true })));
  */
 export function gathered(call: Call, source: Observable<GatewayEvent>): Promise<readonly GatewayEvent[]> {
   return new Promise((resolve, reject) => {
@@ -210,7 +228,12 @@ export function gathered(call: Call, source: Observable<GatewayEvent>): Promise<
   });
 }
 
-/** Events first, then the stream: for what is known before the reply. */
+/**
+ * Events first, then the stream: for what is known before the reply.
+ *
+ * @example
+ * return startWithEvents([{ type: 'loss', loss }], await next(call));
+ */
 export function startWithEvents(
   first: readonly GatewayEvent[],
   rest: Observable<GatewayEvent>,

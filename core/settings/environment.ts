@@ -1,7 +1,12 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A variable of the environment or of `.env`; empty counts as not set. */
+/**
+ * A variable of the environment or of `.env`; empty counts as not set.
+ *
+ * @example
+ * openai({ key: env('OPENAI_API_KEY'), baseUrl: env('OPENAI_URL', 'https://api.openai.com/v1') })
+ */
 export function env(name: string): string | undefined;
 export function env(name: string, fallback: string): string;
 export function env(name: string, fallback?: string): string | undefined {

@@ -21,7 +21,12 @@ interface Waiting {
 /** Characters that may wait to be counted; whatever comes on top is estimated. */
 const mostWaiting = 8 * 1024 * 1024;
 
-/** A first guess without a tokenizer: four bytes a token. For numbers that must be said before the true ones are known. */
+/**
+ * A first guess without a tokenizer: four bytes a token. For numbers that must be said before the true ones are known.
+ *
+ * @example
+ * const estimate = estimateTokens(call.wire.bytes.length);
+ */
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }

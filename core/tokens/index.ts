@@ -27,6 +27,9 @@ const counter = new TokenCounter();
  * Counts a request's input tokens with the o200k tokenizer, in a thread of its own. An estimate: providers that do not publish theirs come
  * out up to a sixth higher, of more than a million characters as many are counted as a sample, and when very much is to be counted at once
  * four bytes are taken for a token.
+ *
+ * @example
+ * const tokens = await countTokens(chatOf(call));
  */
 export async function countTokens(request: ChatRequest): Promise<number> {
   // What the model's own words around each message, and the start of its answer, come to.

@@ -1,4 +1,4 @@
-import { openaiLike } from 'sluice/channels/_openai-like';
+import { openaiLike } from 'sluice/channels/openai-compatible';
 
 /** A server of your own that speaks chat completions, as most do. The config gives its address. */
 export default openaiLike({

@@ -161,6 +161,7 @@ describe('the package', () => {
         'dist/core/sdk/index.js',
         'dist/core/sdk/index.d.ts',
         'dist/core/sdk/index.js.map',
+        'dist/core/sdk/testing/index.js',
         'dist/core/money/prices/known-models.json',
         'dist/plugins/dashboard/dist/index.html',
       ]),
@@ -202,7 +203,13 @@ describe('the package', () => {
         .replace('plugins: []', 'plugins: [pii()]'),
     );
     expect(await run(folder, 'npm', 'run', 'check')).toContain('The config is sound.');
+    const tested = await run(folder, 'npm', 'test', '--', '--test-reporter=tap');
+    expect(tested).toMatch(/^ok \d+ - replies tell by whom they were served$/m);
+    expect(tested).toMatch(/^ok \d+ - local calls tools$/m);
+    expect(tested).toMatch(/^# fail 0$/m);
     const gateway = await startIn(folder, { LOCAL_URL: upstream.url });
+    const roomy = processesIn(place).filter((line) => line.includes('--max-semi-space-size=64'));
+    expect(roomy).toHaveLength(existsSync('/proc') ? 1 : 0);
 
     const answer = await chat(gateway.url, 'demo', 'hello');
     expect(answer.headers.get('x-powered-by')).toBe('my gateway');

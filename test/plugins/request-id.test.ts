@@ -1,12 +1,11 @@
-import { expect, test } from 'vitest';
+import { testPlugins } from 'sluice/testing';
+import { expect, onTestFinished, test } from 'vitest';
 import requestId, { clientRequestId } from '../../plugins/request-id.ts';
-import { answering, handlerOf, testCall, testTools } from './_call.ts';
 
 async function kept(headers: Record<string, string>): Promise<string | undefined> {
-  const { call } = testCall({ headers });
-  const handler = await handlerOf(requestId, testTools().tools);
-  await handler(call, answering());
-  return call.get(clientRequestId);
+  const tested = await testPlugins(requestId);
+  onTestFinished(() => tested.close());
+  return (await tested.run({ headers })).left(clientRequestId);
 }
 
 test("keeps the client's own id for the log", async () => {

@@ -95,6 +95,11 @@ export interface Call {
   readonly body: JsonObject;
   /** The decoded request with all edits made; `isChat` tells a chat from the others. Throws where `body` does. */
   readonly request: GatewayRequest;
+  /**
+   * As `request`, but long texts may be left out of it: for whoever asks for turns, tools, ids or settings and not for words, at a fraction
+   * of the cost.
+   */
+  readonly outline: GatewayRequest;
   /** The channel and model of this attempt; undefined outside the translate stage. */
   readonly target: Target | undefined;
   /** Shut while the client is read too slowly, and while `eachInOrder` works: nobody reads from the provider then. */

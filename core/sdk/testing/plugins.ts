@@ -1,7 +1,7 @@
 import { Subscriber, type Observable } from 'rxjs';
 import type { z } from 'zod';
-import { callKey } from '../call-key.ts';
-import { type Affinity, type Call, type Channel } from '../call.ts';
+import { callKey, type CallKey } from '../call-key.ts';
+import type { Affinity, Call, Channel } from '../call.ts';
 import { compose, orderPlugins, type Running } from '../../call/pipeline.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
@@ -63,6 +63,8 @@ export interface Outcome extends Received {
   readonly error: GatewayError | undefined;
   /** The headers that plugins added to the reply. */
   readonly headers: Readonly<Record<string, string>>;
+  /** What plugins left under a key: `left(caller)`. */
+  left<T>(key: CallKey<T>): T | undefined;
   /** What reached the channel, try by try; empty when a plugin answered or refused by itself. */
   readonly sent: readonly Sent[];
 }
@@ -228,6 +230,7 @@ export async function testPlugins(
         times,
         error: failure === undefined ? undefined : toGatewayError(failure),
         headers,
+        left: (wanted) => call.get(wanted),
         sent,
       };
     },

@@ -7,7 +7,12 @@ import { GatewayError } from '../errors.ts';
 /** What a channel does besides giving events: it waits so many milliseconds, or fails. */
 type Deed = { readonly wait: number } | { readonly fail: Error };
 
-/** One step of a scripted reply. */
+/**
+ * One step of a scripted reply.
+ *
+ * @example
+ * const steps: readonly Step[] = [{ type: 'head', id: 'reply_1', model: 'any' }, { wait: 500 }];
+ */
 export type Step = GatewayEvent | Deed;
 
 /**
@@ -28,7 +33,12 @@ type MadePart = (block: number) => readonly Step[];
  */
 export type Script = readonly Step[];
 
-/** How a scripted reply ends. */
+/**
+ * How a scripted reply ends.
+ *
+ * @example
+ * const ending: Ending = { finish: 'length', usage: { output: 4096 } };
+ */
 export interface Ending {
   /** Default: `tool-calls` when there are any, else `stop`. */
   readonly finish?: FinishReason;

@@ -1,0 +1,59 @@
+/* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
+import { channelCases, type ChannelUnderTest } from 'sluice/testing';
+import { describe, test } from 'vitest';
+import anthropic from '../../channels/anthropic.ts';
+import anthropicCompatible from '../../channels/anthropic-compatible.ts';
+import deepseek from '../../channels/deepseek.ts';
+import gemini from '../../channels/gemini.ts';
+import geminiCompatible from '../../channels/gemini-compatible.ts';
+import groq from '../../channels/groq.ts';
+import mistral from '../../channels/mistral.ts';
+import openai from '../../channels/openai.ts';
+import openaiCompatible from '../../channels/openai-compatible.ts';
+
+const models = ['test-model'];
+const kinds: Readonly<Record<string, ChannelUnderTest>> = {
+  'openai-compatible': {
+    channel: ({ url, key }) => openaiCompatible({ name: 'mine', baseUrl: `${url}/v1`, key, models }),
+  },
+  'openai-compatible with responses': {
+    channel: ({ url, key }) =>
+      openaiCompatible({
+        name: 'mine',
+        baseUrl: `${url}/v1`,
+        key,
+        models,
+        speaks: { chat: ['responses'] },
+      }),
+    format: 'responses',
+  },
+  'anthropic-compatible': {
+    channel: ({ url, key }) => anthropicCompatible({ name: 'mine', baseUrl: `${url}/v1`, key, models }),
+    format: 'messages',
+  },
+  'gemini-compatible': {
+    channel: ({ url, key }) => geminiCompatible({ name: 'mine', baseUrl: `${url}/v1beta`, key, models }),
+    format: 'generate-content',
+  },
+  openai: {
+    channel: ({ url, key }) => openai({ baseUrl: `${url}/v1`, key }),
+    model: 'gpt-5-mini',
+  },
+  anthropic: {
+    channel: ({ url, key }) => anthropic({ baseUrl: `${url}/v1`, key }),
+    model: 'claude-sonnet-4-5',
+    format: 'messages',
+  },
+  gemini: {
+    channel: ({ url, key }) => gemini({ baseUrl: `${url}/v1beta`, key }),
+    model: 'gemini-2.5-flash',
+    format: 'generate-content',
+  },
+  deepseek: { channel: ({ url, key }) => deepseek({ baseUrl: url, key }), model: 'deepseek-chat' },
+  groq: { channel: ({ url, key }) => groq({ baseUrl: `${url}/v1`, key, models }) },
+  mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }) },
+};
+
+describe.each(Object.entries(kinds))('%s', (_name, kind) => {
+  for (const { name, run } of channelCases(kind)) test(name, run);
+});

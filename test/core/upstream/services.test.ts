@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openServices } from '../../../core/upstream/services.ts';
+import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
+
+const services = openServices();
+let service: ScriptedUpstream;
+
+beforeAll(async () => {
+  service = await startUpstream(({ method, url, headers, body }, response) => {
+    if (url === '/silent') return;
+    response.writeHead(url === '/missing' ? 404 : 200, { 'x-kind': 'echo' });
+    if (url === '/long') response.end('x'.repeat(2_000));
+    else
+      response.end(
+        JSON.stringify({ method, url, type: headers['content-type'] ?? null, body: body.toString() }),
+      );
+  });
+});
+afterAll(async () => {
+  await services.close();
+  await service.close();
+});
+
+describe('a service that an operator has named', () => {
+  test('is asked with JSON, with a body as it is, or with none', async () => {
+    const asked = await services.ask({ url: `${service.url}/check?a=b`, json: { text: 'hé' } });
+    expect(asked).toMatchObject({ status: 200, headers: { 'x-kind': 'echo' } });
+    expect(asked.json()).toEqual({
+      method: 'POST',
+      url: '/check?a=b',
+      type: 'application/json',
+      body: '{"text":"hé"}',
+    });
+    const put = await services.ask({
+      url: service.url,
+      method: 'PUT',
+      body: 'plain',
+      headers: { 'content-type': 'text/plain' },
+    });
+    expect(put.json()).toMatchObject({ method: 'PUT', type: 'text/plain', body: 'plain' });
+    expect((await services.ask({ url: service.url })).json()).toMatchObject({ method: 'GET', body: '' });
+  });
+
+  test('may answer with any status', async () => {
+    expect((await services.ask({ url: `${service.url}/missing` })).status).toBe(404);
+  });
+
+  test('is given up on when it is silent, when it says too much, and when nobody waits for it any more', async () => {
+    const { host } = new URL(service.url);
+    await expect(services.ask({ url: `${service.url}/silent`, timeout: 50 })).rejects.toThrow(
+      `The service at ${host} could not be asked: it did not answer within 50 ms.`,
+    );
+    await expect(services.ask({ url: `${service.url}/long`, limit: 1_000 })).rejects.toThrow(
+      'its answer is longer than 1000 bytes',
+    );
+    expect((await services.ask({ url: `${service.url}/long`, limit: 2_000 })).text()).toHaveLength(2_000);
+    const aborted = AbortSignal.abort(new Error('the call has ended'));
+    await expect(services.ask({ url: `${service.url}/silent`, signal: aborted })).rejects.toThrow(
+      'the call has ended',
+    );
+    const { closed } = service.requests.findLast(({ url }) => url === '/silent') ?? {};
+    await closed;
+  });
+
+  test('that is not there is named by its host alone', async () => {
+    const gone = await startUpstream(() => {});
+    await gone.close();
+    const failure = await services
+      .ask({ url: `${gone.url}/secret?token=abc` })
+      .catch((error: Error) => error.message);
+    expect(failure).toContain(`The service at ${new URL(gone.url).host} could not be asked`);
+    expect(failure).not.toMatch(/secret|abc/);
+    await expect(services.ask({ url: 'file:///etc/hosts' })).rejects.toThrow('over http or https');
+  });
+});
