@@ -1,4 +1,5 @@
-import { Session, type HeapProfiler, type Profiler } from 'node:inspector';
+import { Session, type Profiler } from 'node:inspector';
+import { GCProfiler, getHeapStatistics } from 'node:v8';
 import { exponentOf, factor, type Job, type Work } from './measure.ts';
 
 /** How work grows by what it does, however busy the machine is. 1 for what is proportional to its input, 2 for its square. */
@@ -24,7 +25,6 @@ export class EffortCounter {
   constructor() {
     this.#session.connect();
     this.#session.post('Profiler.enable');
-    this.#session.post('HeapProfiler.enable');
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
@@ -48,17 +48,13 @@ export class EffortCounter {
   }
 
   #count(job: Job): { readonly steps: number; readonly bytes: number } {
-    const options = {
-      samplingInterval: 2048,
-      includeObjectsCollectedByMajorGC: true,
-      includeObjectsCollectedByMinorGC: true,
-    };
-    this.#session.post('HeapProfiler.startSampling', options);
+    const garbage = new GCProfiler();
+    garbage.start();
+    const before = getHeapStatistics().used_heap_size;
     job.run();
-    let bytes = 0;
-    this.#session.post('HeapProfiler.stopSampling', (_error, { profile }) => {
-      bytes = sizeOf(profile.head);
-    });
+    let bytes = getHeapStatistics().used_heap_size - before;
+    for (const { beforeGC, afterGC } of garbage.stop()?.statistics ?? [])
+      bytes += beforeGC.heapStatistics.usedHeapSize - afterGC.heapStatistics.usedHeapSize;
     return { steps: this.#takeSteps(), bytes };
   }
 
@@ -76,8 +72,4 @@ function stepsOf({ functions }: Profiler.ScriptCoverage): number {
   let steps = 0;
   for (const { ranges } of functions) for (const { count } of ranges) steps += count;
   return steps;
-}
-
-function sizeOf({ selfSize, children }: HeapProfiler.SamplingHeapProfileNode): number {
-  return children.reduce((sum, child) => sum + sizeOf(child), selfSize);
 }
