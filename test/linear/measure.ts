@@ -69,8 +69,11 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
     let more = Math.min(32, 2 ** Math.ceil(Math.log2(measurable / taken)));
     while (more > 1 && !fits(work, less, size, more * factor, enough)) more /= 2;
     if (more <= 1) break;
+    const { bytes } = less;
     size *= more;
     less = work.make(size);
+    // What says no more the larger it is will never be large enough.
+    if (less.bytes <= bytes) break;
   }
   for (;;) {
     const more = work.make(size * factor);
