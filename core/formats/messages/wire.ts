@@ -84,7 +84,7 @@ export function restore(into: MutableObject, fields: JsonObject, inner: readonly
       if (key.startsWith('$$')) into[key.slice(1)] = fields[key];
       continue;
     }
-    const prefix = inner.find((candidate) => key.startsWith(`${candidate}.`));
+    const prefix = key.includes('.') ? inner.find((candidate) => key.startsWith(`${candidate}.`)) : undefined;
     if (prefix === undefined) into[key] = fields[key];
     else innerObject(into, prefix)[key.slice(prefix.length + 1)] = fields[key];
   }
