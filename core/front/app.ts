@@ -19,8 +19,8 @@ import {
   checkJsonType,
   BudgetShare,
   readBytes,
-  readJsonBody,
   parseJsonBody,
+  understandJson,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -145,6 +145,17 @@ export function createApp(
     return held;
   };
 
+  /** False for a request that is translated wherever it goes, as far as its model tells. */
+  const mayPass = ({ model, operation, format }: Exchange): boolean => {
+    const candidates = gateway.catalog.candidates(model, operation);
+    return (
+      candidates.length === 0 ||
+      candidates.some(({ channel, targets }) =>
+        targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
+      )
+    );
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -160,9 +171,7 @@ export function createApp(
         checkJsonType(ctx.req);
         const held = hold(exchange);
         return readBytes(ctx.req, settings.limits.body, held).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits, held);
-          exchange.understand(bytes, body);
-          exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+          understandJson(exchange, withoutMark(read), { limits: settings.limits, held, mayPass });
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });
@@ -459,6 +468,7 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
 export function familyOf(path: string): string {
   if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
+  if (path.startsWith('/model/')) return 'converse';
   return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 

@@ -43,8 +43,8 @@ export type RequestOf<O extends Operation> = O extends 'chat' | 'count-tokens' |
 
 type Doing<R, O> = R extends { readonly operation: infer All } ? (O extends All ? R : never) : never;
 
-/** How frames stand on the wire. `none`: one JSON document. */
-export type Framing = 'sse' | 'ndjson' | 'json-array' | 'none';
+/** How frames stand on the wire. `event-stream`: binary messages, for clients alone. `none`: one JSON document. */
+export type Framing = 'sse' | 'ndjson' | 'json-array' | 'event-stream' | 'none';
 
 /** What the route says about a request besides its body. */
 export interface RouteParams {
@@ -211,6 +211,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
   peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };
   /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. Gives the decoded request, so that none is decoded twice. */
   validate(body: JsonObject, params: RouteParams): R;
+  /** True where `validate` finds in the outline of a body what it finds in the whole: it reads no words of long texts. Absent where it may. */
+  readonly outlines?: true;
   /** Refuses temperature together with top_p (chat completions); not called when the operator lets both pass. */
   checkSampling?(body: JsonObject): void;
   /** The framing in which this client wants its stream. */
@@ -230,8 +232,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
     stream: boolean,
     headers: Readonly<Record<string, string>>,
   ): Omit<EncodedRequest, 'body'>;
-  /** Makes a streamed request ask for usage when the client did not (chat completions). Returns the same object when nothing is to be added; absent where streams always tell. */
-  askUsage?(body: JsonObject): JsonObject;
+  /** Members that make a streamed request ask for usage when the client did not (chat completions): undefined when nothing is to be added. Absent where streams always tell. */
+  askUsage?(body: JsonObject): JsonObject | undefined;
   /** True for the frame that came only because `askUsage` asked: the client must not see it. */
   isUsageOnly?(data: string): boolean;
   /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */

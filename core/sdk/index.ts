@@ -57,7 +57,8 @@ export type { ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config
-export { env, type GatewayConfig } from '../config/config.ts';
+export { env } from '../settings/environment.ts';
+export { type GatewayConfig } from './config.ts';
 export { defineConfig } from './define.ts';
 
 // What flows

@@ -1,5 +1,5 @@
 import { of, type Observable } from 'rxjs';
-import { countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent, chatOf } from 'sluice';
+import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
 import {
   estimateInput,
   forgetMedia,
@@ -85,7 +85,8 @@ function spokenBy({ channel, traits }: Target, { operation, wire }: Call): reado
 
 /** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
 function holdsSeal({ wire, edits }: Call): boolean {
-  const request = edits.body === undefined ? wire.bytes : JSON.stringify(edits.body);
+  // No seal stands in a text.
+  const request = edits.body === undefined ? (wire.outline?.text ?? wire.bytes) : JSON.stringify(edits.body);
   return sealMarks.some((mark) => request.includes(mark));
 }
 

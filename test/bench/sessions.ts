@@ -41,14 +41,19 @@ export interface ToolCall {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
-/** The inputs by name, with what each is about. Sizes are of the chat-completions body: a few percent more or less in other formats. */
+/**
+ * The inputs by name: what each is about, and how many calls with it are made at once. Sizes are of the chat-completions body: a few
+ * percent more or less in other formats.
+ */
 export const inputs = {
-  small: 'small chat, 1 KB with escaped text',
-  plain: 'plain request, 100 KB without escapes',
-  turn1: 'agent turn 1, 55 KB, 12 tools',
-  turn30: 'agent turn 30, 250 KB, 77 messages',
-  turn100: 'agent turn 100, 800 KB, 285 messages',
+  small: { title: 'small chat, 1 KB with escaped text', concurrency: 64 },
+  plain: { title: 'plain request, 100 KB without escapes', concurrency: 32 },
+  turn1: { title: 'agent turn 1, 55 KB, 12 tools', concurrency: 32 },
+  turn30: { title: 'agent turn 30, 250 KB, 77 messages', concurrency: 16 },
+  turn100: { title: 'agent turn 100, 800 KB, 285 messages', concurrency: 8 },
 } as const;
+
+/** The name of an input. */
 export type InputName = keyof typeof inputs;
 
 const made = new Map<InputName, Session>();
@@ -138,4 +143,9 @@ function callOf(random: Random): ToolCall {
       ? { path, old_text: code(random, 160, false), new_text: code(random, 200, false) }
       : { path, pattern: `"${pick(random, nouns)}"`, limit: Math.floor(random() * 400) };
   return { id, name, input };
+}
+
+/** A program of about so many bytes, as models write them. */
+export function sourceText(bytes: number): string {
+  return code(generator(4), bytes, false);
 }

@@ -1,6 +1,6 @@
 import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { requiredModel } from '../_shared/check.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { typeOf } from '../_shared/stream-frames.ts';

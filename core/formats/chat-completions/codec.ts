@@ -2,7 +2,7 @@ import type { ChatRequest } from '../../model/chat.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../../sdk/format.ts';
-import { decodeRequest, peek } from './request-in/index.ts';
+import { decodeRequest } from './request-in/index.ts';
 import { ChatStreamDecoder } from './stream-in/index.ts';
 import { wantsBytes } from './request-out/parts.ts';
 import { chatPath, encodeRequest, headersFor } from './request-out/index.ts';
@@ -14,6 +14,7 @@ import { checkSampling, validate } from './validate.ts';
 import { ChatWholeEncoder, decodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
+import { peek } from '../_shared/check.ts';
 
 /** Chat completions. */
 export const chatCodec: Codec<ChatRequest> = {
@@ -29,6 +30,7 @@ export const chatCodec: Codec<ChatRequest> = {
   endsStream: endsCompletion,
   peek,
   validate,
+  outlines: true,
   checkSampling,
   clientFraming: () => 'sse',
   patch,

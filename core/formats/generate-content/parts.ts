@@ -2,7 +2,7 @@ import type { MediaBlock, Source } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import type { Extras } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 import { fileFields, inlineFields, name as format, official } from './wire.ts';
 
 /** What kind of block a MIME type makes. */
@@ -61,13 +61,13 @@ function isVendorFile(uri: string): boolean {
 export function readInline(
   value: JsonObject['x'],
   at: string,
-  extras: Extras,
+  extras: Leftovers,
 ): { source: Source; type: MediaBlock['type']; name?: string } {
   const inline = official(optionalObject(value, at) ?? {}, inlineFields);
   const mimeType = requiredString(inline.mimeType, `${at}.mimeType`);
   const data = standardBase64(requiredString(inline.data, `${at}.data`));
   const shown = optionalString(inline.displayName, `${at}.displayName`);
-  extras.rest(inline, new Set(['mimeType', 'data', 'displayName']), 'inlineData.');
+  extras.take(inline, new Set(['mimeType', 'data', 'displayName']), 'inlineData.');
   return {
     source: { kind: 'data', data, mimeType },
     type: mediaType(mimeType),
@@ -85,13 +85,13 @@ function standardBase64(data: string): string {
 export function readFile(
   value: JsonObject['x'],
   at: string,
-  extras: Extras,
+  extras: Leftovers,
 ): { source: Source; type: MediaBlock['type']; name?: string } {
   const file = official(optionalObject(value, at) ?? {}, fileFields);
   const uri = requiredString(file.fileUri, `${at}.fileUri`);
   const mimeType = optionalString(file.mimeType, `${at}.mimeType`);
   const shown = optionalString(file.displayName, `${at}.displayName`);
-  extras.rest(file, new Set(['mimeType', 'fileUri', 'displayName']), 'fileData.');
+  extras.take(file, new Set(['mimeType', 'fileUri', 'displayName']), 'fileData.');
   const typed = mimeType === undefined ? {} : { mimeType };
   const source: Source = isVendorFile(uri)
     ? { kind: 'file', id: uri, format, ...typed }

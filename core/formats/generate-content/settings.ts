@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } from '../_shared/settings.ts';
-import type { Extras } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
 import { configFields, official, thinkingFields } from './wire.ts';
@@ -131,7 +131,7 @@ function numbers(object: JsonObject): JsonObject {
 }
 
 /** Reads every setting, and leaves in `extras` what only this format knows. Throws 400 with the path. */
-export function decodeSettings(body: JsonObject, extras: Extras): ChatSettings {
+export function decodeSettings(body: JsonObject, extras: Leftovers): ChatSettings {
   const { config, thinking } = officialConfig(body);
   const generationConfig = thinking === undefined ? config : { ...config, thinkingConfig: thinking };
   const view: JsonObject = config === undefined ? body : { ...body, generationConfig };
@@ -143,7 +143,7 @@ export function decodeSettings(body: JsonObject, extras: Extras): ChatSettings {
     if (value !== undefined) settings[row.name] = value;
     if (raw !== undefined) written[row.name] = raw;
   }
-  if (Object.keys(written).length > 0) extras.set('$written', written);
+  if (Object.keys(written).length > 0) extras.put('$written', written);
   if (config !== undefined) keepConfig(config, thinking, extras);
   return settings as ChatSettings;
 }
@@ -164,26 +164,26 @@ function saysNothing(object: JsonObject): boolean {
 }
 
 /** Unknown fields of the two objects, that an object was there though nothing was in it, and words that have no neutral meaning. */
-function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Extras): void {
-  extras.rest(config, read, 'generationConfig.');
+function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Leftovers): void {
+  extras.take(config, read, 'generationConfig.');
   const empty: string[] = [];
   if (saysNothing(config)) empty.push('generationConfig');
   if (thinking !== undefined) {
-    extras.rest(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
+    extras.take(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
     if (saysNothing(thinking)) empty.push('generationConfig.thinkingConfig');
   }
-  if (empty.length > 0) extras.set('$empty', empty);
+  if (empty.length > 0) extras.put('$empty', empty);
   const level = thinking?.thinkingLevel;
   if (typeof level === 'string' && effortFrom(level) === undefined && !/unspecified$/i.test(level)) {
-    extras.set('generationConfig.thinkingConfig.thinkingLevel', level);
+    extras.put('generationConfig.thinkingConfig.thinkingLevel', level);
   }
   const { responseMimeType } = config;
   if (
     typeof responseMimeType === 'string' &&
     readResponseFormat({ generationConfig: config }) === undefined
   ) {
-    extras.set('generationConfig.responseMimeType', responseMimeType);
-    if (isObject(config.responseSchema)) extras.set('generationConfig.responseSchema', config.responseSchema);
+    extras.put('generationConfig.responseMimeType', responseMimeType);
+    if (isObject(config.responseSchema)) extras.put('generationConfig.responseSchema', config.responseSchema);
   }
 }
 

@@ -3,7 +3,8 @@ import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
-import { Extras } from './extra.ts';
+import { leftovers } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 import { jsonText, name as format, official, partFields, resultFields } from './wire.ts';
 import { readFile, readInline } from './parts.ts';
 
@@ -15,21 +16,21 @@ export function decodeResult(
   value: JsonValue | undefined,
   at: string,
   calls: CallPairs,
-  extras: Extras,
+  extras: Leftovers,
 ): ToolResultBlock {
   const path = `${at}.functionResponse`;
   const result = official(optionalObject(value, path) ?? {}, resultFields);
-  extras.rest(result, new Set(['id', 'name', 'response', 'parts']), 'functionResponse.');
+  extras.take(result, new Set(['id', 'name', 'response', 'parts']), 'functionResponse.');
   const id = optionalString(result.id, `${path}.id`);
   const stated = optionalString(result.name, `${path}.name`);
   if (stated === undefined && id === undefined) throw missing(`${path}.name`);
   const pair = calls.result(stated, id);
-  if (id === undefined || id === '') extras.set('$noId', true);
-  else if (id !== pair.id) extras.set('$id', id);
+  if (id === undefined || id === '') extras.put('$noId', true);
+  else if (id !== pair.id) extras.put('$id', id);
   const response = optionalObject(result.response, `${path}.response`);
   const answer = readResponse(response, `${path}.response`, extras);
   const files = optionalArray(result.parts, `${path}.parts`);
-  if (files?.length === 0) extras.set('$noParts', true);
+  if (files?.length === 0) extras.put('$noParts', true);
   const content: Block[] = answer.text === undefined ? [] : [answer.text];
   for (const [index, file] of (files ?? []).entries())
     content.push(decodeFile(file, `${path}.parts[${index}]`));
@@ -41,7 +42,7 @@ export function decodeResult(
     ...(answer.failed ? { failed: true } : {}),
     ...(content.length === 1 && answer.text !== undefined ? { plain: true } : {}),
     at,
-    ...extras.spread,
+    ...extras.extra(),
   };
 }
 
@@ -49,17 +50,17 @@ export function decodeResult(
 function readResponse(
   response: JsonObject | undefined,
   path: string,
-  extras: Extras,
+  extras: Leftovers,
 ): { readonly text?: TextBlock; readonly failed: boolean } {
   if (response === undefined) {
-    extras.set('$noResponse', true);
+    extras.put('$noResponse', true);
     return { failed: false };
   }
   const keys = Object.keys(response);
   const [only] = keys;
   const alone = keys.length === 1 && only !== undefined && textKeys.has(only) ? response[only] : undefined;
   if (only !== undefined && typeof alone === 'string') {
-    extras.set('$key', only);
+    extras.put('$key', only);
     return { text: { type: 'text', text: alone, at: `${path}.${only}` }, failed: only === 'error' };
   }
   return {
@@ -71,14 +72,14 @@ function readResponse(
 function decodeFile(value: JsonValue, at: string): Block {
   if (!isObject(value)) throw wrongType(at, 'an object');
   const part = official(value, partFields);
-  const extras = new Extras();
+  const extras = leftovers();
   const inline = given(part.inlineData);
   if (!inline && !given(part.fileData)) return { type: 'opaque', format, value: part, at };
   const media = inline
     ? readInline(part.inlineData, `${at}.inlineData`, extras)
     : readFile(part.fileData, `${at}.fileData`, extras);
-  extras.rest(part, new Set([inline ? 'inlineData' : 'fileData']));
-  return { ...media, at, ...extras.spread };
+  extras.take(part, new Set([inline ? 'inlineData' : 'fileData']));
+  return { ...media, at, ...extras.extra() };
 }
 
 /** A result's text as `response`. An object stays one; anything else stands under `output`, or `error` when the tool failed. */

@@ -1,6 +1,6 @@
 import type { ImageRequest } from '../../model/image.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec, Format } from '../../sdk/format.ts';

@@ -3,7 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, MadeImage } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
-import { chatErrorBody } from '../_shared/chat-error.ts';
+import { chatErrorBody } from '../_openai/errors.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { cutShort, frameBody } from '../_shared/stream-frames.ts';

@@ -41,6 +41,7 @@ function base(
       stream: !counting && optionalBoolean(body.stream, 'stream') === true,
     }),
     validate: (body) => decodeRequest(body, operation),
+    outlines: true,
     clientFraming: () => 'sse',
     patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
     official: withBudget,

@@ -1,17 +1,10 @@
 import { wrongValue } from '../../sdk/errors.ts';
-import {
-  budgetOfEffort,
-  effortFrom,
-  effortOfBudget,
-  efforts,
-  type Effort,
-  type Reasoning,
-} from '../../model/reasoning.ts';
+import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { keepInner } from './wire.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
 
@@ -33,25 +26,25 @@ export const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>
 const thinkingFields: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
 
 /**
- * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `rest`. A budget below 1024 is not refused
+ * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `left`. A budget below 1024 is not refused
  * here: it is wrong on this format's own channels only, others take the nearest effort.
  */
-export function decodeReasoning(body: JsonObject, rest: MutableObject): Reasoning | undefined {
+export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | undefined {
   const reasoning: Writable = {};
-  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, rest);
-  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, rest);
+  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, left);
+  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, left);
   for (const _ in reasoning) {
-    rest.$reasoning = { ...reasoning } as JsonObject;
+    left.put('$reasoning', { ...reasoning } as JsonObject);
     return reasoning;
   }
   return undefined;
 }
 
-function readThinking(thinking: JsonObject | undefined, reasoning: Writable, rest: MutableObject): void {
+function readThinking(thinking: JsonObject | undefined, reasoning: Writable, left: Leftovers): void {
   if (thinking === undefined) return;
   const type = requiredString(thinking.type, 'thinking.type');
   const mode = Object.hasOwn(modes, type) ? modes[type] : undefined;
-  if (mode === undefined) rest['thinking.type'] = type;
+  if (mode === undefined) left.put('thinking.type', type);
   else reasoning.mode = mode;
   const budget = optionalNumber(thinking.budget_tokens, 'thinking.budget_tokens', { integer: true, min: 0 });
   if (budget !== undefined) reasoning.budget = budget;
@@ -60,19 +53,19 @@ function readThinking(thinking: JsonObject | undefined, reasoning: Writable, res
     reasoning.show = display !== 'omitted';
     reasoning.display = display;
   }
-  keepInner(rest, 'thinking', thinking, thinkingFields);
+  left.take(thinking, thinkingFields, 'thinking.');
 }
 
-function readEffort(value: JsonValue | undefined, reasoning: Writable, rest: MutableObject): void {
+function readEffort(value: JsonValue | undefined, reasoning: Writable, left: Leftovers): void {
   const word = optionalString(value, 'output_config.effort');
   if (word === undefined) return;
   const effort = effortFrom(word);
   if (effort === undefined) {
-    rest['output_config.effort'] = word;
+    left.put('output_config.effort', word);
     return;
   }
   reasoning.effort = effort;
-  if (effort !== word) rest.$effort = word;
+  if (effort !== word) left.put('$effort', word);
 }
 
 /** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */
@@ -111,123 +104,6 @@ export function nativeThinking(
     ...(Object.keys(thinking).length === 0 ? {} : { thinking }),
     ...(word === undefined ? {} : { effort: word }),
   };
-}
-
-/** The output limit where neither client nor model has one: the format requires a number. */
-export const defaultMaxTokens = 8192;
-const leastBudget = 1024;
-
-/** How a wish for reasoning is written. */
-export interface Thinking {
-  readonly thinking?: JsonObject;
-  /** For `output_config.effort`. */
-  readonly effort?: string;
-  /** The output limit that the budget needs; absent when the ordinary one will do. */
-  readonly maxOutput?: number;
-}
-
-/** What bounds a wish for reasoning. */
-export interface Room {
-  readonly traits: ModelTraits;
-  /** The client's output limit; undefined when it gave none. */
-  readonly maxOutput: number | undefined;
-  /** Reports a neutral path: `settings.reasoning.effort`. */
-  readonly lose: (path: string) => void;
-}
-
-/** Reasoning in the words that the model takes: a token budget, or `adaptive` with an effort. */
-export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
-  const { traits } = room;
-  if (isOff(reasoning)) return switchedOff(room);
-  if (traits.reasoning === 'none') {
-    room.lose('settings.reasoning');
-    return {};
-  }
-  if (!asks(reasoning)) {
-    if (reasoning.show !== undefined) room.lose('settings.reasoning.show');
-    return {};
-  }
-  if (reasoning.mode === 'between-tools') return { thinking: { type: 'between_tools' } };
-  const style = traits.reasoning ?? reasoning.mode;
-  return style === 'adaptive' ? adaptive(reasoning, room) : enabled(reasoning, room);
-}
-
-/** Some models refuse to be told not to think: they get the least effort there is. */
-function switchedOff({ traits, lose }: Room): Thinking {
-  if (traits.reasoning === 'none') return {};
-  if (traits.reasoning !== 'adaptive' || (traits.efforts?.includes('none') ?? true))
-    return { thinking: { type: 'disabled' } };
-  lose('settings.reasoning.mode');
-  return { thinking: { type: 'adaptive' }, effort: nearest('low', traits.efforts) };
-}
-
-function isOff({ mode, effort, budget }: Reasoning): boolean {
-  if (mode !== undefined) return mode === 'off';
-  return effort === 'none' || (effort === undefined && budget === 0);
-}
-
-function asks({ mode, effort, budget }: Reasoning): boolean {
-  return mode !== undefined || effort !== undefined || budget !== undefined;
-}
-
-function adaptive(reasoning: Reasoning, room: Room): Thinking {
-  const wanted = effortWanted(reasoning);
-  const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
-  if (effort !== wanted) room.lose('settings.reasoning.effort');
-  return {
-    thinking: { type: 'adaptive', ...displayOf(reasoning) },
-    ...(effort === undefined ? {} : { effort }),
-  };
-}
-
-function effortWanted({ effort, budget }: Reasoning): Effort | undefined {
-  return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
-}
-
-/** The effort itself where the model has it, else the nearest lower one, else the lowest. The format knows none below `low`. */
-function nearest(wanted: Effort, allowed: readonly string[] | undefined): string {
-  const least = efforts.indexOf('low');
-  const known = efforts.slice(least).filter((effort) => allowed === undefined || allowed.includes(effort));
-  const index = Math.max(efforts.indexOf(wanted), least);
-  return known.findLast((effort) => efforts.indexOf(effort) <= index) ?? known[0] ?? 'low';
-}
-
-function enabled(reasoning: Reasoning, room: Room): Thinking {
-  const { traits, maxOutput, lose } = room;
-  const limit = maxOutput ?? traits.outputLimit ?? defaultMaxTokens;
-  const wanted = budgetWanted(reasoning, limit);
-  // With no limit from anyone the answer keeps its ordinary room, and the budget comes on top.
-  const open = maxOutput === undefined && traits.outputLimit === undefined && wanted >= limit;
-  if (!open && limit <= leastBudget) {
-    lose('settings.reasoning');
-    return {};
-  }
-  const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
-  if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
-  reportBudget(reasoning, budget, lose);
-  return {
-    thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
-    ...(open ? { maxOutput: budget + limit } : {}),
-  };
-}
-
-/** The budget asked for in any words; 80 % of the output where the client left it to the model. */
-function budgetWanted({ mode, effort, budget }: Reasoning, limit: number): number {
-  if (budget !== undefined && budget > 0) return budget;
-  if (effort !== undefined) return budgetOfEffort[effort];
-  return mode === 'adaptive' ? budgetOfEffort.high : Math.floor(limit * 0.8);
-}
-
-/** Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort. */
-function reportBudget(reasoning: Reasoning, budget: number, lose: (path: string) => void): void {
-  const wanted = effortWanted(reasoning);
-  if (wanted !== undefined && effortOfBudget(budget) !== wanted) lose('settings.reasoning.effort');
-}
-
-function displayOf({ show, display: word }: Reasoning): { readonly display?: string } {
-  if (show === undefined) return {};
-  if (!show) return { display: 'omitted' };
-  return { display: word === 'updates' ? word : 'summarized' };
 }
 
 /** True when the body asks for thinking of the kind that forbids sampling settings and forced tools. */

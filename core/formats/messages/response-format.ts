@@ -3,31 +3,32 @@ import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { keepInner, own } from './wire.ts';
 import { thinks } from './reasoning.ts';
 import type { Writing } from './request-out/scope.ts';
+import { own } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 const formatFields: ReadonlySet<string> = new Set(['type', 'schema']);
 const place = 'output_config.format';
 /** The beta's old place of the same object. */
 const oldPlace = 'output_format';
 
-/** The answer's form from `output_config.format` (or its old place); what only this format knows goes to `rest`. */
-export function decodeFormat(body: JsonObject, rest: MutableObject): ResponseFormat | undefined {
+/** The answer's form from `output_config.format` (or its old place); what only this format knows goes to `left`. */
+export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat | undefined {
   const current = optionalObject(body.output_config, 'output_config')?.format;
   const old = !given(current) && given(body[oldPlace]);
-  if (given(current) && given(body[oldPlace])) rest[oldPlace] = body[oldPlace];
+  if (given(current) && given(body[oldPlace])) left.put(oldPlace, body[oldPlace]);
   const path = old ? oldPlace : place;
   const wire = optionalObject(old ? body[oldPlace] : current, path);
   if (wire === undefined) return undefined;
   if (wire.type !== 'json_schema') {
-    rest[path] = wire;
+    left.put(path, wire);
     return undefined;
   }
   const schema = optionalObject(wire.schema, `${path}.schema`);
   if (schema === undefined) throw missing(`${path}.schema`);
-  keepInner(rest, path, wire, formatFields);
-  if (old) rest.$format = oldPlace;
+  left.take(wire, formatFields, `${path}.`);
+  if (old) left.put('$format', oldPlace);
   return { type: 'json-schema', schema };
 }
 

@@ -2,8 +2,8 @@ import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.t
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { given, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';

@@ -1,5 +1,5 @@
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
 import type { Format } from '../../sdk/format.ts';
 import { realtimeCodec } from './codec.ts';
 import { tunnel } from './tunnel/index.ts';

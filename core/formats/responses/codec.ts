@@ -1,11 +1,11 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { given } from '../_shared/check.ts';
+import { given, peek } from '../_shared/check.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeCount, encodeCount } from './count-tokens.ts';
-import { decodeRequest, peek } from './request-in/index.ts';
+import { decodeRequest } from './request-in/index.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
 import { wantsBytes } from './request-out/parts.ts';
 import { encodeRequest, passThrough } from './request-out/index.ts';
@@ -40,6 +40,7 @@ function base(
     endsStream: (frame) => lastFrames.includes(typeOf(frame) ?? ''),
     peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
     validate: (body) => validate(body, operation),
+    outlines: true,
     clientFraming: () => (counting ? 'none' : 'sse'),
     patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
     official,

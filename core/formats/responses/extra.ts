@@ -2,7 +2,7 @@ import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { formatName } from './wire.ts';
-import { given } from '../_shared/check.ts';
+import { entryOf, extraWith, Leftovers } from '../_shared/extra.ts';
 
 /**
  * What events of a reply carry in `extra.responses`, so that the same reply can be written again:
@@ -12,19 +12,12 @@ import { given } from '../_shared/check.ts';
  * `$separator`: a gap between two parts that other formats write as text.
  * Fields without `$` are unknown ones, named for the sake of the losses alone.
  */
-export function own(extra: Extra | undefined): JsonObject {
-  return extra?.[formatName] ?? nothing;
-}
-
-const nothing: JsonObject = {};
+export const own = entryOf(formatName);
 
 /** `{extra}` to spread into an event; an empty object when there is nothing to keep. */
 export function withExtra(fields: JsonObject): { readonly extra?: Extra } {
-  for (const _ in fields) return { extra: { [formatName]: fields } };
-  return nothingToKeep;
+  return extraWith(formatName, fields);
 }
-
-const nothingToKeep: { readonly extra?: Extra } = {};
 
 /** A copy without some fields. */
 export function without(value: JsonObject, fields: ReadonlySet<string>): MutableObject {
@@ -66,61 +59,11 @@ export function frameOf(extra: Extra | undefined): JsonObject | undefined {
   return isObject($frame) ? $frame : undefined;
 }
 
-/**
- * Gathers, while a piece is decoded, what the neutral model has no word for. A plain name is an unknown field of the piece itself; a
- * dotted one (`reasoning.context`) only names a loss, because the object that holds it is kept whole under a mark; marks begin with `$`.
- */
-export class Leftovers {
-  #fields: MutableObject | undefined;
-  #put: MutableObject | undefined;
-
-  /** Keeps every field of `value` that is not in `known`. Names that could pass for a mark or a path are put aside. */
-  take(value: JsonObject, known: ReadonlySet<string>, prefix = ''): this {
-    for (const key in value) {
-      const field = value[key];
-      if (known.has(key) || key === '__proto__' || !given(field)) continue;
-      if (prefix === '' && /^\$|[.[]/.test(key)) this.#aside(key, field);
-      else this.put(`${prefix}${key}`, field);
-    }
-    return this;
-  }
-
-  put(name: string, value: JsonValue): this {
-    this.#fields ??= {};
-    this.#fields[name] = value;
-    return this;
-  }
-
-  /** Keeps those of the named fields that are given, together under one mark: they mean nothing elsewhere and are no loss. */
-  mark(name: string, value: JsonObject, fields: readonly string[]): this {
-    const kept: MutableObject = {};
-    for (const field of fields) if (given(value[field])) kept[field] = value[field];
-    return Object.keys(kept).length === 0 ? this : this.put(name, kept);
-  }
-
-  #aside(key: string, value: JsonValue): void {
-    if (this.#put === undefined) this.put('$fields', (this.#put = {}));
-    this.#put[key] = value;
-  }
-
-  /** To be spread into the piece. */
-  extra(): { readonly extra?: Extra } {
-    return this.#fields === undefined ? nothingToKeep : { extra: { [formatName]: this.#fields } };
-  }
-}
-
-/** Puts the unknown fields back that {@link Leftovers} took. */
-export function putBack(target: MutableObject, fields: JsonObject): void {
-  for (const key in fields) {
-    const value = fields[key];
-    if (value === undefined) continue;
-    if (key === '$fields' && isObject(value)) Object.assign(target, value);
-    else if (!/^\$|[.[]/.test(key)) target[key] = value;
-  }
-}
+/** What is left of a piece that the neutral model has no word for. An unknown field that is null says nothing here. */
+export const leftovers = (): Leftovers => new Leftovers(formatName, { nulls: false });
 
 /** An object kept under a mark; empty when there is none. */
 export function marked(piece: { readonly extra?: Extra | undefined }, name: string): JsonObject {
   const value = own(piece.extra)[name];
-  return isObject(value) ? value : nothing;
+  return isObject(value) ? value : {};
 }

@@ -2,7 +2,7 @@ import type { ChatRequest } from '../../model/chat.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
 import type { Codec } from '../../sdk/format.ts';
-import { decodeRequest, peek, validate } from './request-in.ts';
+import { decodeRequest, validate } from './request-in.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { encodeRequest } from './request-out.ts';
 import { TextStreamEncoder } from './stream-out.ts';
@@ -12,6 +12,7 @@ import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, TextWholeEncoder } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
+import { peek } from '../_shared/check.ts';
 
 /** Text completions: a chat of one user turn, as far as the rest of the gateway is concerned. */
 export const chatCodec: Codec<ChatRequest> = {

@@ -7,20 +7,15 @@ import {
   optionalNumber,
   optionalObject,
   optionalString,
-  requiredModel,
+  peek,
 } from '../_shared/check.ts';
 import { readSettings, type MutableObject } from '../_shared/settings.ts';
 import { promptMessage } from './parts.ts';
-import { mostStops, rows } from './settings.ts';
+import { rows } from './settings.ts';
 import { formatName } from './wire.ts';
+import { mostStops } from '../_openai/settings.ts';
 
 const bodyFields = new Set(['model', 'prompt', 'stream', 'stream_options', ...rows.map((row) => row.path)]);
-
-/** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
-export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredModel(body.model);
-  return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
-}
 
 /**
  * A client's request in neutral words: one user turn that is the prompt. Throws 400 with the client's path. Several prompts are several

@@ -5,8 +5,10 @@ import { loseForeign } from '../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { isListed, promptOf, type Prompt } from './parts.ts';
-import { mostStops, rows } from './settings.ts';
+import { rows } from './settings.ts';
 import { completionsPath, formatName, own } from './wire.ts';
+import { refuseContent } from '../_shared/refuse.ts';
+import { writeStop } from '../_openai/settings.ts';
 
 const handled: ReadonlySet<string> = new Set(['stop']);
 
@@ -22,7 +24,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     handled,
     lose: target.lose,
   });
-  writeStop(request, body, target);
+  writeStop(request.settings, own(request), body, { target, foreign: request.format !== formatName });
   const { $kept, ...rest } = own(request);
   if (isObject($kept)) Object.assign(body, $kept);
   for (const key in rest)
@@ -50,10 +52,10 @@ function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[str
   for (const message of request.system) {
     // What the client did not write is the operator's: a prompt has no place for it.
     if (message.at === undefined) target.lose('systemPrompt');
-    else refuse(message, 'a system message', target);
+    else refuseContent(message, 'a system message', formatName, target);
   }
   for (const message of request.messages.slice(0, -1))
-    refuse(message, 'a conversation of several turns', target);
+    refuseContent(message, 'a conversation of several turns', formatName, target);
   if (turn === undefined || turn.role !== 'user')
     throw cannotCarry(
       turn?.at ?? 'messages',
@@ -74,7 +76,7 @@ function promptsOf(turn: Message, target: EncodeTarget): readonly Prompt[] {
   const prompts: Prompt[] = [];
   for (const block of turn.content) {
     const prompt = promptOf(block);
-    if (prompt === undefined) refuse(block, 'anything but text', target);
+    if (prompt === undefined) refuseContent(block, 'anything but text', formatName, target);
     else {
       prompts.push(prompt);
       loseBeside(block, target);
@@ -89,38 +91,12 @@ function loseBeside(piece: Message | Block, { lose }: EncodeTarget): void {
   loseForeign(piece.extra, formatName, piece.at, lose);
 }
 
-function refuse(
-  piece: { readonly at?: string; readonly spare?: boolean },
-  what: string,
-  target: EncodeTarget,
-): void {
-  const at = piece.at ?? 'messages';
-  if (target.unsupported === 'refuse' && piece.spare !== true) throw cannotCarry(at, what, formatName);
-  target.lose(at, 'content');
-}
-
 /** Tools that must not be called may be left out; others are what the answer depends on. */
 function refuseTools({ tools, toolChoice }: ChatRequest, target: EncodeTarget): void {
   for (const tool of tools) {
     const at = tool.at ?? 'tools';
-    refuse({ at, spare: toolChoice?.type === 'none' }, 'a tool', target);
+    refuseContent({ at, spare: toolChoice?.type === 'none' }, 'a tool', formatName, target);
   }
-}
-
-function writeStop(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
-  const { stop } = request.settings;
-  if (stop === undefined) return;
-  if (target.traits.refuses?.includes('stop') === true) {
-    target.lose('settings.stop');
-    return;
-  }
-  if (own(request).$stop === 'string' && stop.length === 1) {
-    body.stop = stop[0];
-    return;
-  }
-  const foreign = request.format !== formatName;
-  if (foreign && stop.length > mostStops) target.lose('settings.stop');
-  if (stop.length > 0 || !foreign) body.stop = foreign ? stop.slice(0, mostStops) : stop;
 }
 
 /** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */

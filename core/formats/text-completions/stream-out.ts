@@ -2,7 +2,7 @@ import type { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { chatErrorBody } from '../_shared/chat-error.ts';
+import { chatErrorBody } from '../_openai/errors.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { replyId } from './ids.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { chatRateHeaders } from '../../../core/formats/_shared/chat-rate-headers.ts';
+import { chatRateHeaders } from '../../../core/formats/_openai/headers.ts';
 import type { RateStanding } from '../../../core/sdk/format.ts';
 import { rateHeaders } from '../../../core/formats/messages/headers.ts';
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { WireFrame } from '../../../core/sdk/format.ts';
 import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-out/index.ts';
-import { errorReply } from '../../../core/formats/_shared/chat-error.ts';
+import { errorReply } from '../../../core/formats/_openai/errors.ts';
 import { decodeWhole } from '../../../core/formats/responses/whole.ts';
 import { writeSse } from '../../../core/formats/_shared/sse.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

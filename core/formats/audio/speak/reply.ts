@@ -2,7 +2,7 @@ import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { chatErrorBody } from '../../_shared/chat-error.ts';
+import { chatErrorBody } from '../../_openai/errors.ts';
 import { throwIfError } from '../../_shared/one-shot.ts';
 import { asWave } from '../../_shared/speech.ts';
 import { cutShort, frameBody } from '../../_shared/stream-frames.ts';

@@ -3,7 +3,7 @@ import type { Transcript } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { chatErrorBody } from '../../_shared/chat-error.ts';
+import { chatErrorBody } from '../../_openai/errors.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { cutShort, frameBody } from '../../_shared/stream-frames.ts';
 import type { Frame, StreamDecoder, StreamEncoder, WireFrame } from '../../../sdk/format.ts';

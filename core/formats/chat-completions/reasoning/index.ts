@@ -1,11 +1,4 @@
-import {
-  budgetOfEffort,
-  effortFrom,
-  effortOfBudget,
-  efforts,
-  type Effort,
-  type Reasoning,
-} from '../../../model/reasoning.ts';
+import { effortFrom, type Reasoning } from '../../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import {
@@ -16,8 +9,10 @@ import {
   optionalString,
 } from '../../_shared/check.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { Leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { sameJson } from '../wire.ts';
+import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
+import { effortOf } from '../../_shared/reasoning.ts';
 
 type Style = 'effort' | 'thinking' | 'object' | 'none';
 type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
@@ -199,27 +194,7 @@ function writeObject(
   if (Object.keys(object).length > 0) body.reasoning = object;
 }
 
-function effortOf(wanted: Reasoning): Effort | undefined {
-  if (wanted.mode === 'off') return 'none';
-  return wanted.effort ?? (wanted.budget === undefined ? undefined : effortOfBudget(wanted.budget));
-}
-
-function loseBudget(wanted: Reasoning, effort: Effort | undefined, lose: (path: string) => void): void {
-  if (wanted.budget === undefined || wanted.mode === 'off') return;
-  // An effort stands for its budget; it is only a loss where the two say different things.
-  if (effort === undefined || (wanted.effort !== undefined && wanted.budget !== budgetOfEffort[effort]))
-    lose('settings.reasoning.budget');
-}
-
 function loseDisplay(wanted: Reasoning, lose: (path: string) => void): void {
   if (wanted.display !== undefined) lose('settings.reasoning.display');
   else if (wanted.show !== undefined) lose('settings.reasoning.show');
-}
-
-/** The nearest effort that the model takes: the next lower one, else its lowest. Undefined when it takes none. */
-function clampEffort(effort: Effort, traits: ModelTraits, lose: (path: string) => void): string | undefined {
-  if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
-  lose('settings.reasoning.effort');
-  const taken = efforts.filter((candidate) => traits.efforts?.includes(candidate));
-  return taken.findLast((candidate) => efforts.indexOf(candidate) <= efforts.indexOf(effort)) ?? taken[0];
 }

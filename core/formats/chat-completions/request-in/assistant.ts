@@ -4,7 +4,8 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, sameJson } from '../wire.ts';
 
@@ -38,7 +39,7 @@ export class FunctionCallIds {
 /** An assistant turn: reasoning, then text and refusal, then calls, whatever the order of the fields. */
 export function decodeAssistant(message: JsonObject, index: number, ids: FunctionCallIds): Message {
   const at = `messages[${index}]`;
-  const left = new Leftovers().take(message, messageFields);
+  const left = leftovers().take(message, messageFields);
   const calls = decodeCalls(message, at, index, ids);
   const content = given(message.content) ? decodeContent(message.content, `${at}.content`) : undefined;
   if (content === undefined && message.content === undefined) left.put('$content', 'absent');
@@ -99,7 +100,7 @@ function decodeCall(call: JsonValue, at: string): Block {
       extra: { [formatName]: { $in: 'tool_calls' } },
     };
   }
-  const left = new Leftovers();
+  const left = leftovers();
   const proof = extraContentSignature(call);
   if (proof !== undefined && sameJson(call.extra_content, { google: { thought_signature: proof.value } })) {
     left.take(call, signedCallFields).put('$extra_content', call.extra_content ?? null);

@@ -7,18 +7,20 @@ import {
   optionalBoolean,
   optionalObject,
   optionalString,
-  requiredModel,
+  peek,
   requiredString,
 } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeAssistant, FunctionCallIds } from './assistant.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/index.ts';
 import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName } from '../wire.ts';
+import { keepUser } from '../../_openai/settings.ts';
 
 const bodyFields = new Set([
   'model',
@@ -37,16 +39,10 @@ const streamFields = new Set(['include_usage']);
 const messageFields = new Set(['role', 'content']);
 const toolFields = new Set(['role', 'content', 'tool_call_id', 'name']);
 
-/** The model's name and the stream flag. Throws 400 when the model is missing or either has the wrong type. */
-export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredModel(body.model);
-  return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
-}
-
 /** A client's chat request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject): ChatRequest {
   const { model, stream } = peek(body);
-  const left = new Leftovers().take(body, bodyFields);
+  const left = leftovers().take(body, bodyFields);
   const { system, messages } = decodeMessages(body);
   const tools = decodeTools(body);
   const toolChoice = decodeToolChoice(body, left);
@@ -81,10 +77,7 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
       left.put('$max_completion_tokens', body.max_completion_tokens);
     } else left.put('$limit', 'max_tokens');
   }
-  if (given(body.safety_identifier)) {
-    left.put('$user', 'safety_identifier');
-    if (given(body.user)) left.put('user', body.user);
-  }
+  keepUser(body, left);
   return reasoning === undefined ? settings : { ...settings, reasoning };
 }
 
@@ -135,7 +128,7 @@ function decodeMessage(value: JsonValue, index: number, ids: FunctionCallIds): M
 }
 
 function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user', at: string): Message {
-  const left = new Leftovers().take(message, messageFields);
+  const left = leftovers().take(message, messageFields);
   if (role === 'developer') left.put('$role', role);
   if (!given(message.content)) throw missing(`${at}.content`);
   return {
@@ -147,7 +140,7 @@ function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user'
 }
 
 function decodeToolMessage(message: JsonObject, id: string, at: string): Message {
-  const left = new Leftovers().take(message, toolFields);
+  const left = leftovers().take(message, toolFields);
   const name = optionalString(message.name, `${at}.name`);
   // A deprecated `function` message may have no content.
   if (!given(message.content) && message.role === 'tool') throw missing(`${at}.content`);

@@ -1,10 +1,19 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { missing } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { Leftovers } from '../extra.ts';
+import { parseDataUrl } from '../../_shared/data-url.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
+import {
+  audioType,
+  bareFile,
+  breakpointOf,
+  decodeContentWith,
+  isAddress,
+  sourceOf,
+} from '../../_openai/parts.ts';
 
 const cacheFields = ['prompt_cache_breakpoint', 'cache_control'];
 const textFields = new Set(['type', 'text', ...cacheFields]);
@@ -18,23 +27,11 @@ const fileInner = new Set(['file_data', 'file_id', 'filename']);
 const videoFields = new Set(['type', 'video_url', ...cacheFields]);
 const videoInner = new Set(['url']);
 
-/** The blocks of a `content` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. */
-export function decodeContent(
-  content: Exclude<JsonValue, null>,
-  at: string,
-): { readonly content: readonly Block[]; readonly plain?: true } {
-  if (typeof content === 'string') {
-    return { content: content === '' ? [] : [{ type: 'text', text: content, at }], plain: true };
-  }
-  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array');
-  return {
-    content: (content as readonly JsonValue[]).map((part, index) => decodePart(part, `${at}[${index}]`)),
-  };
-}
+/** The blocks of a `content`. Throws 400 with the path. */
+export const decodeContent = decodeContentWith(decodePart);
 
-function decodePart(part: JsonValue, at: string): Block {
-  if (!isObject(part)) throw wrongType(at, 'an object');
-  const left = new Leftovers();
+function decodePart(part: JsonObject, at: string): Block {
+  const left = leftovers();
   switch (requiredString(part.type, `${at}.type`)) {
     case 'text': {
       const text = requiredString(part.text, `${at}.text`);
@@ -60,22 +57,18 @@ function decodePart(part: JsonValue, at: string): Block {
 
 /** `prompt_cache_breakpoint`, or the `cache_control` that aggregators of this dialect take. A shape that is neither stays an unknown field. */
 function cacheOf(part: JsonObject, left: Leftovers): { readonly cache?: { readonly ttl?: string } } {
-  const mark = part.prompt_cache_breakpoint;
   const control = part.cache_control;
-  if (isObject(mark) && mark.mode === 'explicit' && Object.keys(mark).length === 1) {
-    if (given(control)) left.put('cache_control', control);
-    return { cache: {} };
-  }
-  if (given(mark)) left.put('prompt_cache_breakpoint', mark);
-  if (isObject(control) && control.type === 'ephemeral' && !given(mark)) {
+  const cache = breakpointOf(part, left);
+  if (!given(control)) return cache;
+  if (!given(part.prompt_cache_breakpoint) && isObject(control) && control.type === 'ephemeral') {
     const { type: _, ttl, ...rest } = control;
     if (Object.keys(rest).length === 0 && (ttl === undefined || typeof ttl === 'string')) {
       left.put('$cache', 'cache_control');
       return { cache: ttl === undefined ? {} : { ttl } };
     }
   }
-  if (given(control)) left.put('cache_control', control);
-  return {};
+  left.put('cache_control', control);
+  return cache;
 }
 
 function decodeImage(part: JsonObject, at: string, left: Leftovers): MediaBlock {
@@ -105,23 +98,6 @@ function decodeVideo(part: JsonObject, at: string, left: Leftovers): MediaBlock 
   return { type: 'video', source, at, ...cacheOf(part, left), ...left.extra() };
 }
 
-/** A URL, opened when it is a data URL. One that would not come back letter for letter is kept as it was. */
-function sourceOf(url: string, left: Leftovers): Source {
-  const parsed = parseDataUrl(url);
-  if (parsed === undefined) return { kind: 'url', url };
-  const { mimeType, data } = parsed;
-  if (url.length === mimeType.length + data.length + 13 && url.startsWith(`data:${mimeType};base64,`))
-    return { kind: 'data', data, mimeType };
-  left.put('$url', url);
-  return {
-    kind: 'data',
-    data,
-    mimeType: mimeType === 'text/plain' ? (sniffBase64(data) ?? mimeType) : mimeType,
-  };
-}
-
-const audioTypes: Readonly<Record<string, string>> = { wav: 'audio/wav', mp3: 'audio/mp3' };
-
 function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   const path = `${at}.input_audio`;
   const object = optionalObject(part.input_audio, path);
@@ -130,7 +106,7 @@ function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock 
   const format = requiredString(object.format, `${path}.format`);
   left.take(object, audioInner, 'input_audio.');
   left.put('$format', format);
-  const mimeType = audioTypes[format.toLowerCase()] ?? `audio/${format.toLowerCase()}`;
+  const mimeType = audioType(format);
   const source: Source = /^https?:\/\//i.test(data)
     ? { kind: 'url', url: data, mimeType }
     : audioData(data, mimeType, left);
@@ -168,9 +144,5 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
 
 /** `file_data` is a data URL, a URL (at aggregators) or bare base64. */
 function fileData(data: string, name: string | undefined, left: Leftovers): Source {
-  if (/^(?:data:|https?:\/\/)/i.test(data)) return sourceOf(data, left);
-  left.put('$bare', true);
-  const mimeType =
-    sniffBase64(data) ?? (name !== undefined && /\.txt$/i.test(name) ? 'text/plain' : 'application/pdf');
-  return { kind: 'data', data, mimeType };
+  return isAddress(data) ? sourceOf(data, left) : bareFile(data, name, left);
 }

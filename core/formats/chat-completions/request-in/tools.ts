@@ -9,7 +9,8 @@ import {
   optionalString,
   requiredString,
 } from '../../_shared/check.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, sameJson } from '../wire.ts';
 
 const functionFields = new Set(['name', 'description', 'parameters', 'strict']);
@@ -24,14 +25,14 @@ export function decodeTools(body: JsonObject): Tool[] {
   (optionalArray(body.functions, 'functions') ?? []).forEach((value, index) => {
     const at = `functions[${index}]`;
     if (!isObject(value)) throw wrongType(at, 'an object');
-    tools.push(functionTool(value, at, at, new Leftovers()));
+    tools.push(functionTool(value, at, at, leftovers()));
   });
   const search = optionalObject(body.web_search_options, 'web_search_options');
   if (search !== undefined)
     tools.push({
       type: 'web-search',
       at: 'web_search_options',
-      ...new Leftovers().take(search, none).extra(),
+      ...leftovers().take(search, none).extra(),
     });
   return tools;
 }
@@ -44,7 +45,7 @@ function decodeTool(tool: JsonValue, at: string): Tool {
   const path = `${at}.${type}`;
   const inner = optionalObject(tool[type], path);
   if (inner === undefined) throw missing(path);
-  const left = new Leftovers().take(tool, new Set(['type', type]));
+  const left = leftovers().take(tool, new Set(['type', type]));
   return type === 'function' ? functionTool(inner, at, path, left) : customTool(inner, at, path, left);
 }
 

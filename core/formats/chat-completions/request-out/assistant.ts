@@ -4,10 +4,12 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { finishPiece, loseField, objectMark, refuse, typeName, writeContent, type Scope } from './parts.ts';
-import { own, putBack } from '../extra.ts';
+import { writeContent } from './parts.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
 import { formatName } from '../wire.ts';
+import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
 export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
@@ -18,9 +20,9 @@ export function writeAssistant(message: Message, scope: Scope): MutableObject | 
   for (const block of message.content) {
     if (block.type === 'reasoning') reasoning.push(block);
     else if (block.type === 'tool-call') calls.push(writeCall(block, scope));
-    else if (block.type === 'refusal' && own(block).$part !== true)
+    else if (block.type === 'refusal' && own(block.extra).$part !== true)
       writeRefusal(block.text, block, wire, scope);
-    else if (block.type === 'opaque' && own(block).$in === 'tool_calls') calls.push(block.value);
+    else if (block.type === 'opaque' && own(block.extra).$in === 'tool_calls') calls.push(block.value);
     else if (isKeptAudio(block))
       wire.audio = finishPiece({ id: block.source.kind === 'file' ? block.source.id : '' }, block, scope);
     else if (isSpoken(block)) spoken.push(block);
@@ -30,7 +32,7 @@ export function writeAssistant(message: Message, scope: Scope): MutableObject | 
   if (calls.length > 0) wire.tool_calls = calls;
   const content = contentOf(message, spoken, scope);
   if (content !== undefined) wire.content = content;
-  putBack(wire, own(message), ['audio']);
+  putBack(wire, own(message.extra), ['audio']);
   const silent =
     (content === null || content === '') &&
     calls.length === 0 &&
@@ -68,7 +70,7 @@ function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Sc
 function contentOf(message: Message, spoken: readonly Block[], scope: Scope): JsonValue | undefined {
   const said = scope.foreign ? spoken.filter((block) => block.type !== 'text' || block.text !== '') : spoken;
   if (said.length > 0) return writeContent(said, message.plain, scope);
-  const { $content } = own(message);
+  const { $content } = own(message.extra);
   if (message.plain === true) return '';
   if ($content === 'parts') return [];
   return $content === 'absent' ? undefined : null;
@@ -76,7 +78,7 @@ function contentOf(message: Message, spoken: readonly Block[], scope: Scope): Js
 
 function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) loseField(block, 'cache', scope);
-  const beside = objectMark(block, '$extra_content');
+  const beside = own(block.extra).$extra_content;
   if (block.proof !== undefined && !bringsProof(block) && !takesProof(block.proof, scope))
     loseField(block, 'proof', scope);
   const id = scope.foreign ? spellToolId(block.id) : block.id;
@@ -85,8 +87,8 @@ function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
     block.custom && !scope.wrapped.has(block.name)
       ? { id, type: 'custom', custom: { name, input: block.input } }
       : { id, type: 'function', function: { name, arguments: argumentsOf(block, scope) } };
-  if (beside !== undefined) call.extra_content = beside;
-  return finishPiece(call, block, scope);
+  if (isObject(beside)) call.extra_content = beside;
+  return finishPiece(call, block, scope, ['function', 'custom']);
 }
 
 function argumentsOf(block: ToolCallBlock, scope: Scope): string {
@@ -97,7 +99,7 @@ function argumentsOf(block: ToolCallBlock, scope: Scope): string {
 
 /** True when the call's proof goes back in the place where this format's client had it. */
 function bringsProof(block: ToolCallBlock): boolean {
-  const { $detail, $extra_content, extra_content } = own(block);
+  const { $detail, $extra_content, extra_content } = own(block.extra);
   return $detail !== undefined || $extra_content !== undefined || extra_content !== undefined;
 }
 
@@ -117,7 +119,7 @@ function writeReasoning(
   wire: MutableObject,
   scope: Scope,
 ): void {
-  const marks = own(message);
+  const marks = own(message.extra);
   const details = [...keptDetails(message, scope)];
   const strings = ['reasoning_content', 'reasoning'].filter((field) => marks[`$${field}`] !== undefined);
   let text = '';
@@ -163,7 +165,7 @@ function callProofs(message: Message, from: number, scope: Scope): readonly Json
 
 /** Reasoning that this format's own client sent. */
 function isOwn(block: ReasoningBlock, hasStrings: boolean): boolean {
-  return own(block).$detail !== undefined || (hasStrings && block.proof === undefined);
+  return own(block.extra).$detail !== undefined || (hasStrings && block.proof === undefined);
 }
 
 /** Returns the text to replay; adds to `details` or reports the loss otherwise. */
@@ -182,13 +184,13 @@ function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObj
 
 /** The client's own entries whose block is still there, with that block's text. One sealed by the gateway is another vendor's: it stays here. */
 function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
-  const entries = detailEntries(own(message).$reasoning_details);
+  const entries = detailEntries(own(message.extra).$reasoning_details);
   if (entries.length === 0) return entries;
   const kept: JsonObject[] = [];
   /** The first block of each entry, by the entry's place. */
   const blocks = new Map<JsonValue | undefined, Block>();
   for (const block of message.content) {
-    const { $detail } = own(block);
+    const { $detail } = own(block.extra);
     if (!blocks.has($detail)) blocks.set($detail, block);
   }
   entries.forEach((entry, index) => {
@@ -198,14 +200,14 @@ function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
       !(block.type === 'reasoning' || block.type === 'text' || block.type === 'tool-call')
     )
       return;
-    if (own(block).$sealed === true) loseField(block, 'proof', scope);
+    if (own(block.extra).$sealed === true) loseField(block, 'proof', scope);
     else kept.push(block.type === 'reasoning' ? withText(entry, block) : entry);
   });
   return kept;
 }
 
 function withText(entry: JsonObject, block: ReasoningBlock | TextBlock): JsonObject {
-  if (own(block).$text === 'beside') return entry;
+  if (own(block.extra).$text === 'beside') return entry;
   const field =
     typeof entry.text === 'string' ? 'text' : typeof entry.summary === 'string' ? 'summary' : undefined;
   return field === undefined || entry[field] === block.text ? entry : { ...entry, [field]: block.text };

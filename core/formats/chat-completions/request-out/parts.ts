@@ -1,54 +1,26 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import { toDataUrl } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../../../sdk/format.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
 import { formatName } from '../wire.ts';
+import { audioFormat } from '../../_openai/parts.ts';
+import {
+  finishPiece,
+  loseField,
+  refuse,
+  refusesCache,
+  typeName,
+  urlOf,
+  withCache,
+  type Scope,
+} from '../../_openai/scope.ts';
 
-/** What the parts of one request's encoder share. */
-export interface Scope {
-  readonly target: EncodeTarget;
-  /** The request was written in another format: nothing of its spelling is known, and what the official API wants is supplied. */
-  readonly foreign: boolean;
-  /** Present where tool names must be re-spelled for the provider. */
-  readonly names: ToolNames | undefined;
-  /** Tools that take free text and go to the provider as functions. */
-  readonly wrapped: ReadonlySet<string>;
-}
+const nested = ['image_url', 'input_audio', 'file', 'video_url'];
 
-const nested = ['image_url', 'input_audio', 'file', 'video_url', 'function', 'custom', 'audio'];
-
-/** Puts a piece's own unknown fields back and reports those of other formats. */
-export function finishPiece(
-  wire: MutableObject,
-  piece: Pick<Block, 'extra' | 'at'>,
-  scope: Scope,
-): MutableObject {
-  putBack(wire, own(piece), nested);
-  loseForeign(piece.extra, formatName, piece.at, scope.target.lose);
-  return wire;
-}
-
-/** Refuses input content that this format cannot carry; drops and reports it where the operator chose that, or the conversation can do without. */
-export function refuse(
-  piece: { readonly at?: string; readonly spare?: boolean },
-  what: string,
-  scope: Scope,
-): undefined {
-  if (scope.target.unsupported === 'refuse' && piece.spare !== true)
-    throw cannotCarry(piece.at ?? 'messages', what, formatName);
-  scope.target.lose(piece.at ?? 'messages', 'content');
-  return undefined;
-}
-
-/** Reports a neutral field that this piece cannot take along. */
-export function loseField(piece: { readonly at?: string }, field: string, scope: Scope): void {
-  scope.target.lose(`${piece.at ?? ''}.${field}`);
+function finished(part: MutableObject, block: Block, scope: Scope): MutableObject {
+  return finishPiece(withMark(part, block, scope), block, scope, nested);
 }
 
 /** Writes the blocks of a turn as one string where that is what they were (or what every provider takes), else as parts. */
@@ -86,9 +58,9 @@ export function writePart(block: Block, scope: Scope): JsonObject | undefined {
       // Other formats allow an empty text; providers of this one refuse the part.
       if (scope.foreign && block.text === '') return undefined;
       loseOfText(block, scope);
-      return finishPiece(withCache({ type: 'text', text: block.text }, block, scope), block, scope);
+      return finished({ type: 'text', text: block.text }, block, scope);
     case 'refusal':
-      return finishPiece(withCache({ type: 'refusal', refusal: block.text }, block, scope), block, scope);
+      return finished({ type: 'refusal', refusal: block.text }, block, scope);
     case 'image':
     case 'audio':
     case 'video':
@@ -106,38 +78,21 @@ export function writePart(block: Block, scope: Scope): JsonObject | undefined {
   }
 }
 
-/** The `type` of an opaque value, for sentences and losses. */
-export function typeName(value: JsonObject): string {
-  return typeof value.type === 'string' ? value.type : 'an unknown kind';
-}
-
 function loseOfText(block: Block, scope: Scope): void {
   if (block.type !== 'text') return;
   if (block.citations !== undefined) loseField(block, 'citations', scope);
-  if (block.proof !== undefined && own(block).$detail === undefined) loseField(block, 'proof', scope);
-  if (block.cache !== undefined && refusesCache(scope) && own(block).$cache === undefined)
+  if (block.proof !== undefined && own(block.extra).$detail === undefined) loseField(block, 'proof', scope);
+  if (block.cache !== undefined && refusesCache(scope) && own(block.extra).$cache === undefined)
     loseField(block, 'cache', scope);
 }
 
-/** A provider that refuses fields it does not know names `cache` among what its models refuse. */
-function refusesCache(scope: Scope): boolean {
-  return scope.target.traits.refuses?.includes('cache') === true;
-}
-
-function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
+/** Aggregators of this dialect take another mark, which has a lifetime. */
+function withMark(part: MutableObject, block: Block, scope: Scope): MutableObject {
   const { cache } = block;
-  if (cache === undefined) return part;
-  if (own(block).$cache === 'cache_control') {
-    part.cache_control =
-      cache.ttl === undefined ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: cache.ttl };
-    return part;
-  }
-  if (refusesCache(scope)) {
-    if (block.type !== 'text') loseField(block, 'cache', scope);
-    return part;
-  }
-  part.prompt_cache_breakpoint = { mode: 'explicit' };
-  if (cache.ttl !== undefined) loseField(block, 'cache.ttl', scope);
+  if (cache === undefined || own(block.extra).$cache !== 'cache_control')
+    return withCache(part, block, scope);
+  part.cache_control =
+    cache.ttl === undefined ? { type: 'ephemeral' } : { type: 'ephemeral', ttl: cache.ttl };
   return part;
 }
 
@@ -146,7 +101,7 @@ function writeMedia(block: MediaBlock, scope: Scope): JsonObject | undefined {
   if (part === undefined) return undefined;
   if (block.name !== undefined && block.type !== 'file') loseField(block, 'name', scope);
   if (block.detail !== undefined && block.type !== 'image') loseField(block, 'detail', scope);
-  return finishPiece(withCache(part, block, scope), block, scope);
+  return finished(part, block, scope);
 }
 
 function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
@@ -159,10 +114,12 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
       return {
         type: 'image_url',
         image_url:
-          block.detail === undefined ? { url: urlOf(block) } : { url: urlOf(block), detail: block.detail },
+          block.detail === undefined
+            ? { url: urlOf(block, formatName) }
+            : { url: urlOf(block, formatName), detail: block.detail },
       };
     case 'video':
-      return { type: 'video_url', video_url: { url: urlOf(block) } };
+      return { type: 'video_url', video_url: { url: urlOf(block, formatName) } };
     case 'audio':
       return audioPart(block, scope);
     case 'file':
@@ -170,34 +127,16 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   }
 }
 
-/** The URL of a source, letter for letter where this format's client wrote it. */
-function urlOf(block: MediaBlock): string {
-  const { source } = block;
-  const spelled = own(block).$url;
-  if (typeof spelled === 'string') return spelled;
-  if (source.kind === 'url') return source.url;
-  return source.kind === 'data' ? toDataUrl(source.mimeType, source.data) : '';
-}
-
 /** Sounds and documents have no place for an address here. */
 export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
   return traits.fetchesUrls === false || type === 'audio' || type === 'file';
 }
 
-const audioFormats: Readonly<Record<string, string>> = {
-  mpeg: 'mp3',
-  'x-wav': 'wav',
-  wave: 'wav',
-  'vnd.wave': 'wav',
-  'x-mp3': 'mp3',
-};
-
 function audioPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   const { source } = block;
-  const { $format, $url } = own(block);
+  const { $format, $url } = own(block.extra);
   const spelled = typeof $format === 'string' ? $format : undefined;
   if (source.kind === 'url' && spelled === undefined) return refuse(block, 'audio by URL', scope);
-  const subtype = (source.mimeType ?? 'audio/wav').split(/[;/]/)[1] ?? 'wav';
   const data =
     typeof $url === 'string'
       ? $url
@@ -206,7 +145,7 @@ function audioPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
         : source.kind === 'url'
           ? source.url
           : '';
-  return { type: 'input_audio', input_audio: { data, format: spelled ?? audioFormats[subtype] ?? subtype } };
+  return { type: 'input_audio', input_audio: { data, format: spelled ?? audioFormat(source.mimeType) } };
 }
 
 function filePart(block: MediaBlock, scope: Scope): MutableObject | undefined {
@@ -215,12 +154,8 @@ function filePart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   const file: MutableObject = {};
   if (name !== undefined) file.filename = name;
   if (source.kind === 'file') file.file_id = source.id;
-  else file.file_data = own(block).$bare === true && source.kind === 'data' ? source.data : urlOf(block);
+  else
+    file.file_data =
+      own(block.extra).$bare === true && source.kind === 'data' ? source.data : urlOf(block, formatName);
   return { type: 'file', file };
-}
-
-/** True for a mark that decode-request left: the field is an object. */
-export function objectMark(piece: Pick<Block, 'extra'>, name: string): JsonObject | undefined {
-  const value = own(piece)[name];
-  return isObject(value) ? value : undefined;
 }

@@ -1,13 +1,14 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, Tool } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/client-tools.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
-import { loseField, type Scope } from './parts.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName, sameJson } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 
 /** Writes `tools`, `web_search_options` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
@@ -21,7 +22,7 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
       if (wire !== undefined) tools.push(wire);
     }
   }
-  if (tools.length > 0 || own(request).$tools === 'empty') body.tools = tools;
+  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
   writeToolChoice(request, body, scope);
 }
 
@@ -38,10 +39,10 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
     case 'custom':
       return scope.wrapped.has(tool.name) ? writeWrapped(tool, name, scope) : writeCustom(tool, name);
     case 'opaque':
-      return tool.format === formatName ? tool.value : refuseTool(tool, tool.name, scope);
+      return tool.format === formatName ? tool.value : refuseTool(tool, formatName, scope.target);
     case 'web-search':
     case 'code-execution':
-      return refuseTool(tool, tool.name ?? tool.type, scope);
+      return refuseTool(tool, formatName, scope.target);
   }
 }
 
@@ -64,21 +65,8 @@ function writeWrapped(
 }
 
 function withOwn(wire: MutableObject, tool: Tool): JsonObject {
-  putBack(wire, own(tool), ['function', 'custom']);
+  putBack(wire, own(tool.extra), ['function', 'custom']);
   return wire;
-}
-
-function refuseTool(tool: Tool, name: string, scope: Scope): undefined {
-  const at = tool.at ?? 'tools';
-  if (scope.target.unsupported === 'refuse') {
-    throw new GatewayError(
-      'unsupported_tool',
-      `${at}: the tool "${name}" cannot be sent to a ${formatName} channel.`,
-      { param: at },
-    );
-  }
-  scope.target.lose(at, 'content');
-  return undefined;
 }
 
 /** The provider's own search is a setting here, not a tool. */
@@ -88,14 +76,14 @@ function writeSearch(tool: Tool, body: MutableObject, scope: Scope): void {
     return;
   }
   const options: MutableObject = {};
-  putBack(options, own(tool));
+  putBack(options, own(tool.extra));
   body.web_search_options = options;
 }
 
 function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { toolChoice } = request;
   if (toolChoice === undefined) return;
-  const spelled = own(request).$tool_choice;
+  const spelled = own(request.extra).$tool_choice;
   if (
     spelled !== undefined &&
     scope.names === undefined &&

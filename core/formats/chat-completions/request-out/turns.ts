@@ -5,9 +5,11 @@ import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { callIds, writeAssistant } from './assistant.ts';
-import { loseField, writeContent, type Scope } from './parts.ts';
-import { own, putBack } from '../extra.ts';
+import { writeContent } from './parts.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
 
 /** The whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
@@ -47,10 +49,10 @@ function writeSystem(message: Message, scope: Scope): JsonObject {
 }
 
 function writeMidSystem(message: Message, scope: Scope): JsonObject {
-  const spelled = own(message).$role === 'developer' ? 'developer' : 'system';
+  const spelled = own(message.extra).$role === 'developer' ? 'developer' : 'system';
   const wire: MutableObject = { role: scope.target.traits.systemRole ?? spelled };
   wire.content = writeContent(message.content, message.plain, scope);
-  putBack(wire, own(message));
+  putBack(wire, own(message.extra));
   return wire;
 }
 
@@ -78,7 +80,7 @@ function writeUser(message: Message, scope: Scope): readonly JsonObject[] {
   if (rest.length > 0 || moved.length > 0 || wire.length === 0) {
     const user: MutableObject = { role: 'user' };
     user.content = writeContent([...moved, ...rest], moved.length > 0 ? false : message.plain, scope);
-    putBack(user, own(message));
+    putBack(user, own(message.extra));
     // A turn of which nothing is left (an empty text, dropped content) is no turn.
     if (!scope.foreign || !isEmpty(user.content)) wire.push(user);
   }
@@ -95,7 +97,7 @@ function writeResult(block: ToolResultBlock, message: Message, moved: Block[], s
   if (block.name !== undefined && !scope.foreign) wire.name = block.name;
   if (block.cache !== undefined) loseField(block, 'cache', scope);
   wire.content = writeResultContent(block, id, moved, scope);
-  if (message.role === 'tool') putBack(wire, own(message));
+  if (message.role === 'tool') putBack(wire, own(message.extra));
   loseForeign(block.extra, formatName, block.at, scope.target.lose);
   return wire;
 }

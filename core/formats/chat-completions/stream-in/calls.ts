@@ -5,7 +5,8 @@ import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName } from '../wire.ts';
 
@@ -116,7 +117,7 @@ export class ToolCalls {
       });
     call.proof ??= extraContentSignature(fragment);
     const input = textOf(custom ? inner.input : inner.arguments);
-    const left = new Leftovers()
+    const left = leftovers()
       .take(fragment, call.started ? laterFields : callFields, 'call.')
       .take(inner, innerFields, 'function.');
     if (call.started) {

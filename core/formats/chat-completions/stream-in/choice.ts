@@ -3,7 +3,7 @@ import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import { readLogprobs } from '../../_shared/logprobs.ts';
+import { readLogprobs } from '../../_openai/logprobs.ts';
 import { endOf } from '../../_shared/blocks.ts';
 import { given } from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';

@@ -6,7 +6,8 @@ import { toDataUrl } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { detailEntries, writeDetail } from '../reasoning/details.ts';
 import { isOfficialFinish, writeFinish } from '../wire.ts';
@@ -127,7 +128,7 @@ export class ChoiceEncoder {
 
   #citation(event: Of<'citation'>): Piece | undefined {
     const { citation } = event;
-    const { $item } = own(citation);
+    const { $item } = own(citation.extra);
     const item = isObject($item) ? $item : writeCitation(citation);
     if (item === undefined) this.#scope.lose('citation');
     else if (citation.quote !== undefined) this.#scope.lose('citation.quote');
@@ -147,7 +148,7 @@ export class ChoiceEncoder {
   #reasoningText(event: Of<'reasoning-delta'>): Piece | undefined {
     const state = this.#openReasoning(event.block);
     const { text } = event;
-    const { $detail, $also, $copy, $field } = own(event);
+    const { $detail, $also, $copy, $field } = own(event.extra);
     if (text === '' && event.extra === undefined) return undefined;
     if (state.index > 0) state.text += text;
     const delta: MutableObject = isObject($copy) ? { ...$copy } : {};
@@ -164,7 +165,7 @@ export class ChoiceEncoder {
   #closeReasoning(event: Of<'reasoning-end'>): Piece | undefined {
     const { index, text } = this.#openReasoning(event.block);
     this.#reasoning.delete(event.block);
-    const { $written, $details } = own(event);
+    const { $written, $details } = own(event.extra);
     if (event.proof === undefined || $written === true) return undefined;
     const kept = detailEntries($details);
     return details(kept.length > 0 ? kept : [writeDetail(event.proof, { index, text })]);
@@ -185,7 +186,7 @@ export class ChoiceEncoder {
       : { index, id, type: 'function', function: { name, arguments: '' } };
     putOwn(call, event, event.custom === true);
     const delta: MutableObject = { tool_calls: [call] };
-    const kept = detailEntries(own(event).$details);
+    const kept = detailEntries(own(event.extra).$details);
     if (kept.length > 0) delta.reasoning_details = kept;
     else if (event.proof !== undefined && call.extra_content === undefined)
       delta.reasoning_details = [this.#callProof(event.proof, id)];
@@ -225,7 +226,7 @@ export class ChoiceEncoder {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended) return undefined;
     tool.ended = true;
-    if (tool.spoke || tool.custom || own(event).$empty === true) return undefined;
+    if (tool.spoke || tool.custom || own(event.extra).$empty === true) return undefined;
     return this.#arguments(tool, '{}', event);
   }
 
@@ -233,7 +234,7 @@ export class ChoiceEncoder {
     if (this.#media.has(event.block)) return undefined;
     const { media, mimeType } = event;
     if (media !== 'audio' && media !== 'image') this.#scope.lose(`media.${media}`);
-    const { $audio } = own(event);
+    const { $audio } = own(event.extra);
     const given = isObject($audio) ? $audio : undefined;
     const id = typeof given?.id === 'string' ? given.id : undefined;
     this.#media.set(event.block, { media, mimeType, pieces: [], id });
@@ -248,7 +249,7 @@ export class ChoiceEncoder {
       return undefined;
     }
     if (state.media !== 'audio') return undefined;
-    const { $audio } = own(event);
+    const { $audio } = own(event.extra);
     const audio: MutableObject = isObject($audio) ? { ...$audio } : {};
     if (state.id === undefined && audio.id === undefined) {
       state.id = `audio_${randomUUID().replaceAll('-', '')}`;
@@ -264,7 +265,7 @@ export class ChoiceEncoder {
     if (state === undefined) return undefined;
     this.#media.delete(event.block);
     if (state.media === 'image') return this.#image(state, event);
-    const { $audio } = own(event);
+    const { $audio } = own(event.extra);
     if (state.media !== 'audio' || state.id === undefined)
       return isObject($audio) ? { delta: { audio: $audio } } : undefined;
     if (isObject($audio)) return { delta: { audio: $audio } };
@@ -281,7 +282,7 @@ export class ChoiceEncoder {
         ? undefined
         : toDataUrl(state.mimeType ?? 'image/png', state.pieces.join('')));
     if (url === undefined) return undefined;
-    const { image, imageUrl } = own(event);
+    const { image, imageUrl } = own(event.extra);
     return {
       delta: {
         images: [
@@ -317,7 +318,7 @@ function details(entries: readonly JsonObject[]): Piece {
 
 /** Unknown fields of a call and of the object inside it. */
 function putOwn(call: MutableObject, event: ChoiceEvent, custom: boolean): void {
-  const fields = own(event);
+  const fields = own(event.extra);
   for (const key in fields) {
     const value = fields[key];
     if (value === undefined) continue;

@@ -2,15 +2,15 @@ import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { chatErrorBody } from '../../_shared/chat-error.ts';
+import { chatErrorBody } from '../../_openai/errors.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './choice.ts';
 import { own } from '../extra.ts';
 import { replyId } from '../ids.ts';
-import { typeName } from '../request-out/parts.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName } from '../wire.ts';
+import { typeName } from '../../_openai/scope.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
@@ -97,7 +97,11 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   #begin(head: HeadEvent): readonly WireFrame[] {
     if (this.#head !== undefined) return nothing;
-    this.#head = { id: replyId(head.id), created: head.created ?? this.#context.created, own: own(head) };
+    this.#head = {
+      id: replyId(head.id),
+      created: head.created ?? this.#context.created,
+      own: own(head.extra),
+    };
     const frames: WireFrame[] = [];
     this.#answer(0, frames);
     return frames;
@@ -127,7 +131,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     const encoder = this.#answer(event.choice, frames);
     if (encoder.finished) return frames;
     const piece = encoder.piece(event);
-    if (piece !== undefined) frames.push(this.#frame(event.choice, piece, own(event)));
+    if (piece !== undefined) frames.push(this.#frame(event.choice, piece, own(event.extra)));
     return frames;
   }
 

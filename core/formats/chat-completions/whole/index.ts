@@ -88,7 +88,7 @@ function withOwn<Event extends Extract<GatewayEvent, { readonly type: 'head' | '
   event: Event,
   more: JsonObject,
 ): Event {
-  return { ...event, extra: { ...event.extra, [formatName]: { ...own(event), ...more } } };
+  return { ...event, extra: { ...event.extra, [formatName]: { ...own(event.extra), ...more } } };
 }
 
 function empties(message: JsonObject): JsonObject {
@@ -121,11 +121,11 @@ export class ChatWholeEncoder implements WholeEncoder {
   }
 
   event(event: GatewayEvent): void {
-    if (event.type === 'head' && own(event).$usage === false) this.#tellsUsage = false;
+    if (event.type === 'head' && own(event.extra).$usage === false) this.#tellsUsage = false;
     if (event.type === 'usage') this.#tellsUsage = true;
     for (const frame of this.#stream.event(event)) this.#fold.frame(frame);
     if (event.type !== 'finish') return;
-    const { $message, $choiceEmpty } = own(event);
+    const { $message, $choiceEmpty } = own(event.extra);
     if (isObject($message))
       this.#fold.shape(event.choice, {
         message: $message,

@@ -6,7 +6,8 @@ import type { RouteParams } from '../../../sdk/format.ts';
 import { CallPairs } from './calls.ts';
 import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
-import { Extras } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { decodeSettings } from '../settings.ts';
 import { contentFields, dataFields, name as format, official, requestFields } from '../wire.ts';
 
@@ -30,11 +31,11 @@ export function modelOf(params: RouteParams): string {
 
 /** A client's body as a neutral request. Throws 400 with the path. */
 export function decodeRequest(body: JsonObject, params: RouteParams): ChatRequest {
-  return decodeChat(body, params, new Extras());
+  return decodeChat(body, params, leftovers());
 }
 
 /** The same, with extras that the caller has begun. */
-export function decodeChat(wire: JsonObject, params: RouteParams, extras: Extras): ChatRequest {
+export function decodeChat(wire: JsonObject, params: RouteParams, extras: Leftovers): ChatRequest {
   const body = official(wire, requestFields);
   const model = modelOf(params);
   const settings = decodeSettings(body, extras);
@@ -44,8 +45,8 @@ export function decodeChat(wire: JsonObject, params: RouteParams, extras: Extras
   const tools = decodeTools(body.tools, extras);
   const toolChoice = decodeToolConfig(body.toolConfig, extras);
   const named = optionalString(body.model, 'model');
-  if (named !== undefined) extras.set('$model', named.startsWith('models/') ? 'models/' : '');
-  extras.rest(body, readFields);
+  if (named !== undefined) extras.put('$model', named.startsWith('models/') ? 'models/' : '');
+  extras.take(body, readFields);
   return {
     operation: 'chat',
     format,
@@ -56,7 +57,7 @@ export function decodeChat(wire: JsonObject, params: RouteParams, extras: Extras
     tools,
     ...(toolChoice === undefined ? {} : { toolChoice }),
     settings,
-    ...extras.spread,
+    ...extras.extra(),
   };
 }
 
@@ -67,13 +68,13 @@ function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly 
     return [{ role: 'system', content: [{ type: 'text', text: value, at }], plain: true, at }];
   }
   const content = readContent(value, at);
-  const extras = new Extras();
-  extras.rest(content, contentFields.known);
+  const extras = leftovers();
+  extras.take(content, contentFields.known);
   const role = optionalString(content.role, `${at}.role`);
-  if (role !== undefined) extras.set('$role', role);
+  if (role !== undefined) extras.put('$role', role);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
   checkInstructions(blocks);
-  return [{ role: 'system', content: blocks, ...plainness(blocks), at, ...extras.spread }];
+  return [{ role: 'system', content: blocks, ...plainness(blocks), at, ...extras.extra() }];
 }
 
 /** Throws 400 for instructions that are more than text, whoever is to be asked. Parts of a kind that nobody knows yet may be meant so. */
@@ -111,14 +112,14 @@ function readContent(value: JsonValue, at: string): JsonObject {
 
 function decodeContent(value: JsonValue, at: string, calls: CallPairs): Message {
   const content = readContent(value, at);
-  const extras = new Extras();
-  extras.rest(content, contentFields.known);
+  const extras = leftovers();
+  extras.take(content, contentFields.known);
   const word = optionalString(content.role, `${at}.role`);
   const role = neutralRole(word);
   if (word !== (role === 'assistant' ? 'model' : 'user') && role !== 'system')
-    extras.set('$role', word ?? null);
+    extras.put('$role', word ?? null);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
-  return { role, content: blocks, ...plainness(blocks), at, ...extras.spread };
+  return { role, content: blocks, ...plainness(blocks), at, ...extras.extra() };
 }
 
 /** `user` and `model`; `function`, `system` and others are seen in the wild, and none at all is legal. */

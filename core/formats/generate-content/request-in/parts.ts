@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import type { CallPairs } from './calls.ts';
-import { Extras } from '../extra.ts';
+import { leftovers } from '../extra.ts';
 import { decodeResult } from '../tools.ts';
 import { callFields, dataFields, jsonText, name as format, official, partFields } from '../wire.ts';
 import { readDetail, readFile, readInline } from '../parts.ts';
@@ -30,8 +30,8 @@ export function decodePart(value: JsonValue, at: string, calls: CallPairs): Bloc
     case 'functionCall':
       return decodeCall(part, at, calls);
     case 'functionResponse': {
-      const extras = new Extras();
-      extras.rest(part, resultMeta);
+      const extras = leftovers();
+      extras.take(part, resultMeta);
       return decodeResult(part.functionResponse, at, calls, extras);
     }
     default:
@@ -50,46 +50,46 @@ export function dataField(part: JsonObject): (typeof dataFields)[number] | undef
 }
 
 function decodeText(part: JsonObject, at: string): TextBlock | ReasoningBlock {
-  const extras = new Extras();
-  extras.rest(part, textMeta);
+  const extras = leftovers();
+  extras.take(part, textMeta);
   const text = optionalString(part.text, `${at}.text`);
-  if (text === undefined) extras.set('$noText', true);
+  if (text === undefined) extras.put('$noText', true);
   const thought = part.thought === true;
-  if (part.thought === false) extras.set('thought', false);
+  if (part.thought === false) extras.put('thought', false);
   const signature = optionalString(part.thoughtSignature, `${at}.thoughtSignature`);
   return {
     type: thought ? 'reasoning' : 'text',
     text: text ?? '',
     ...(signature === undefined ? {} : { proof: readSignature(signature) }),
     at,
-    ...extras.spread,
+    ...extras.extra(),
   };
 }
 
 function decodeMedia(part: JsonObject, at: string): Block {
-  const extras = new Extras();
+  const extras = leftovers();
   const inline = given(part.inlineData);
   const media = inline
     ? readInline(part.inlineData, `${at}.inlineData`, extras)
     : readFile(part.fileData, `${at}.fileData`, extras);
-  extras.rest(part, inline ? inlineMeta : fileMeta);
+  extras.take(part, inline ? inlineMeta : fileMeta);
   const detail = readDetail(part.mediaResolution);
   if (detail === undefined && given(part.mediaResolution))
-    extras.set('mediaResolution', part.mediaResolution);
-  return { ...media, ...(detail === undefined ? {} : { detail }), at, ...extras.spread };
+    extras.put('mediaResolution', part.mediaResolution);
+  return { ...media, ...(detail === undefined ? {} : { detail }), at, ...extras.extra() };
 }
 
 function decodeCall(part: JsonObject, at: string, calls: CallPairs): Block {
   const path = `${at}.functionCall`;
   const call = official(optionalObject(part.functionCall, path) ?? {}, callFields);
-  const extras = new Extras();
-  extras.rest(part, callMeta);
-  extras.rest(call, new Set(['id', 'name', 'args']), 'functionCall.');
+  const extras = leftovers();
+  extras.take(part, callMeta);
+  extras.take(call, new Set(['id', 'name', 'args']), 'functionCall.');
   const name = requiredString(call.name, `${path}.name`);
   const id = optionalString(call.id, `${path}.id`);
-  if (id === undefined || id === '') extras.set('$noId', true);
+  if (id === undefined || id === '') extras.put('$noId', true);
   const args = optionalObject(call.args, `${path}.args`);
-  if (args === undefined) extras.set('$noArgs', true);
+  if (args === undefined) extras.put('$noArgs', true);
   const signature = optionalString(part.thoughtSignature, `${at}.thoughtSignature`);
   return {
     type: 'tool-call',
@@ -98,7 +98,7 @@ function decodeCall(part: JsonObject, at: string, calls: CallPairs): Block {
     input: args === undefined ? '' : (brokenArguments(args) ?? jsonText(args, `${path}.args`)),
     ...(signature === undefined ? {} : { proof: readSignature(signature) }),
     at,
-    ...extras.spread,
+    ...extras.extra(),
   };
 }
 

@@ -3,7 +3,8 @@ import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema.ts';
-import { Extras } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import {
   callingFields,
   declarationFields,
@@ -25,7 +26,7 @@ export const hosted = {
  * The tools of all entries, in order. `$entry` remembers how they were grouped; entries with nothing in them are remembered in the request's
  * `$tools`. Throws 400 with the path.
  */
-export function decodeTools(value: JsonValue | undefined, request: Extras): readonly Tool[] {
+export function decodeTools(value: JsonValue | undefined, request: Leftovers): readonly Tool[] {
   const entries = optionalArray(value, 'tools');
   if (entries === undefined) return [];
   const tools: Tool[] = [];
@@ -37,7 +38,7 @@ export function decodeTools(value: JsonValue | undefined, request: Extras): read
     const shell = decodeEntry(official(raw, toolFields), at, index, tools);
     if (shell !== undefined || tools.length === before) shells.push({ entry: index, ...shell });
   }
-  if (shells.length > 0 || entries.length === 0) request.set('$tools', shells);
+  if (shells.length > 0 || entries.length === 0) request.put('$tools', shells);
   return tools;
 }
 
@@ -59,15 +60,15 @@ function decodeEntry(entry: JsonObject, at: string, index: number, tools: Tool[]
 }
 
 function decodeHosted(key: string, value: JsonValue, at: string, entry: number): Tool {
-  const extras = new Extras();
-  extras.set('$entry', entry);
+  const extras = leftovers();
+  extras.put('$entry', entry);
   const type = Object.hasOwn(hosted, key) ? hosted[key as keyof typeof hosted] : undefined;
   if (type === undefined || !isObject(value)) {
-    return { type: 'opaque', name: key, format, value: { [key]: value }, at, ...extras.spread };
+    return { type: 'opaque', name: key, format, value: { [key]: value }, at, ...extras.extra() };
   }
-  if (key === 'googleSearchRetrieval') extras.set('$key', key);
-  extras.rest(value, new Set());
-  return { type, at, ...extras.spread };
+  if (key === 'googleSearchRetrieval') extras.put('$key', key);
+  extras.take(value, new Set());
+  return { type, at, ...extras.extra() };
 }
 
 const readFields: ReadonlySet<string> = new Set([
@@ -80,14 +81,14 @@ const readFields: ReadonlySet<string> = new Set([
 function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
   if (!isObject(raw)) throw wrongType(at, 'an object');
   const declaration = official(raw, declarationFields);
-  const extras = new Extras();
-  extras.set('$entry', entry);
-  extras.rest(declaration, readFields);
+  const extras = leftovers();
+  extras.put('$entry', entry);
+  extras.take(declaration, readFields);
   const description = optionalString(declaration.description, `${at}.description`);
   const subset = optionalObject(declaration.parameters, `${at}.parameters`);
   const full = optionalObject(declaration.parametersJsonSchema, `${at}.parametersJsonSchema`);
-  if (subset !== undefined) extras.set('$parameters', subset);
-  if (full !== undefined && subset !== undefined) extras.set('$both', true);
+  if (subset !== undefined) extras.put('$parameters', subset);
+  if (full !== undefined && subset !== undefined) extras.put('$both', true);
   const schema = full ?? (subset === undefined ? undefined : fromSchemaSubset(subset));
   return {
     type: 'function',
@@ -95,25 +96,25 @@ function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
     ...(description === undefined ? {} : { description }),
     ...(schema === undefined ? {} : { schema }),
     at,
-    ...extras.spread,
+    ...extras.extra(),
   };
 }
 
 /** `toolConfig` as a tool choice; its other fields and the words it was said in go to the request's extras. */
-export function decodeToolConfig(value: JsonValue | undefined, request: Extras): ToolChoice | undefined {
+export function decodeToolConfig(value: JsonValue | undefined, request: Leftovers): ToolChoice | undefined {
   const raw = optionalObject(value, 'toolConfig');
   if (raw === undefined) return undefined;
   const config = official(raw, toolConfigFields);
   const rawCalling = optionalObject(config.functionCallingConfig, 'toolConfig.functionCallingConfig');
   const calling = rawCalling === undefined ? undefined : official(rawCalling, callingFields);
-  request.rest(config, new Set(['functionCallingConfig']), 'toolConfig.');
+  request.take(config, new Set(['functionCallingConfig']), 'toolConfig.');
   if (calling === undefined) {
-    if (Object.keys(pick(config, Object.keys(config))).length === 0) request.set('$toolConfig', {});
+    if (Object.keys(pick(config, Object.keys(config))).length === 0) request.put('$toolConfig', {});
     return undefined;
   }
-  request.rest(calling, new Set(['mode', 'allowedFunctionNames']), 'toolConfig.functionCallingConfig.');
+  request.take(calling, new Set(['mode', 'allowedFunctionNames']), 'toolConfig.functionCallingConfig.');
   const written = pick(calling, ['mode', 'allowedFunctionNames']);
-  request.set('$toolConfig', { functionCallingConfig: written });
+  request.put('$toolConfig', { functionCallingConfig: written });
   return readCalling(written);
 }
 

@@ -8,7 +8,8 @@ import { writeContents } from './turns.ts';
 import { encodeBlock } from './parts.ts';
 import { encodeToolConfig, encodeTools } from './tools.ts';
 import { Encoding } from './scope.ts';
-import { inside, own, restore } from '../extra.ts';
+import { objectAt, putBack } from '../../_shared/extra.ts';
+import { own } from '../extra.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { respelled, rows, writeAsWritten } from '../settings.ts';
@@ -58,14 +59,14 @@ export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObj
   encodeTools(body, request, encoding);
   encodeToolConfig(body, request, encoding);
   encodeSettings(body, request, encoding);
-  restore(body, fields, [
+  putBack(body, fields, [
     'generationConfig.thinkingConfig',
     'generationConfig',
     'toolConfig.functionCallingConfig',
     'toolConfig',
   ]);
   for (const path of Array.isArray(fields?.$empty) ? fields.$empty : [])
-    if (typeof path === 'string') inside(body, path);
+    if (typeof path === 'string') objectAt(body, path);
   return body;
 }
 
@@ -77,7 +78,7 @@ function encodeSystem(system: readonly Message[], encoding: Encoding): MutableOb
     if (message.cache !== undefined) encoding.target.lose(`${message.at}.cache`);
     const fields = own(message.extra);
     if (typeof fields?.$role === 'string') content.role = fields.$role;
-    restore(content, fields);
+    putBack(content, fields);
     for (const block of message.content) {
       if (block.type !== 'text' && !encoding.native) {
         if (encoding.target.unsupported === 'refuse')

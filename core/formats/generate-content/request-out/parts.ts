@@ -1,4 +1,3 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type {
   Block,
   MediaBlock,
@@ -14,10 +13,12 @@ import { officialType } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { Encoding } from './scope.ts';
-import { own, restore } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
 import { name as format } from '../wire.ts';
+import { refuseContent } from '../../_shared/refuse.ts';
 
 /** A part, and whether a proof of another vendor was taken off it. */
 export interface EncodedPart {
@@ -50,16 +51,9 @@ export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedP
       return encodeResult(block, encoding).map((part) => ({ part }));
     case 'opaque':
       if (block.format === format) return [{ part: { ...block.value } }];
-      refuse(block, `a part of the ${block.format} format`, encoding);
+      refuseContent(block, `a part of the ${block.format} format`, format, encoding.target);
       return [];
   }
-}
-
-function refuse(block: Block, what: string, { target }: Encoding): void {
-  const at = block.at ?? 'messages';
-  const spare = block.type === 'opaque' && block.spare === true;
-  if (target.unsupported === 'refuse' && !spare) throw cannotCarry(at, what, format);
-  target.lose(at, 'content');
 }
 
 function isOwn(proof: Proof | undefined): proof is Proof {
@@ -83,7 +77,7 @@ function encodeText(block: TextBlock, encoding: Encoding): readonly EncodedPart[
   const fields = own(block.extra);
   const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
   const unproved = sign(part, block, encoding);
-  restore(part, fields);
+  putBack(part, fields);
   return [{ part, unproved }];
 }
 
@@ -98,7 +92,7 @@ function encodeReasoning(block: ReasoningBlock, { native, target }: Encoding): r
   const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
   part.thought = true;
   if (block.proof !== undefined) part.thoughtSignature = block.proof.value;
-  restore(part, fields);
+  putBack(part, fields);
   return [{ part }];
 }
 
@@ -106,7 +100,7 @@ function encodeMedia(block: MediaBlock, encoding: Encoding): readonly MutableObj
   const part = encodeSource(block, encoding);
   if (part === undefined) return [];
   if (block.detail !== undefined) writeResolution(part, block, block.detail, encoding);
-  restore(part, own(block.extra), ['inlineData', 'fileData']);
+  putBack(part, own(block.extra), ['inlineData', 'fileData']);
   return [part];
 }
 
@@ -121,18 +115,19 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
       return { inlineData: { mimeType, data: source.data, ...shown } };
     }
     case 'url': {
-      if (!native && wantsBytes(block, target.traits)) {
-        refuse(block, `${block.type === 'image' ? 'an image' : 'a file'} by URL`, encoding);
-        return undefined;
-      }
+      if (!native && wantsBytes(block, target.traits))
+        return refuseContent(
+          block,
+          `${block.type === 'image' ? 'an image' : 'a file'} by URL`,
+          format,
+          encoding.target,
+        );
       const mimeType = native ? source.mimeType : typeOf(block, source);
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url, ...shown } };
     }
     case 'file': {
-      if (source.format !== format) {
-        refuse(block, `a file kept by another provider`, encoding);
-        return undefined;
-      }
+      if (source.format !== format)
+        return refuseContent(block, `a file kept by another provider`, format, encoding.target);
       const { mimeType } = source;
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id, ...shown } };
     }
@@ -174,7 +169,7 @@ function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
     call.args = block.custom === true ? { input: block.input } : argumentsObject(block.input);
   const part: MutableObject = { functionCall: call };
   const unproved = sign(part, block, encoding);
-  restore(part, fields, ['functionCall']);
+  putBack(part, fields, ['functionCall']);
   return { part, unproved };
 }
 
@@ -190,7 +185,7 @@ function encodeResult(block: ToolResultBlock, encoding: Encoding): readonly Muta
   const parts = takesMediaResults(encoding) ? media : [];
   if (parts.length > 0 || fields?.$noParts === true) result.parts = parts;
   const part: MutableObject = { functionResponse: result };
-  restore(part, fields, ['functionResponse']);
+  putBack(part, fields, ['functionResponse']);
   return parts.length === media.length ? [part] : [part, ...media];
 }
 

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { fromSchemaSubset, isEmptyObject, toSchemaSubset } from '../../_shared/json-schema.ts';
 import { putAt, type MutableObject } from '../../_shared/settings.ts';
-import type { EncodeTarget } from '../../../sdk/format.ts';
 import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
-import { own, restore } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { takesJsonSchema } from '../response-format.ts';
 import { name as format } from '../wire.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 
 type FunctionTool = Extract<Tool, { type: 'function' }>;
 type CustomTool = Extract<Tool, { type: 'custom' }>;
@@ -85,28 +85,13 @@ function encodeTool(tool: Tool, encoding: Encoding): MutableObject | undefined {
     case 'web-search':
     case 'code-execution': {
       const written: MutableObject = {};
-      restore(written, fields);
+      putBack(written, fields);
       const search = typeof fields?.$key === 'string' ? fields.$key : 'googleSearch';
       return { [tool.type === 'web-search' ? search : 'codeExecution']: written };
     }
     case 'opaque':
-      if (tool.format === format) return { ...tool.value };
-      refuseTool(tool, encoding.target);
-      return undefined;
+      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, encoding.target);
   }
-}
-
-function refuseTool(tool: Extract<Tool, { type: 'opaque' }>, target: EncodeTarget): void {
-  const at = tool.at ?? 'tools';
-  if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
-    return;
-  }
-  throw new GatewayError(
-    'unsupported_tool',
-    `${at}: the tool ${tool.name} cannot be sent to a ${format} channel.`,
-    { param: at },
-  );
 }
 
 function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {
@@ -115,7 +100,7 @@ function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {
   if (tool.description !== undefined) declaration.description = tool.description;
   if (tool.strict !== undefined) target.lose(`${tool.at}.strict`);
   encodeSchema(declaration, tool, encoding);
-  restore(declaration, own(tool.extra));
+  putBack(declaration, own(tool.extra));
   return declaration;
 }
 

@@ -4,7 +4,8 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { encodeBlock } from './parts.ts';
 import type { Encoding } from './scope.ts';
-import { own, restore } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { placeholderSignature } from '../reasoning.ts';
 import { name as format } from '../wire.ts';
 
@@ -48,7 +49,7 @@ function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableOb
   const role = fields?.$role === undefined ? (message.role === 'assistant' ? 'model' : 'user') : fields.$role;
   if (role !== null) content.role = role;
   content.parts = parts;
-  restore(content, fields);
+  putBack(content, fields);
   return { content, parts };
 }
 

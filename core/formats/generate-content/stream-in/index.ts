@@ -8,7 +8,7 @@ import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
-import { Extras } from '../extra.ts';
+import { leftovers } from '../extra.ts';
 import { readFinish, reasonIn } from '../finish.ts';
 import { garbage, replyText } from '../errors.ts';
 import { readGrounding } from '../citations.ts';
@@ -77,8 +77,8 @@ export class ReplyDecoder implements StreamDecoder {
   }
 
   #head(chunk: JsonObject): void {
-    const extras = new Extras();
-    extras.rest(chunk, chunkFields);
+    const extras = leftovers();
+    extras.take(chunk, chunkFields);
     const created =
       typeof chunk.createTime === 'string' ? Math.floor(Date.parse(chunk.createTime) / 1000) : Number.NaN;
     this.#events.push({
@@ -86,7 +86,7 @@ export class ReplyDecoder implements StreamDecoder {
       id: typeof chunk.responseId === 'string' ? chunk.responseId : '',
       model: typeof chunk.modelVersion === 'string' ? chunk.modelVersion : '',
       ...(Number.isFinite(created) ? { created } : {}),
-      ...extras.spread,
+      ...extras.extra(),
     });
   }
 

@@ -7,7 +7,8 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';
-import { Extras } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
@@ -29,7 +30,7 @@ interface OpenCall {
   readonly id: string | undefined;
   readonly arguments: PartialArguments;
   /** What its later parts say beside the arguments. */
-  readonly extras: Extras;
+  readonly extras: Leftovers;
 }
 
 /** How a candidate ended, held until the next chunk: older providers say `STOP` in every one. */
@@ -97,11 +98,11 @@ export class PartReader {
   #text(candidate: Candidate, part: JsonObject, chunk: number): void {
     const text = typeof part.text === 'string' ? part.text : '';
     const proof = proofOf(part);
-    const extras = new Extras();
-    extras.rest(part, textFields, levels.part);
-    if (part.thought === false) extras.set(`${levels.part}thought`, false);
+    const extras = leftovers();
+    extras.take(part, textFields, levels.part);
+    if (part.thought === false) extras.put(`${levels.part}thought`, false);
     if (text === '' && proof === undefined) {
-      if (extras.spread.extra !== undefined) this.#opaque(candidate, part);
+      if (extras.extra().extra !== undefined) this.#opaque(candidate, part);
       return;
     }
     const choice = candidate.index;
@@ -109,8 +110,8 @@ export class PartReader {
     const { block, kind } = open;
     if (text !== '') {
       if (kind === 'text') open.text += text;
-      this.#events.produce({ type: `${kind}-delta`, block, choice, text, ...extras.spread });
-    } else if (part.text === undefined) extras.set('$noText', true);
+      this.#events.produce({ type: `${kind}-delta`, block, choice, text, ...extras.extra() });
+    } else if (part.text === undefined) extras.put('$noText', true);
     if (proof === undefined) return;
     candidate.open = undefined;
     this.#events.produce({
@@ -118,7 +119,7 @@ export class PartReader {
       block,
       choice,
       proof,
-      ...(text === '' ? extras.spread : {}),
+      ...(text === '' ? extras.extra() : {}),
     });
   }
 
@@ -144,7 +145,7 @@ export class PartReader {
     const place = { block: call.block, choice: candidate.index };
     const input = cut ? '' : call.arguments.end();
     if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
-    this.#events.produce({ type: 'tool-end', ...place, ...call.extras.spread });
+    this.#events.produce({ type: 'tool-end', ...place, ...call.extras.extra() });
   }
 
   /** A part of a call: all of it, its beginning, or more of the one that goes on. */
@@ -156,8 +157,8 @@ export class PartReader {
       ? id !== undefined && id === open?.id
       : id === undefined || open?.id === undefined || id === open.id;
     if (open !== undefined && isSame) {
-      open.extras.rest(part, partOfCall, levels.part);
-      open.extras.rest(call, callFields, 'functionCall.');
+      open.extras.take(part, partOfCall, levels.part);
+      open.extras.take(call, callFields, 'functionCall.');
       this.#more(candidate, open, call);
     } else if (begins) this.#begin(candidate, part, call, id);
     // The end of a call may be told once more.
@@ -171,19 +172,19 @@ export class PartReader {
     this.close(candidate);
     this.endCall(candidate);
     candidate.called = true;
-    const extras = new Extras();
-    extras.rest(part, callPartFields, levels.part);
-    extras.rest(call, callFields, 'functionCall.');
+    const extras = leftovers();
+    extras.take(part, callPartFields, levels.part);
+    extras.take(call, callFields, 'functionCall.');
     const id =
       stated === undefined ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : spellToolId(stated);
-    if (stated === undefined) extras.set('$noId', true);
-    else if (stated !== id) extras.set('$id', stated);
+    if (stated === undefined) extras.put('$noId', true);
+    else if (stated !== id) extras.put('$id', stated);
     const streamed = call.willContinue === true || call.partialArgs !== undefined;
     const input =
       streamed || call.args === undefined || call.args === null
         ? ''
         : (brokenArguments(call.args) ?? replyText(call.args));
-    if (input === '' && !streamed) extras.set('$noArgs', true);
+    if (input === '' && !streamed) extras.put('$noArgs', true);
     const proof = proofOf(part);
     const place = { block: this.#block(), choice: candidate.index };
     const proved = proof === undefined ? {} : { proof };
@@ -193,14 +194,14 @@ export class PartReader {
       id,
       name: String(call.name),
       ...proved,
-      ...extras.spread,
+      ...extras.extra(),
     });
     if (streamed) {
       const begun = {
         block: place.block,
         id: stated,
         arguments: new PartialArguments(),
-        extras: new Extras(),
+        extras: leftovers(),
       };
       candidate.call = begun;
       this.#more(candidate, begun, call);
@@ -220,25 +221,25 @@ export class PartReader {
   }
 
   #inline(candidate: Candidate, part: JsonObject, inline: JsonObject): void {
-    const extras = new Extras();
-    extras.rest(part, inlinePartFields, levels.part);
-    extras.rest(inline, inlineFields, 'inlineData.');
+    const extras = leftovers();
+    extras.take(part, inlinePartFields, levels.part);
+    extras.take(inline, inlineFields, 'inlineData.');
     this.#media(candidate, inline.mimeType, extras, {
       data: typeof inline.data === 'string' ? inline.data : '',
     });
   }
 
   #file(candidate: Candidate, part: JsonObject, file: JsonObject): void {
-    const extras = new Extras();
-    extras.rest(part, filePartFields, levels.part);
-    extras.rest(file, fileFields, 'fileData.');
+    const extras = leftovers();
+    extras.take(part, filePartFields, levels.part);
+    extras.take(file, fileFields, 'fileData.');
     this.#media(candidate, file.mimeType, extras, { url: String(file.fileUri) });
   }
 
   #media(
     candidate: Candidate,
     type: JsonValue | undefined,
-    extras: Extras,
+    extras: Leftovers,
     bytes: { readonly data: string } | { readonly url: string },
   ): void {
     this.close(candidate);
@@ -250,7 +251,7 @@ export class PartReader {
       ...place,
       media: mediaType(mimeType),
       ...typed,
-      ...extras.spread,
+      ...extras.extra(),
     });
     if ('data' in bytes) this.#events.push({ type: 'media-delta', ...place, data: bytes.data });
     this.#events.produce({ type: 'media-end', ...place, ...('url' in bytes ? bytes : {}) });

@@ -9,13 +9,15 @@ import {
   requiredModel,
   requiredString,
 } from '../../_shared/check.ts';
-import { readSettings, type MutableObject } from '../../_shared/settings.ts';
+import { readSettings } from '../../_shared/settings.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
 import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
-import { keepInner, name, unknown, withExtra } from '../wire.ts';
+import { name } from '../wire.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 const topFields: ReadonlySet<string> = new Set([
   'model',
@@ -35,14 +37,15 @@ const metadataFields: ReadonlySet<string> = new Set(['user_id']);
 
 /** A client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation']): ChatRequest {
-  const rest: MutableObject = unknown(body, topFields);
+  const left = leftovers().take(body, topFields);
   const stream = optionalBoolean(body.stream, 'stream');
-  if (stream === false) rest.$stream = false;
+  if (stream === false) left.put('$stream', false);
   if (operation === 'chat' && !given(body.max_tokens)) throw missing('max_tokens');
-  const settings = decodeSettings(body, rest);
-  const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, rest);
+  const settings = decodeSettings(body, left);
+  const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, left);
   const { system, messages } = decodeMessages(body);
-  if (body.tools !== undefined && Array.isArray(body.tools) && body.tools.length === 0) rest.$tools = 'empty';
+  if (body.tools !== undefined && Array.isArray(body.tools) && body.tools.length === 0)
+    left.put('$tools', 'empty');
   return {
     operation,
     format: name,
@@ -53,19 +56,20 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
     tools: decodeTools(body.tools),
     ...(toolChoice === undefined ? {} : { toolChoice }),
     settings: parallelTools === undefined ? settings : { ...settings, parallelTools },
-    ...withExtra(rest),
+    ...left.extra(),
   };
 }
 
-function decodeSettings(body: JsonObject, rest: MutableObject): ChatSettings {
+function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   const metadata = optionalObject(body.metadata, 'metadata');
   const config = optionalObject(body.output_config, 'output_config');
   const settings = readSettings(body, settingRows);
-  const reasoning = decodeReasoning(body, rest);
-  const responseFormat = decodeFormat(body, rest);
-  if (given(body.service_tier) && settings.serviceTier === undefined) rest.service_tier = body.service_tier;
-  keepContainer(rest, 'metadata', metadata, metadataFields);
-  keepContainer(rest, 'output_config', config, configFields);
+  const reasoning = decodeReasoning(body, left);
+  const responseFormat = decodeFormat(body, left);
+  if (given(body.service_tier) && settings.serviceTier === undefined)
+    left.put('service_tier', body.service_tier);
+  keepContainer(left, 'metadata', metadata, metadataFields);
+  keepContainer(left, 'output_config', config, configFields);
   return {
     ...settings,
     ...(reasoning === undefined ? {} : { reasoning }),
@@ -75,14 +79,14 @@ function decodeSettings(body: JsonObject, rest: MutableObject): ChatSettings {
 
 /** Keeps what is unknown in an object of the top level, and that it was there when it says nothing. */
 function keepContainer(
-  rest: MutableObject,
+  left: Leftovers,
   key: string,
   value: JsonObject | undefined,
   known: ReadonlySet<string>,
 ): void {
   if (value === undefined) return;
-  keepInner(rest, key, value, known);
-  if (!Object.values(value).some(given)) rest[`$${key}`] = 'empty';
+  left.take(value, known, `${key}.`);
+  if (!Object.values(value).some(given)) left.put(`$${key}`, 'empty');
 }
 
 /** `system` and the history. System turns before the first other one are instructions too; where they stood is a spelling. */
@@ -116,7 +120,7 @@ function decodeMessage(value: JsonValue, at: string): Message {
   return {
     role,
     ...decodeContent(value.content, `${at}.content`),
-    ...withExtra(unknown(value, messageFields)),
+    ...leftovers().take(value, messageFields).extra(),
     at,
   };
 }

@@ -20,9 +20,10 @@ import {
 } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import { unsealProof } from '../../_shared/proof.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { decodeCitation } from '../citations.ts';
-import { keepInner, name, unknown, withExtra } from '../wire.ts';
+import { name } from '../wire.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {
@@ -108,7 +109,7 @@ function decodePart(block: JsonObject, at: string): Block {
 const textFields: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);
 
 function decodeText(block: JsonObject, at: string): TextBlock {
-  const rest: MutableObject = unknown(block, textFields);
+  const left = leftovers().take(block, textFields);
   const text = requiredString(block.text, `${at}.text`);
   const citations = optionalArray(block.citations, `${at}.citations`)?.map((value, index) => {
     if (!isObject(value)) throw wrongType(`${at}.citations[${index}]`, 'an object');
@@ -118,8 +119,8 @@ function decodeText(block: JsonObject, at: string): TextBlock {
     type: 'text',
     text,
     ...(citations === undefined ? {} : { citations }),
-    ...cacheOf(block, at, rest),
-    ...withExtra(rest),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
     at,
   };
 }
@@ -129,16 +130,16 @@ const mediaFields: ReadonlySet<string> = new Set(['type', 'source', 'title', 'ca
 function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Block {
   const wire = optionalObject(block.source, `${at}.source`);
   if (wire === undefined) throw missing(`${at}.source`);
-  const rest: MutableObject = unknown(block, mediaFields);
-  const source = decodeSource(type, wire, `${at}.source`, rest);
+  const left = leftovers().take(block, mediaFields);
+  const source = decodeSource(type, wire, `${at}.source`, left);
   if (source === undefined) return { type: 'opaque', format: name, value: block, at };
   const title = optionalString(block.title, `${at}.title`);
   const media: MediaBlock = {
     type,
     source,
     ...(title === undefined ? {} : { name: title }),
-    ...cacheOf(block, at, rest),
-    ...withExtra(rest),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
     at,
   };
   return media;
@@ -151,9 +152,9 @@ function decodeSource(
   type: 'image' | 'file',
   wire: JsonObject,
   path: string,
-  rest: MutableObject,
+  left: Leftovers,
 ): Source | undefined {
-  keepInner(rest, 'source', wire, sourceFields);
+  left.take(wire, sourceFields, 'source.');
   const mimeType = optionalString(wire.media_type, `${path}.media_type`);
   switch (requiredString(wire.type, `${path}.type`)) {
     case 'base64': {
@@ -167,14 +168,14 @@ function decodeSource(
       const inline = parseDataUrl(url);
       if (inline !== undefined) return { kind: 'data', data: inline.data, mimeType: inline.mimeType };
       if (mimeType === undefined) return { kind: 'url', url };
-      rest.$mediaType = true;
+      left.put('$mediaType', true);
       return { kind: 'url', url, mimeType };
     }
     case 'file':
       return { kind: 'file', id: requiredString(wire.file_id, `${path}.file_id`), format: name };
     case 'text': {
       if (type === 'image') return undefined;
-      rest.$source = 'text';
+      left.put('$source', 'text');
       const text = requiredString(wire.data, `${path}.data`);
       return {
         kind: 'data',
@@ -190,15 +191,15 @@ function decodeSource(
 const callFields: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
 
 function decodeCall(block: JsonObject, at: string): Block {
-  const rest: MutableObject = unknown(block, callFields);
+  const left = leftovers().take(block, callFields);
   const input = optionalObject(block.input, `${at}.input`);
   return {
     type: 'tool-call',
     id: requiredString(block.id, `${at}.id`),
     name: requiredString(block.name, `${at}.name`),
     input: input === undefined ? '' : (brokenArguments(input) ?? jsonOf(input, `${at}.input`)),
-    ...cacheOf(block, at, rest),
-    ...withExtra(rest),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
     at,
   };
 }
@@ -221,16 +222,16 @@ const resultFields: ReadonlySet<string> = new Set([
 ]);
 
 function decodeResult(block: JsonObject, at: string): ToolResultBlock {
-  const rest: MutableObject = unknown(block, resultFields);
+  const left = leftovers().take(block, resultFields);
   const failed = optionalBoolean(block.is_error, `${at}.is_error`);
-  if (!given(block.content)) rest.$content = 'absent';
+  if (!given(block.content)) left.put('$content', 'absent');
   return {
     type: 'tool-result',
     id: requiredString(block.tool_use_id, `${at}.tool_use_id`),
     ...decodeResultContent(block.content, `${at}.content`),
     ...(failed === undefined ? {} : { failed }),
-    ...cacheOf(block, at, rest),
-    ...withExtra(rest),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
     at,
   };
 }
@@ -255,7 +256,7 @@ function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
     type: 'reasoning',
     text: optionalString(block.thinking, `${at}.thinking`) ?? '',
     ...(signature === undefined || signature === '' ? {} : { proof: proofOf(signature, 'signature') }),
-    ...withExtra(unknown(block, thinkingFields)),
+    ...leftovers().take(block, thinkingFields).extra(),
     at,
   };
 }
@@ -267,7 +268,7 @@ function decodeRedacted(block: JsonObject, at: string): ReasoningBlock {
     type: 'reasoning',
     text: '',
     proof: proofOf(requiredString(block.data, `${at}.data`), 'encrypted'),
-    ...withExtra(unknown(block, redactedFields)),
+    ...leftovers().take(block, redactedFields).extra(),
     at,
   };
 }
@@ -278,16 +279,16 @@ function proofOf(value: string, kind: Proof['kind']): Proof {
 
 const cacheFields: ReadonlySet<string> = new Set(['type', 'ttl']);
 
-/** `cache_control` as the neutral cache mark; what is unknown in it goes to `rest`. */
+/** `cache_control` as the neutral cache mark; what is unknown in it goes to `left`. */
 export function cacheOf(
   piece: JsonObject,
   at: string,
-  rest: MutableObject,
+  left: Leftovers,
 ): { readonly cache?: { readonly ttl?: string } } {
   const control = optionalObject(piece.cache_control, `${at}.cache_control`);
   if (control === undefined) return {};
   const ttl = optionalString(control.ttl, `${at}.cache_control.ttl`);
-  keepInner(rest, 'cache_control', control, cacheFields);
-  if (given(control.type) && control.type !== 'ephemeral') rest['cache_control.type'] = control.type;
+  left.take(control, cacheFields, 'cache_control.');
+  if (given(control.type) && control.type !== 'ephemeral') left.put('cache_control.type', control.type);
   return { cache: ttl === undefined ? {} : { ttl } };
 }

@@ -9,9 +9,10 @@ import {
   optionalString,
   requiredString,
 } from '../../_shared/check.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { cacheOf } from './parts.ts';
-import { keepInner, name as format, unknown, withExtra } from '../wire.ts';
+import { name as format } from '../wire.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
@@ -42,8 +43,8 @@ const functionFields: ReadonlySet<string> = new Set([
 ]);
 
 function decodeFunction(tool: JsonObject, at: string): Tool {
-  const rest: MutableObject = unknown(tool, functionFields);
-  if (given(tool.type)) rest.$type = tool.type;
+  const left = leftovers().take(tool, functionFields);
+  if (given(tool.type)) left.put('$type', tool.type);
   const name = requiredString(tool.name, `${at}.name`);
   if (!/^[a-zA-Z0-9_-]{1,128}$/.test(name)) {
     throw wrongValue(`${at}.name`, '1 to 128 letters, digits, underscores or hyphens');
@@ -59,8 +60,8 @@ function decodeFunction(tool: JsonObject, at: string): Tool {
     ...(description === undefined ? {} : { description }),
     schema,
     ...(strict === undefined ? {} : { strict }),
-    ...cacheOf(tool, at, rest),
-    ...withExtra(rest),
+    ...cacheOf(tool, at, left),
+    ...left.extra(),
     at,
   };
 }
@@ -69,13 +70,15 @@ const hostedFields: ReadonlySet<string> = new Set(['type', 'name', 'cache_contro
 
 /** A tool that the provider runs: its version is a spelling, its limits are details that only this format knows. */
 function decodeHosted(type: 'web-search' | 'code-execution', tool: JsonObject, at: string): Tool {
-  const rest: MutableObject = { ...unknown(tool, hostedFields), $type: tool.type };
+  const left = leftovers()
+    .take(tool, hostedFields)
+    .put('$type', tool.type ?? null);
   const name = optionalString(tool.name, `${at}.name`);
   return {
     type,
     ...(name === undefined ? {} : { name }),
-    ...cacheOf(tool, at, rest),
-    ...withExtra(rest),
+    ...cacheOf(tool, at, left),
+    ...left.extra(),
     at,
   };
 }
@@ -83,18 +86,18 @@ function decodeHosted(type: 'web-search' | 'code-execution', tool: JsonObject, a
 const choiceFields: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
 const bareChoiceFields: ReadonlySet<string> = new Set(['type', 'disable_parallel_tool_use']);
 
-/** What `tool_choice` says; fields that only this format knows go to `rest`. */
+/** What `tool_choice` says; fields that only this format knows go to `left`. */
 export function decodeToolChoice(
   value: JsonValue | undefined,
-  rest: MutableObject,
+  left: Leftovers,
 ): { readonly toolChoice?: ToolChoice; readonly parallelTools?: boolean } {
   const wire = optionalObject(value, 'tool_choice');
   if (wire === undefined) return {};
   const type = requiredString(wire.type, 'tool_choice.type');
   const disabled = optionalBoolean(wire.disable_parallel_tool_use, 'tool_choice.disable_parallel_tool_use');
   const toolChoice = choiceOf(type, wire);
-  keepInner(rest, 'tool_choice', wire, toolChoice?.type === 'tool' ? choiceFields : bareChoiceFields);
-  if (toolChoice === undefined) rest['tool_choice.type'] = type;
+  left.take(wire, toolChoice?.type === 'tool' ? choiceFields : bareChoiceFields, 'tool_choice.');
+  if (toolChoice === undefined) left.put('tool_choice.type', type);
   return {
     ...(toolChoice === undefined ? {} : { toolChoice }),
     ...(disabled === undefined ? {} : { parallelTools: !disabled }),

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
@@ -10,19 +9,20 @@ import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
+import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
 import {
-  askForThinking,
-  defaultMaxTokens,
   historyForbidsThinking,
   isNative,
   makeRoomForThinking,
   nativeThinking,
   thinks,
-  type Thinking,
 } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
-import { name, own, restore } from '../wire.ts';
+import { name } from '../wire.ts';
 import type { Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { refuseChoices } from '../../_shared/refuse.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 128;
@@ -35,7 +35,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   const kept = own(request.extra);
   const counting = request.operation === 'count-tokens';
   loseForeign(request.extra, name, undefined, target.lose);
-  refuseChoices(request);
+  refuseChoices(request, name);
   const body: MutableObject = { model: target.model };
   const { system, messages } = encodeHistory(request, writing);
   if (system !== undefined) body.system = system;
@@ -76,18 +76,6 @@ function begin(
   };
   const writing: Writing = { target, native, toolName, reasoningDropped: false };
   return { names, renamed: () => changed, writing };
-}
-
-/** The format gives one answer. */
-function refuseChoices({ settings }: ChatRequest): void {
-  if (settings.choices === undefined || settings.choices <= 1) return;
-  throw new GatewayError(
-    'unsupported_value',
-    `settings.choices must be 1: a ${name} channel gives one answer.`,
-    {
-      param: 'settings.choices',
-    },
-  );
 }
 
 function writeTools(request: ChatRequest, body: MutableObject, writing: Writing): readonly string[] {
@@ -164,7 +152,7 @@ function restoreTop(body: MutableObject, kept: JsonObject, verbatim: boolean, ta
     if (tied.size > 0) fields = fieldsBeside(kept, tied);
   }
   const formats = ['output_config.format', 'output_format'].filter((path) => kept[path] === undefined);
-  restore(body, fields, [...formats, 'output_config', 'thinking', 'metadata', 'tool_choice']);
+  putBack(body, fields, [...formats, 'output_config', 'thinking', 'metadata', 'tool_choice']);
   if (kept.$metadata === 'empty') body.metadata ??= {};
   if (kept.$output_config === 'empty') body.output_config ??= {};
 }

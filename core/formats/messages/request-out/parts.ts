@@ -13,8 +13,10 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';
-import { name, own, restore } from '../wire.ts';
+import { name } from '../wire.ts';
 import { addCache, placeOf, refuse, type Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 
 /** A block in wire words; undefined for one that is left out (empty text, another vendor's reasoning, what the operator lets drop). */
 export function encodeBlock(block: Block, writing: Writing): JsonObject | undefined {
@@ -71,7 +73,7 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
     proof.kind === 'encrypted'
       ? { type: 'redacted_thinking', data: proof.value }
       : { type: 'thinking', thinking: text, signature: proof.value };
-  restore(wire, own(block.extra));
+  putBack(wire, own(block.extra));
   return wire;
 }
 
@@ -132,6 +134,6 @@ function encodeMedia(block: MediaBlock, writing: Writing): JsonObject | undefine
 /** Adds what only this format knows of a piece, and its cache mark. */
 function finish(wire: MutableObject, block: Block, writing: Writing): JsonObject {
   addCache(wire, block, writing, placeOf(block));
-  restore(wire, own(block.extra), ['source', 'cache_control']);
+  putBack(wire, own(block.extra), ['source', 'cache_control']);
   return wire;
 }

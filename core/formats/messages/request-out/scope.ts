@@ -1,8 +1,8 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Block } from '../../../model/chat.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
 import { name } from '../wire.ts';
+import { refuseContent } from '../../_shared/refuse.ts';
 
 /** What the encoders of one request share. */
 export interface Writing {
@@ -20,12 +20,9 @@ export function placeOf(block: Block): string {
   return block.at ?? 'messages';
 }
 
-/** 400 for what cannot be carried, or nothing with a report where the operator prefers that or the conversation can do without. */
+/** {@link refuseContent} */
 export function refuse(block: Block, what: string, { target }: Writing): undefined {
-  const spare = block.type === 'opaque' && block.spare === true;
-  if (target.unsupported === 'refuse' && !spare) throw cannotCarry(placeOf(block), what, name);
-  target.lose(placeOf(block), 'content');
-  return undefined;
+  return refuseContent(block, what, name, target);
 }
 
 /** Writes the cache mark of a piece. The format knows two lifetimes; another is left to the provider's default. */

@@ -1,10 +1,12 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name as format, own, restore } from '../wire.ts';
+import { name as format } from '../wire.ts';
 import { addCache, type Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 
 /** `tools` and `tool_choice` of the wire, and what the reply must undo. */
 export interface EncodedTools {
@@ -54,7 +56,7 @@ function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   const wire = toolWire(tool, at, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
   addCache(wire, tool, writing, at);
-  restore(wire, own(tool.extra), ['cache_control']);
+  putBack(wire, own(tool.extra), ['cache_control']);
   return wire;
 }
 
@@ -82,7 +84,7 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
     case 'code-execution':
       return hosted($type ?? 'code_execution_20250825', tool.name, 'code_execution', writing);
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool.name, tool.format, at, writing);
+      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, writing.target);
   }
 }
 
@@ -100,18 +102,6 @@ function hosted(
 function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject {
   if (schema === undefined) return { type: 'object', properties: {} };
   return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
-}
-
-function refuseTool(tool: string, from: string, at: string, { target }: Writing): undefined {
-  if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
-    return undefined;
-  }
-  throw new GatewayError(
-    'unsupported_tool',
-    `${at}: the tool "${tool}" of ${from} cannot be sent to a ${format} channel.`,
-    { param: at },
-  );
 }
 
 /** `tool_choice`, which providers refuse where there are no tools. */

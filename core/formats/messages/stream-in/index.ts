@@ -13,7 +13,8 @@ import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
 import { unfold } from '../whole.ts';
-import { keepField, keepFrame, name, reasonOfStop, withExtra } from '../wire.ts';
+import { name, reasonOfStop } from '../wire.ts';
+import { keepField, keepFrame, withExtra } from '../extra.ts';
 
 /** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */
 const openLimit = 1024;

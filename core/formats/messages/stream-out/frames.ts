@@ -5,7 +5,8 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { replyId } from '../ids.ts';
 import { encodeUsage } from '../usage.ts';
-import { name, own, stopOfReason, unpack } from '../wire.ts';
+import { name, stopOfReason } from '../wire.ts';
+import { own, unpack } from '../extra.ts';
 
 type Head = Extract<GatewayEvent, { type: 'head' }>;
 type Finish = Extract<GatewayEvent, { type: 'finish' }>;

@@ -12,7 +12,8 @@ import { citationForClient } from '../citations.ts';
 import { errorBody } from '../errors.ts';
 import { headFrame, lastFrames, type Ending } from './frames.ts';
 import { freshCallId } from '../ids.ts';
-import { name, own, unpack } from '../wire.ts';
+import { name } from '../wire.ts';
+import { own, unpack } from '../extra.ts';
 
 type BlockEvent = Extract<GatewayEvent, { block: number }>;
 type OpaqueEvent = Extract<GatewayEvent, { type: 'opaque' }>;

@@ -1,6 +1,6 @@
 import { GatewayError, missing, wrongValue } from '../../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { chatErrorBody } from '../../_shared/chat-error.ts';
+import { chatErrorBody } from '../../_openai/errors.ts';
 import type { EncodedRequest, TunnelRoute } from '../../../sdk/format.ts';
 import { namesOf } from './names.ts';
 import { RealtimeWatch } from './watch.ts';

@@ -5,7 +5,7 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { decodeContent } from './parts.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 
 const callFields = new Set('type id call_id name arguments input status namespace'.split(' '));
@@ -23,7 +23,7 @@ export function decodeCall(item: JsonObject, type: string, at: string): Block | 
   if (tool === undefined) return undefined;
   const payload = optionalObject(item[tool.payload], `${at}.${tool.payload}`);
   if (payload === undefined) throw missing(`${at}.${tool.payload}`);
-  const left = new Leftovers().take(item, clientCallFields);
+  const left = leftovers().take(item, clientCallFields);
   left.mark('$item', item, [...formal, 'call_id', 'environment']);
   return {
     type: 'tool-call',
@@ -39,7 +39,7 @@ function decodeNamedCall(item: JsonObject, custom: boolean, at: string): Block {
   const id = requiredString(item.call_id, `${at}.call_id`);
   const name = requiredString(item.name, `${at}.name`);
   const namespace = optionalString(item.namespace, `${at}.namespace`);
-  const left = new Leftovers().take(item, callFields);
+  const left = leftovers().take(item, callFields);
   left.mark('$item', item, namespace === undefined ? formal : [...formal, 'name']);
   return {
     type: 'tool-call',
@@ -105,7 +105,9 @@ function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
   optionalString(item.name, `${at}.name`);
   const { output } = item;
   if (!given(output)) throw missing(`${at}.output`);
-  const left = new Leftovers().take(item, outputFields).mark('$item', item, [...formal, 'name']);
+  const left = leftovers()
+    .take(item, outputFields)
+    .mark('$item', item, [...formal, 'name']);
   const block: Block = {
     type: 'tool-result',
     id,
@@ -125,7 +127,7 @@ function shellOutput(item: JsonObject, at: string): Message {
 }
 
 function clientOutput(item: JsonObject, text: string, at: string, failed?: boolean): Message {
-  const left = new Leftovers().take(item, clientOutputFields);
+  const left = leftovers().take(item, clientOutputFields);
   left.mark('$item', item, [...formal, 'call_id', 'max_output_length', 'output']);
   const block: Block = {
     type: 'tool-result',

@@ -1,15 +1,17 @@
 import type { ChatRequest, ChatSettings, Message, ResponseFormat } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalBoolean, optionalObject, requiredModel } from '../../_shared/check.ts';
+import { given, optionalArray, optionalBoolean, optionalObject, peek } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeInput, type Aside } from './turns.ts';
 import { decodeToolChoice, decodeToolList } from './tools.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { besideInstructions, readInstructions, readTruncation } from '../instructions.ts';
 import { keepReasoning, readReasoning } from '../reasoning.ts';
 import { formatFields, readResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName } from '../wire.ts';
+import { keepUser } from '../../_openai/settings.ts';
 
 /** Fields about what is kept between calls: they are the gateway's own business, whatever channel answers. */
 const kept = ['store', 'previous_response_id', 'conversation', 'background', 'generate'] as const;
@@ -37,16 +39,10 @@ export const logprobsWord = 'message.output_text.logprobs';
 /** What `include` says to get reasoning in sealed form: replies carry it anyway. */
 export const encryptedWord = 'reasoning.encrypted_content';
 
-/** Model and stream flag of a request. Throws 400 when the model is missing or either has the wrong type. */
-export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
-  const model = requiredModel(body.model);
-  return { model, stream: optionalBoolean(body.stream, 'stream') ?? false };
-}
-
 /** A client's request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
   const { model, stream } = peek(body);
-  const left = new Leftovers().take(body, bodyFields).mark('$kept', body, kept);
+  const left = leftovers().take(body, bodyFields).mark('$kept', body, kept);
   const input = decodeInput(body.input, left);
   const tools = [...decodeToolList(body.tools, 'tools', left), ...input.tools];
   const toolChoice = decodeToolChoice(body.tool_choice, left);
@@ -81,7 +77,7 @@ function decodeInstructions(body: JsonObject, left: Leftovers): readonly Message
       content: text === '' ? [] : [{ type: 'text', text, at: 'instructions' }],
       plain: true,
       at: 'instructions',
-      ...new Leftovers().put('$instructions', true).extra(),
+      ...leftovers().put('$instructions', true).extra(),
     },
   ];
 }
@@ -104,10 +100,7 @@ function keepStreamOptions(body: JsonObject, left: Leftovers): void {
 function decodeSettings(body: JsonObject, asides: readonly Aside[], left: Leftovers): ChatSettings {
   keepText(body, left);
   keepReasoning(body, left);
-  if (given(body.safety_identifier)) {
-    left.put('$user', 'safety_identifier');
-    if (given(body.user)) left.put('user', body.user);
-  }
+  keepUser(body, left);
   const { reasoning, ...rest } = updated(
     {
       ...readSettings(body, rows),

@@ -1,10 +1,19 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { missing } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { Leftovers } from '../extra.ts';
+import { parseDataUrl } from '../../_shared/data-url.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
+import {
+  audioType,
+  bareFile,
+  breakpointOf,
+  decodeContentWith,
+  isAddress,
+  sourceOf,
+} from '../../_openai/parts.ts';
 
 const textFields = new Set(['type', 'text', 'annotations', 'logprobs', 'prompt_cache_breakpoint']);
 const refusalFields = new Set(['type', 'refusal', 'prompt_cache_breakpoint']);
@@ -16,29 +25,23 @@ const audioFields = new Set(['type', 'input_audio', 'prompt_cache_breakpoint']);
 const audioInner = new Set(['data', 'format']);
 const textTypes = new Set(['input_text', 'output_text', 'text']);
 
-/** The blocks of a `content` or `output` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. */
-export function decodeContent(
-  content: Exclude<JsonValue, null>,
-  at: string,
-): { readonly content: readonly Block[]; readonly plain?: true } {
-  if (typeof content === 'string') {
-    return { content: content === '' ? [] : [{ type: 'text', text: content, at }], plain: true };
-  }
-  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array');
-  return {
-    content: (content as readonly JsonValue[]).map((part, index) => decodePart(part, `${at}[${index}]`)),
-  };
-}
+/** The blocks of a `content` or `output`. Throws 400 with the path. */
+export const decodeContent = decodeContentWith(decodePart);
 
-function decodePart(part: JsonValue, at: string): Block {
-  if (!isObject(part)) throw wrongType(at, 'an object');
+function decodePart(part: JsonObject, at: string): Block {
   const type = requiredString(part.type, `${at}.type`);
   if (textTypes.has(type)) return decodeText(part, type, at);
-  const left = new Leftovers();
+  const left = leftovers();
   switch (type) {
     case 'refusal': {
       const text = requiredString(part.refusal, `${at}.refusal`);
-      return { type: 'refusal', text, at, ...cacheOf(part, left), ...left.take(part, refusalFields).extra() };
+      return {
+        type: 'refusal',
+        text,
+        at,
+        ...breakpointOf(part, left),
+        ...left.take(part, refusalFields).extra(),
+      };
     }
     case 'input_image':
       return decodeImage(part, at, left.take(part, imageFields));
@@ -53,7 +56,7 @@ function decodePart(part: JsonValue, at: string): Block {
 
 /** What an answer carried beside its text: an empty list is mere form, log probabilities say nothing to a model. */
 function decodeText(part: JsonObject, type: string, at: string): Block {
-  const left = new Leftovers().take(part, textFields).put('$part', type);
+  const left = leftovers().take(part, textFields).put('$part', type);
   const text = requiredString(part.text, `${at}.text`);
   const { annotations, logprobs } = part;
   if (given(annotations))
@@ -62,16 +65,7 @@ function decodeText(part: JsonObject, type: string, at: string): Block {
       annotations,
     );
   if (given(logprobs)) left.put('$logprobs', logprobs);
-  return { type: 'text', text, at, ...cacheOf(part, left), ...left.extra() };
-}
-
-/** A mark of a shape that the neutral model has no word for stays an unknown field. */
-function cacheOf(part: JsonObject, left: Leftovers): { readonly cache?: { readonly ttl?: string } } {
-  const mark = part.prompt_cache_breakpoint;
-  if (!given(mark)) return {};
-  if (isObject(mark) && mark.mode === 'explicit' && Object.keys(mark).length === 1) return { cache: {} };
-  left.put('prompt_cache_breakpoint', mark);
-  return {};
+  return { type: 'text', text, at, ...breakpointOf(part, left), ...left.extra() };
 }
 
 function decodeImage(part: JsonObject, at: string, left: Leftovers): MediaBlock {
@@ -94,23 +88,8 @@ function decodeImage(part: JsonObject, at: string, left: Leftovers): MediaBlock 
     source,
     at,
     ...(detail === undefined || detail === 'auto' ? {} : { detail }),
-    ...cacheOf(part, left),
+    ...breakpointOf(part, left),
     ...left.extra(),
-  };
-}
-
-/** A URL, opened when it is a data URL. One that would not come back letter for letter is kept as it was. */
-function sourceOf(url: string, left: Leftovers): Source {
-  const parsed = parseDataUrl(url);
-  if (parsed === undefined) return { kind: 'url', url };
-  const { mimeType, data } = parsed;
-  if (url.length === mimeType.length + data.length + 13 && url.startsWith(`data:${mimeType};base64,`))
-    return { kind: 'data', data, mimeType };
-  left.put('$url', url);
-  return {
-    kind: 'data',
-    data,
-    mimeType: mimeType === 'text/plain' ? (sniffBase64(data) ?? mimeType) : mimeType,
   };
 }
 
@@ -129,7 +108,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
     at,
     ...(name === undefined ? {} : { name }),
     ...(detail === undefined ? {} : { detail }),
-    ...cacheOf(part, left),
+    ...breakpointOf(part, left),
     ...left.extra(),
   };
 }
@@ -145,17 +124,10 @@ interface FileWords {
 function fileSource({ data, url, id, name }: FileWords, left: Leftovers): Source {
   if (data === undefined)
     return url === undefined ? { kind: 'file', id, format: formatName } : { kind: 'url', url };
-  if (/^(?:data:|https?:\/\/)/i.test(data)) {
-    left.put('$in', 'file_data');
-    return sourceOf(data, left);
-  }
-  left.put('$bare', true);
-  const mimeType =
-    sniffBase64(data) ?? (name !== undefined && /\.txt$/i.test(name) ? 'text/plain' : 'application/pdf');
-  return { kind: 'data', data, mimeType };
+  if (!isAddress(data)) return bareFile(data, name, left);
+  left.put('$in', 'file_data');
+  return sourceOf(data, left);
 }
-
-const audioTypes: Readonly<Record<string, string>> = { wav: 'audio/wav', mp3: 'audio/mp3' };
 
 function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   const path = `${at}.input_audio`;
@@ -164,12 +136,11 @@ function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock 
   const data = requiredString(object.data, `${path}.data`);
   const format = requiredString(object.format, `${path}.format`);
   left.take(object, audioInner, 'input_audio.').put('$input_audio', object);
-  const mimeType = audioTypes[format.toLowerCase()] ?? `audio/${format.toLowerCase()}`;
   return {
     type: 'audio',
-    source: { kind: 'data', data: parseDataUrl(data)?.data ?? data, mimeType },
+    source: { kind: 'data', data: parseDataUrl(data)?.data ?? data, mimeType: audioType(format) },
     at,
-    ...cacheOf(part, left),
+    ...breakpointOf(part, left),
     ...left.extra(),
   };
 }

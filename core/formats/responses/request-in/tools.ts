@@ -10,7 +10,8 @@ import {
   requiredString,
 } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
 
@@ -52,14 +53,14 @@ function plainTool(tool: JsonObject, type: string, at: string, namespace: string
       name: type,
       at,
       ...(schema && description ? { description, schema } : {}),
-      ...new Leftovers().put('$tool', tool).extra(),
+      ...leftovers().put('$tool', tool).extra(),
     };
   }
   return { type: 'opaque', name: type, format: formatName, value: tool, at };
 }
 
 function detailsOf(tool: JsonObject): Pick<Tool, 'extra'> {
-  return new Leftovers()
+  return leftovers()
     .take(tool, typeOnly)
     .put('$type', tool.type ?? null)
     .extra();
@@ -69,7 +70,9 @@ function detailsOf(tool: JsonObject): Pick<Tool, 'extra'> {
 function containerOf(tool: JsonObject): Pick<Tool, 'extra'> {
   const { container } = tool;
   const automatic = isObject(container) && container.type === 'auto' && Object.keys(container).length === 1;
-  return new Leftovers().take(tool, automatic ? new Set(['type', 'container']) : typeOnly).extra();
+  return leftovers()
+    .take(tool, automatic ? new Set(['type', 'container']) : typeOnly)
+    .extra();
 }
 
 function functionTool(tool: JsonObject, at: string, namespace: string | undefined): Tool {
@@ -84,7 +87,7 @@ function functionTool(tool: JsonObject, at: string, namespace: string | undefine
     ...(description === undefined ? {} : { description }),
     ...(schema === undefined ? {} : { schema }),
     ...(strict === undefined ? {} : { strict }),
-    ...new Leftovers().take(tool, functionFields).extra(),
+    ...leftovers().take(tool, functionFields).extra(),
   };
 }
 
@@ -92,7 +95,7 @@ function customTool(tool: JsonObject, at: string, namespace: string | undefined)
   const name = requiredString(tool.name, `${at}.name`);
   const description = optionalString(tool.description, `${at}.description`);
   const format = optionalObject(tool.format, `${at}.format`);
-  const left = new Leftovers().take(tool, customFields);
+  const left = leftovers().take(tool, customFields);
   if (format?.type === 'grammar') left.take(format, grammarFields, 'format.');
   return {
     type: 'custom',

@@ -7,7 +7,8 @@ import { unsealProof } from '../../_shared/proof.ts';
 import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
-import { Leftovers } from '../extra.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 /** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */
@@ -43,7 +44,7 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
       role: 'user',
       ...decodeContent(input, 'input'),
       at: 'input',
-      ...new Leftovers().put('$message', 'string').extra(),
+      ...leftovers().put('$message', 'string').extra(),
     };
     return { system: [], messages: [message], tools: [], asides: [] };
   }
@@ -123,7 +124,7 @@ function decodeMessage(item: JsonObject, at: string): Message {
   if (!['user', 'assistant', 'system', 'developer'].includes(role))
     throw wrongValue(`${at}.role`, 'user, assistant, system or developer');
   if (!given(item.content)) throw missing(`${at}.content`);
-  const left = new Leftovers().take(item, messageFields).put('$message', true);
+  const left = leftovers().take(item, messageFields).put('$message', true);
   const formal = ['type', 'id', 'status', 'phase'];
   left.mark('$item', item, role === 'developer' ? [...formal, 'role'] : formal);
   return {
@@ -142,7 +143,9 @@ function decodeReasoning(item: JsonObject, at: string): ReasoningBlock {
   const text = reasoningText(item, at);
   const encrypted = optionalString(item.encrypted_content, `${at}.encrypted_content`);
   const opened = encrypted === undefined || encrypted === '' ? undefined : unsealProof(encrypted);
-  const left = new Leftovers().take(item, reasoningFields).mark('$item', item, [...reasoningFields]);
+  const left = leftovers()
+    .take(item, reasoningFields)
+    .mark('$item', item, [...reasoningFields]);
   if (opened !== undefined) left.put('$sealed', true);
   left.put('$text', text);
   const proof =

@@ -4,11 +4,12 @@ import { argumentsObject } from '../../_shared/call-arguments.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { clientToolOfCall } from '../tools/client.ts';
-import { finishPiece, loseField, writeContent, type Scope } from './parts.ts';
+import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
 import { marked, own } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
+import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
 
 /** What stands for a result that the history does not have: every call must be answered. */
 const noOutput = '(no output)';

@@ -1,23 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { toolNamesFor, wrappedTools } from '../../_shared/client-tools.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
-import type { Scope } from './parts.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';
-import { marked, own, putBack } from '../extra.ts';
+import { marked, own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
-import { handled, rows, serviceTiers } from '../settings.ts';
+import { handled, rows, tiers } from '../settings.ts';
 import { formatName } from '../wire.ts';
+import { refuseChoices } from '../../_shared/refuse.ts';
+import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
+import { outputToolFor } from '../../_openai/response-format.ts';
+import { takes, writeUserAndTier } from '../../_openai/settings.ts';
 
-/** The tool that stands in for structured output. */
-const outputTool = 'json_output';
 /** The least output limit that the official API takes. */
 const leastOutput = 16;
 /** The settings that change what a request's input weighs. */
@@ -41,11 +41,9 @@ export function passThrough(
 
 /** A neutral request in this format's words, as the target's model takes them. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const foreign = request.format !== formatName;
-  const names = toolNamesFor(request, target, foreign);
-  const wrapped = wrappedTools(request, target);
-  const scope: Scope = { target, foreign, names, wrapped };
-  refuseChoices(request);
+  const scope = scopeOf(formatName, request, target);
+  const { foreign } = scope;
+  refuseChoices(request, formatName);
   const counting = request.operation === 'count-tokens' && foreign;
   const settings = counting ? only(request.settings, counted) : request.settings;
   const body: MutableObject = { model: target.model };
@@ -63,20 +61,8 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   return {
     ...passThrough(request.operation, target.headers),
     body,
-    ...(names === undefined ? {} : { toolNames: names }),
-    ...(wrapped.size === 0 ? {} : { customTools: [...wrapped] }),
-    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+    ...undoing(scope, unwrapTool),
   };
-}
-
-/** The format gives one answer. */
-function refuseChoices({ settings }: ChatRequest): void {
-  if (settings.choices === undefined || settings.choices <= 1) return;
-  throw new GatewayError(
-    'unsupported_value',
-    `settings.choices must be 1: a ${formatName} channel gives one answer.`,
-    { param: 'settings.choices' },
-  );
 }
 
 function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): ChatSettings {
@@ -114,26 +100,11 @@ function writeAllSettings(
   if (low) target.lose('settings.maxOutput');
   const limited = low ? { ...settings, maxOutput: leastOutput } : settings;
   writeSettings(limited, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
-  if (takes('user', settings, scope))
-    body[own(request.extra).$user === 'safety_identifier' ? 'safety_identifier' : 'user'] = settings.user;
-  if (takes('serviceTier', settings, scope)) writeTier(settings.serviceTier ?? '', body, scope);
+  writeUserAndTier(settings, own(request.extra), body, scope, tiers);
   writeWish(request, settings, body, scope);
   const unwrapTool = writeText(request, settings, body, scope);
   writeInclude(request, settings, body, scope);
   return unwrapTool;
-}
-
-/** True when a setting that this file writes by itself is given and the model takes it. */
-function takes(name: keyof ChatSettings, settings: ChatSettings, { target }: Scope): boolean {
-  if (settings[name] === undefined) return false;
-  if (target.traits.refuses?.includes(name) !== true) return true;
-  target.lose(`settings.${name}`);
-  return false;
-}
-
-function writeTier(tier: string, body: MutableObject, scope: Scope): void {
-  if (scope.foreign && !serviceTiers.has(tier)) scope.target.lose('settings.serviceTier');
-  else body.service_tier = tier;
 }
 
 /** True when `reasoning` can go as the client of this format wrote it. */
@@ -185,10 +156,10 @@ function writeText(
   let unwrapTool: string | undefined;
   if (formatStands(request, settings, scope)) {
     if (held.format !== undefined && held.format !== null) text.format = held.format;
-  } else if (takes('responseFormat', settings, scope)) {
+  } else if (takes('responseFormat', settings, scope.target)) {
     unwrapTool = writeFormat(settings, text, body, scope);
   }
-  if (takes('verbosity', settings, scope)) text.verbosity = settings.verbosity;
+  if (takes('verbosity', settings, scope.target)) text.verbosity = settings.verbosity;
   if (Object.keys(text).length > 0 || own(request.extra).$text !== undefined) body.text = text;
   return unwrapTool;
 }
@@ -207,13 +178,11 @@ function writeFormat(
     text.format = written;
     return undefined;
   }
-  if (format.schema !== undefined && body.tools === undefined && body.tool_choice === undefined) {
-    const description = format.description ?? 'Gives the answer in the required form.';
-    body.tools = [
-      { type: 'function', name: outputTool, description, parameters: format.schema, strict: false },
-    ];
-    body.tool_choice = { type: 'function', name: outputTool };
-    return outputTool;
+  const tool = outputToolFor(format, body);
+  if (tool !== undefined) {
+    body.tools = [{ type: 'function', ...tool, strict: false }];
+    body.tool_choice = { type: 'function', name: tool.name };
+    return tool.name;
   }
   target.lose('settings.responseFormat');
   text.format = { type: 'json_object' };
@@ -225,7 +194,7 @@ function writeInclude(request: ChatRequest, settings: ChatSettings, body: Mutabl
   const { $include } = own(request.extra);
   const words = Array.isArray($include) ? ($include as readonly JsonValue[]) : [];
   const ranked = settings.topLogprobs !== undefined && scope.foreign;
-  const logprobs = takes('logprobs', settings, scope)
+  const logprobs = takes('logprobs', settings, scope.target)
     ? settings.logprobs === true
     : ranked && settings.logprobs === undefined;
   const list = logprobs ? [...words] : words.filter((word) => word !== logprobsWord);

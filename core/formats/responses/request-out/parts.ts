@@ -1,52 +1,24 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import { toDataUrl } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ToolNames } from '../../_shared/tool-ids.ts';
-import type { EncodeTarget } from '../../../sdk/format.ts';
-import { marked, own, putBack } from '../extra.ts';
+import { marked, own } from '../extra.ts';
 import { formatName } from '../wire.ts';
+import { audioFormat } from '../../_openai/parts.ts';
+import {
+  finishPiece,
+  loseField,
+  refuse,
+  refusesCache,
+  typeName,
+  urlOf,
+  withCache,
+  type Scope,
+} from '../../_openai/scope.ts';
 
-/** What the parts of one request's encoder share. */
-export interface Scope {
-  readonly target: EncodeTarget;
-  /** The request was written in another format: nothing of its spelling is known, and what the official API wants is supplied. */
-  readonly foreign: boolean;
-  /** Present where tool names must be re-spelled for the provider. */
-  readonly names: ToolNames | undefined;
-  /** Tools that take free text and go to the provider as functions. */
-  readonly wrapped: ReadonlySet<string>;
-}
-
-/** Puts a piece's own unknown fields back and reports those of other formats. */
-export function finishPiece(
-  wire: MutableObject,
-  piece: Pick<Block, 'extra' | 'at'>,
-  scope: Scope,
-): MutableObject {
-  putBack(wire, own(piece.extra));
-  loseForeign(piece.extra, formatName, piece.at, scope.target.lose);
-  return wire;
-}
-
-/** Refuses input content that this format cannot carry; drops and reports it where the operator chose that, or the conversation can do without. */
-export function refuse(
-  piece: { readonly at?: string; readonly spare?: boolean },
-  what: string,
-  scope: Scope,
-): undefined {
-  const at = piece.at ?? 'messages';
-  if (scope.target.unsupported === 'refuse' && piece.spare !== true) throw cannotCarry(at, what, formatName);
-  scope.target.lose(at, 'content');
-  return undefined;
-}
-
-/** Reports a neutral field that this piece cannot take along. */
-export function loseField(piece: { readonly at?: string }, field: string, scope: Scope): void {
-  scope.target.lose(`${piece.at ?? ''}.${field}`);
+function finished(part: MutableObject, block: Block, scope: Scope): MutableObject {
+  return finishPiece(withCache(part, block, scope), block, scope);
 }
 
 /** Writes the blocks of a turn or of a result as one string where that is what they were, or where it says everything; else as parts. */
@@ -90,9 +62,9 @@ function writePart(block: Block, role: Message['role'], scope: Scope): JsonObjec
   switch (block.type) {
     case 'text':
       loseOfText(block, scope);
-      return finishPiece(withCache(textPart(block, role), block, scope), block, scope);
+      return finished(textPart(block, role), block, scope);
     case 'refusal':
-      return finishPiece(withCache({ type: 'refusal', refusal: block.text }, block, scope), block, scope);
+      return finished({ type: 'refusal', refusal: block.text }, block, scope);
     case 'image':
     case 'audio':
     case 'video':
@@ -108,11 +80,6 @@ function writePart(block: Block, role: Message['role'], scope: Scope): JsonObjec
     case 'tool-result':
       return refuse(block, `a ${block.type} in this place`, scope);
   }
-}
-
-/** The `type` of an opaque value, for sentences. */
-export function typeName(value: JsonObject): string {
-  return typeof value.type === 'string' ? value.type : 'an unknown kind';
 }
 
 function textPart(block: TextBlock, role: Message['role']): MutableObject {
@@ -131,28 +98,12 @@ function loseOfText(block: TextBlock, scope: Scope): void {
   if (block.cache !== undefined && refusesCache(scope)) loseField(block, 'cache', scope);
 }
 
-/** A provider that refuses fields it does not know names `cache` among what its models refuse. */
-function refusesCache(scope: Scope): boolean {
-  return scope.target.traits.refuses?.includes('cache') === true;
-}
-
-function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
-  if (block.cache === undefined) return part;
-  if (refusesCache(scope)) {
-    if (block.type !== 'text') loseField(block, 'cache', scope);
-    return part;
-  }
-  part.prompt_cache_breakpoint = { mode: 'explicit' };
-  if (block.cache.ttl !== undefined) loseField(block, 'cache.ttl', scope);
-  return part;
-}
-
 function writeMedia(block: MediaBlock, scope: Scope): JsonObject | undefined {
   const part = mediaPart(block, scope);
   if (part === undefined) return undefined;
   if (block.name !== undefined && block.type !== 'file') loseField(block, 'name', scope);
   if (block.detail !== undefined && block.type === 'audio') loseField(block, 'detail', scope);
-  return finishPiece(withCache(part, block, scope), block, scope);
+  return finished(part, block, scope);
 }
 
 function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
@@ -171,20 +122,11 @@ function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   }
 }
 
-/** The URL of a source, letter for letter where this format's client wrote it. */
-function urlOf(block: MediaBlock): string {
-  const { source } = block;
-  const spelled = own(block.extra).$url;
-  if (typeof spelled === 'string') return spelled;
-  if (source.kind === 'url') return source.url;
-  return source.kind === 'data' ? toDataUrl(source.mimeType, source.data) : '';
-}
-
 function imagePart(block: MediaBlock, scope: Scope): MutableObject {
   const { source, detail } = block;
   const part: MutableObject = { type: 'input_image' };
   if (source.kind === 'file') part.file_id = source.id;
-  else part.image_url = urlOf(block);
+  else part.image_url = urlOf(block, formatName);
   const { $detail } = own(block.extra);
   // Typed providers require the field.
   const shown = detail ?? (scope.foreign || $detail !== undefined ? 'auto' : undefined);
@@ -197,23 +139,14 @@ export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
   return type === 'audio' || (type !== 'video' && traits.fetchesUrls === false);
 }
 
-const audioFormats: Readonly<Record<string, string>> = {
-  mpeg: 'mp3',
-  'x-wav': 'wav',
-  wave: 'wav',
-  'vnd.wave': 'wav',
-  'x-mp3': 'mp3',
-};
-
 function audioPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   const { source } = block;
   const held = marked(block, '$input_audio');
   if (typeof held.data === 'string') return { type: 'input_audio', input_audio: held };
   if (source.kind !== 'data') return refuse(block, 'audio by URL', scope);
-  const subtype = source.mimeType.split(/[;/]/)[1] ?? 'wav';
   return {
     type: 'input_audio',
-    input_audio: { data: source.data, format: audioFormats[subtype] ?? subtype },
+    input_audio: { data: source.data, format: audioFormat(source.mimeType) },
   };
 }
 
@@ -223,7 +156,7 @@ function filePart(block: MediaBlock, scope: Scope): MutableObject {
   const part: MutableObject = { type: 'input_file' };
   if (source.kind === 'file') part.file_id = source.id;
   else if (source.kind === 'url' && $in !== 'file_data') part.file_url = source.url;
-  else part.file_data = $bare === true && source.kind === 'data' ? source.data : urlOf(block);
+  else part.file_data = $bare === true && source.kind === 'data' ? source.data : urlOf(block, formatName);
   // Bytes without a name are refused.
   const shown = name ?? (scope.foreign && source.kind === 'data' ? defaultName(source.mimeType) : undefined);
   if (shown !== undefined) part.filename = shown;

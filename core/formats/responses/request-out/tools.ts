@@ -1,12 +1,13 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/client-tools.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { loseField, type Scope } from './parts.ts';
-import { own, putBack } from '../extra.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 
 const noArguments: JsonObject = { type: 'object', properties: {} };
 
@@ -50,7 +51,7 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
     case 'code-execution':
       return withOwn({ type: 'code_interpreter', container: { type: 'auto' } }, tool);
     case 'opaque':
-      return tool.format === formatName ? tool.value : refuseTool(tool, tool.name, scope);
+      return tool.format === formatName ? tool.value : refuseTool(tool, formatName, scope.target);
   }
 }
 
@@ -95,19 +96,6 @@ function writeWrapped(
 function withOwn(wire: MutableObject, tool: Tool): JsonObject {
   putBack(wire, own(tool.extra));
   return wire;
-}
-
-function refuseTool(tool: Tool, name: string, scope: Scope): undefined {
-  const at = tool.at ?? 'tools';
-  if (scope.target.unsupported === 'refuse') {
-    throw new GatewayError(
-      'unsupported_tool',
-      `${at}: the tool "${name}" cannot be sent to a ${formatName} channel.`,
-      { param: at },
-    );
-  }
-  scope.target.lose(at, 'content');
-  return undefined;
 }
 
 function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope): void {

@@ -4,9 +4,11 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './calls.ts';
-import { loseField, refuse, typeName, writeContent, type Scope } from './parts.ts';
-import { marked, own, putBack } from '../extra.ts';
+import { writeContent } from './parts.ts';
+import { marked, own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
+import { loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 
 /** `instructions` and `input` of the wire. */
 export interface WrittenInput {

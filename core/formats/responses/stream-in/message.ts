@@ -1,6 +1,6 @@
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { readLogprobs } from '../../_shared/logprobs.ts';
+import { readLogprobs } from '../../_openai/logprobs.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readAnnotation } from '../citations.ts';
 import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';

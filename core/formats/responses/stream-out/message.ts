@@ -2,7 +2,8 @@ import type { Logprob } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
-import { writeDeltaLogprobs, writeLogprobs } from '../logprobs.ts';
+import { writeDeltaToken } from '../../_openai/logprobs.ts';
+import { writeLogprobs } from '../logprobs.ts';
 
 type Kind = 'output_text' | 'refusal';
 
@@ -57,7 +58,7 @@ export class MessageItem implements OpenItem {
     for (const one of logprobs ?? []) part.logprobs.push(one);
     this.#say('response.output_text.delta', {
       delta: text,
-      logprobs: writeDeltaLogprobs(logprobs),
+      logprobs: (logprobs ?? []).map(writeDeltaToken),
       ...frame,
     });
   }
@@ -85,7 +86,7 @@ export class MessageItem implements OpenItem {
     else
       this.#say('response.output_text.done', {
         text: part.text,
-        logprobs: writeDeltaLogprobs(part.logprobs),
+        logprobs: part.logprobs.map(writeDeltaToken),
       });
     this.#say('response.content_part.done', { part: done });
     this.#content.push(done);
