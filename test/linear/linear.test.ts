@@ -19,7 +19,7 @@ afterAll(() => counter.close());
 /** What grows faster than its input. */
 function growths(works: readonly Work[]): string[] {
   return works
-    .map((work) => counter.growth(work, size))
+    .map((work) => counter.growth(work, size, most))
     .filter(({ steps, bytes }) => steps > most || bytes > most)
     .map(
       ({ work, steps, bytes }) =>

@@ -85,7 +85,7 @@ async function time(work: Work): Promise<void> {
 }
 
 function count(counter: EffortCounter, work: Work): void {
-  const growth = counter.growth(work, countedSize);
+  const growth = counter.growth(work, countedSize, mostCounted);
   const name = nameOf(work, growth.size);
   exponents.add(Math.max(growth.steps, growth.bytes), name);
   const figures = `steps ${growth.steps.toFixed(2).padStart(5)}, bytes ${growth.bytes.toFixed(2).padStart(5)}`;
