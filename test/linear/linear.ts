@@ -1,7 +1,8 @@
 /**
  * `npm run linear`: how much longer everything takes when its input is four times as long. Work that grows faster than its input is a
  * defect, whoever chooses the input; so is a step that holds everybody else up for long. Prints one line for each piece of work, those that are
- * above a limit again at the end, and exits with 1 when there is one. `--only TEXT` for those whose name has the text in it;
+ * above a limit again at the end, and exits with 1 when there is one. `--only TEXT` for those whose name has the text in it, `--from TEXT`
+ * for the first of these and all behind it;
  * `--all` makes the whole calls between all pairs of formats, which takes long.
  *
  * What is measured is processor time: the machine should have nothing else to do. `--counts` tells on any machine how steps and bytes grow
@@ -24,8 +25,10 @@ const countedSize = 128;
 const mostPerMegabyte = 50;
 
 const all = process.argv.includes('--all');
-const only = process.argv.indexOf('--only');
-const wanted = only < 0 ? '' : (process.argv[only + 1] ?? '');
+const option = (name: string): string =>
+  process.argv.includes(name) ? (process.argv[process.argv.indexOf(name) + 1] ?? '') : '';
+const only = option('--only');
+const first = option('--from');
 let tried = 0;
 const above: string[] = [];
 
@@ -82,25 +85,36 @@ async function time(work: Work): Promise<void> {
 }
 
 function count(counter: EffortCounter, work: Work): void {
-  const growth = counter.growth(work, countedSize);
+  const growth = counter.growth(work, countedSize, mostCounted);
   const name = nameOf(work, growth.size);
   exponents.add(Math.max(growth.steps, growth.bytes), name);
   const figures = `steps ${growth.steps.toFixed(2).padStart(5)}, bytes ${growth.bytes.toFixed(2).padStart(5)}`;
   tell(growth.steps > mostCounted || growth.bytes > mostCounted, `${figures}  ${name}`);
 }
 
-const isWanted = ({ part, shape }: Work): boolean => `${part}, ${shape}`.includes(wanted);
+/** Those that are asked for. */
+function wanted(works: readonly Work[]): readonly Work[] {
+  const has = ({ part, shape }: Work, text: string): boolean => `${part}, ${shape}`.includes(text);
+  return works
+    .slice(
+      Math.max(
+        0,
+        works.findIndex((work) => has(work, first)),
+      ),
+    )
+    .filter((work) => has(work, only));
+}
 
 if (process.argv.includes('--counts')) {
   const counter = new EffortCounter();
-  for (const work of countedWork.filter(isWanted)) await judged(work, () => count(counter, work));
+  for (const work of wanted(countedWork)) await judged(work, () => count(counter, work));
   counter.close();
 } else {
   const bench = await PluginBench.start();
   const gateway = await MeasuredGateway.start();
   const works = [...otherWork, ...codecWork, ...pluginWork(bench), ...gatewayWork(gateway, all)];
   try {
-    for (const work of works.filter(isWanted)) await judged(work, () => time(work));
+    for (const work of wanted(works)) await judged(work, () => time(work));
   } finally {
     await gateway.close();
     await bench.close();

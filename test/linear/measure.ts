@@ -47,6 +47,7 @@ const enough = 4 * 1024 * 1024;
 const largest = 64 * 1024 * 1024;
 /** Milliseconds that are measured in one go: the clock of the processor ticks slowly. */
 const inOneGo = 5;
+const mostRuns = 50;
 /** Milliseconds for each megabyte in which memory is copied once or twice: the larger a copy is, the less of it is in a cache. */
 const copying = 3;
 
@@ -69,8 +70,11 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
     let more = Math.min(32, 2 ** Math.ceil(Math.log2(measurable / taken)));
     while (more > 1 && !fits(work, less, size, more * factor, enough)) more /= 2;
     if (more <= 1) break;
+    const { bytes } = less;
     size *= more;
     less = work.make(size);
+    // What says no more the larger it is will never be large enough.
+    if (less.bytes <= bytes) break;
   }
   for (;;) {
     const more = work.make(size * factor);
@@ -144,15 +148,20 @@ async function timed(job: Job, tries: number): Promise<number> {
   let least = Infinity;
   let runs = 1;
   const began = performance.now();
-  for (let index = 0; index < tries; index += 1) {
-    if (least > 100) globalThis.gc?.();
+  for (let left = tries; left > 0;) {
+    if (least > 100 && least < Infinity) globalThis.gc?.();
     const before = process.threadCpuUsage();
     for (let run = 0; run < runs; run += 1) await job.run();
     const { user, system } = process.threadCpuUsage(before);
-    const taken = (user + system) / 1000 / runs;
-    least = Math.min(least, Math.max(taken, 0.001));
-    runs = Math.max(1, Math.min(50, Math.ceil(inOneGo / least)));
-    if (performance.now() - began > tooLong) break;
+    const taken = (user + system) / 1000;
+    const isLong = performance.now() - began > tooLong;
+    if (taken < inOneGo && runs < mostRuns && !isLong) {
+      runs = Math.min(mostRuns, Math.ceil((runs * inOneGo * 1.2) / Math.max(taken, 1)));
+      continue;
+    }
+    least = Math.min(least, Math.max(taken / runs, 0.001));
+    left -= 1;
+    if (isLong) break;
   }
   return least;
 }

@@ -1,4 +1,4 @@
-import { firstValueFrom, from, toArray, type Observable } from 'rxjs';
+import { from, type Observable } from 'rxjs';
 import type { z } from 'zod';
 import anthropic from '../../channels/anthropic.ts';
 import gemini from '../../channels/gemini.ts';
@@ -12,10 +12,11 @@ import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { caller } from '../../core/sdk/caller.ts';
 import { sending } from '../../core/money/charge.ts';
-import { definePlugin, type Next, type PluginSpec } from '../../core/sdk/define.ts';
-import { type InternalTools } from '../../core/config/internal-tools.ts';
+import type { InternalTools } from '../../core/config/internal-tools.ts';
+import { definePlugin, type Handler, type Next, type PluginSpec } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { ApiKey } from '../../core/sdk/api-key.ts';
+import { all, handlerOf } from '../plugins/_call.ts';
 import { allFormats } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import type { Work } from './measure.ts';
@@ -148,17 +149,15 @@ export const said = replyShapes.find(({ name }) => name === 'tiny pieces of text
 /** One plugin alone, set up once: a call through it, and its reply read to the end. Refusals are replies too. */
 export function row<Schema extends z.ZodType>(
   bench: PluginBench,
-  { spec }: Definition<Schema>,
+  plugin: Definition<Schema>,
   options: z.input<Schema> | undefined,
   shape: string,
   make: (size: number) => Case | Promise<Case>,
   more: Partial<Work> = {},
 ): Work {
-  const parsed = spec.options?.parse(options ?? {}) as z.output<Schema>;
-  // Options are an operator's, and so are the plugins: each is set up when its first row is measured.
-  let handler: ReturnType<PluginSpec<Schema>['setup']> | undefined;
+  let handler: Promise<Handler> | undefined;
   return {
-    part: `plugin: ${spec.name}`,
+    part: `plugin: ${plugin.spec.name}`,
     shape,
     oneStep: false,
     ...more,
@@ -175,16 +174,14 @@ export function row<Schema extends z.ZodType>(
         },
         async run() {
           const { asked, replies = [from(said)] } = await ready;
-          handler ??= spec.setup(parsed, bench.tools);
+          const handle = await (handler ??= handlerOf(plugin, bench.tools, options));
           const { call, end } = bench.call(asked, await wire);
           let turn = 0;
           const answer: Next = async () => replies[Math.min(turn++, replies.length - 1)] ?? from(said);
           // As the core does behind the last of the plugins that run once for a call.
           const next: Next = (sent) => sent.get(sending)?.(sent, answer) ?? answer(sent);
           try {
-            const handle = await handler;
-            const reply = await (async () => handle(call, next as never))();
-            return await firstValueFrom(reply.pipe(toArray()));
+            return await all(await handle(call, next));
           } catch (error) {
             if (!(error instanceof GatewayError)) throw error;
             return undefined;

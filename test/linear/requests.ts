@@ -24,6 +24,8 @@ interface Words {
   readonly body: (history: List, tools: List, more: JsonObject) => JsonObject;
   /** Instructions in as many pieces as the format allows. */
   readonly system: (texts: readonly string[]) => JsonObject;
+  /** A setting that is an object, with these members beside its own. */
+  readonly settings: (more: JsonObject) => JsonObject;
 }
 
 const flat = (tools: List): JsonObject => (tools.length === 0 ? {} : { tools });
@@ -63,6 +65,7 @@ const chat: Words = {
   tool: (name, parameters) => ({ type: 'function', function: { name, description: 'A tool.', parameters } }),
   body: (messages, tools, more) => ({ model: 'm', messages, ...flat(tools), ...more }),
   system: (texts) => ({ messages: [...texts.map((content) => ({ role: 'system', content })), hello.chat] }),
+  settings: (more) => ({ response_format: { type: 'json_object', ...more } }),
 };
 
 const messages: Words = {
@@ -102,6 +105,7 @@ const messages: Words = {
     ...more,
   }),
   system: (texts) => ({ system: texts.map((text) => ({ type: 'text', text })) }),
+  settings: (more) => ({ thinking: { type: 'enabled', budget_tokens: 1024, ...more } }),
 };
 
 const responses: Words = {
@@ -126,6 +130,7 @@ const responses: Words = {
   tool: (name, parameters) => ({ type: 'function', name, description: 'A tool.', parameters }),
   body: (input, tools, more) => ({ model: 'm', input, ...flat(tools), ...more }),
   system: (texts) => ({ input: [...texts.map((content) => ({ role: 'developer', content })), hello.chat] }),
+  settings: (more) => ({ reasoning: { effort: 'low', ...more } }),
 };
 
 const generateContent: Words = {
@@ -156,6 +161,7 @@ const generateContent: Words = {
   tool: (name, parameters) => ({ functionDeclarations: [{ name, description: 'A tool.', parameters }] }),
   body: (contents, tools, more) => ({ contents, ...flat(tools), ...more }),
   system: (texts) => ({ systemInstruction: { parts: texts.map((text) => ({ text })) } }),
+  settings: (more) => ({ generationConfig: { thinkingConfig: { thinkingBudget: 1024, ...more } } }),
 };
 
 const hello = { chat: { role: 'user', content: 'hello' } };
@@ -287,6 +293,13 @@ export const requestShapes: readonly RequestShape[] = [
     make: (format, size) => {
       const words = wordsOf[format];
       return words.body([words.text('user', 'hello')], [], members(size));
+    },
+  },
+  {
+    name: 'unknown members of settings',
+    make: (format, size) => {
+      const words = wordsOf[format];
+      return words.body([words.text('user', 'hello')], [], words.settings(members(size)));
     },
   },
   {

@@ -8,7 +8,7 @@ import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } fro
 import type { Leftovers } from '../_shared/extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
-import { configFields, official, pick, thinkingFields } from './wire.ts';
+import { configFields, official, thinkingFields } from './wire.ts';
 
 /** Settings that mean the same here and in the neutral request. The provider checks the ranges that have no limit here. */
 export const rows: readonly SettingRow[] = [
@@ -106,12 +106,16 @@ export function officialConfig(body: JsonObject): {
 } {
   const given = optionalObject(body.generationConfig, 'generationConfig');
   if (given === undefined) return { config: undefined, thinking: undefined };
-  const { _responseJsonSchema: older, ...rest } = given;
-  const config = numbers(
-    official(older === undefined ? given : { ...rest, responseJsonSchema: older }, configFields),
-  );
+  const config = numbers(official(withSchema(given), configFields));
   const thought = optionalObject(config.thinkingConfig, 'generationConfig.thinkingConfig');
   return { config, thinking: thought === undefined ? undefined : numbers(official(thought, thinkingFields)) };
+}
+
+/** The older name of a member by its newer one. */
+function withSchema(given: JsonObject): JsonObject {
+  if (!Object.hasOwn(given, '_responseJsonSchema')) return given;
+  const { _responseJsonSchema: responseJsonSchema, ...rest } = given;
+  return { ...rest, responseJsonSchema };
 }
 
 function numbers(object: JsonObject): JsonObject {
@@ -129,9 +133,8 @@ function numbers(object: JsonObject): JsonObject {
 /** Reads every setting, and leaves in `extras` what only this format knows. Throws 400 with the path. */
 export function decodeSettings(body: JsonObject, extras: Leftovers): ChatSettings {
   const { config, thinking } = officialConfig(body);
-  const view: MutableObject = { ...body };
-  if (config !== undefined)
-    view.generationConfig = thinking === undefined ? config : { ...config, thinkingConfig: thinking };
+  const generationConfig = thinking === undefined ? config : { ...config, thinkingConfig: thinking };
+  const view: JsonObject = config === undefined ? body : { ...body, generationConfig };
   const settings: { [name: string]: unknown } = { ...readSettings(view, rows) };
   const written: MutableObject = {};
   for (const row of respelled) {
@@ -154,15 +157,20 @@ function rawOf(body: JsonObject, paths: readonly string[]): JsonObject | undefin
   return Object.keys(raw).length === 0 ? undefined : raw;
 }
 
+/** True for an object without a member that is given. */
+function saysNothing(object: JsonObject): boolean {
+  for (const name in object) if ((object[name] ?? null) !== null) return false;
+  return true;
+}
+
 /** Unknown fields of the two objects, that an object was there though nothing was in it, and words that have no neutral meaning. */
 function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Leftovers): void {
   extras.take(config, read, 'generationConfig.');
   const empty: string[] = [];
-  if (Object.keys(pick(config, Object.keys(config))).length === 0) empty.push('generationConfig');
+  if (saysNothing(config)) empty.push('generationConfig');
   if (thinking !== undefined) {
     extras.take(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
-    if (Object.keys(pick(thinking, Object.keys(thinking))).length === 0)
-      empty.push('generationConfig.thinkingConfig');
+    if (saysNothing(thinking)) empty.push('generationConfig.thinkingConfig');
   }
   if (empty.length > 0) extras.put('$empty', empty);
   const level = thinking?.thinkingLevel;

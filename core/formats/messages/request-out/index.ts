@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
+import { fieldsBeside } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
@@ -144,11 +145,11 @@ function applyThinking(body: MutableObject, plan: Thinking, operation: ChatReque
 function restoreTop(body: MutableObject, kept: JsonObject, verbatim: boolean, target: EncodeTarget): void {
   let fields = kept;
   if (!verbatim || (body.thinking === undefined && kept['thinking.type'] === undefined)) {
-    const tied = Object.keys(kept).filter(
-      (key) => key.startsWith('thinking.') || key === 'output_config.effort',
+    const tied = new Set(
+      Object.keys(kept).filter((key) => key.startsWith('thinking.') || key === 'output_config.effort'),
     );
     for (const key of tied) target.lose(key);
-    fields = Object.fromEntries(Object.entries(kept).filter(([key]) => !tied.includes(key)));
+    if (tied.size > 0) fields = fieldsBeside(kept, tied);
   }
   const formats = ['output_config.format', 'output_format'].filter((path) => kept[path] === undefined);
   putBack(body, fields, [...formats, 'output_config', 'thinking', 'metadata', 'tool_choice']);

@@ -35,6 +35,9 @@ interface Open {
 export class ResponsesStreamDecoder implements StreamDecoder {
   readonly #blocks = new BlockCounter();
   readonly #open = new Map<number, Open>();
+  /** Those of them that others may not interrupt, apart: of many open items few are of the kind that is asked for. */
+  readonly #openCalls = new Set<Open>();
+  readonly #openMessages = new Set<Open>();
   /** Places in the output, and ids of items, that were read. */
   readonly #seen = new Set<number>();
   readonly #seenIds = new Set<string>();
@@ -121,14 +124,15 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const decoder = this.#decoderOf(item, this.#placeOf(index, out));
     const open = { index, id: textOf(item.id), item, decoder };
     this.#open.set(index, open);
+    if (decoder instanceof CallDecoder) this.#openCalls.add(open);
+    else if (decoder instanceof MessageDecoder) this.#openMessages.add(open);
     return open;
   }
 
   /** True while an item before this one is being said that cannot be interrupted by it: calls may run beside each other. */
   #isInside(index: number, item: JsonObject): boolean {
-    const kind = speaks(item) ? CallDecoder : MessageDecoder;
-    for (const open of this.#open.values())
-      if (open.index < index && open.decoder instanceof kind && !this.#held.has(open.index)) return true;
+    for (const open of speaks(item) ? this.#openCalls : this.#openMessages)
+      if (open.index < index && !this.#held.has(open.index)) return true;
     return false;
   }
 
@@ -181,6 +185,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
         );
     }
     this.#open.delete(index);
+    this.#openCalls.delete(open);
+    this.#openMessages.delete(open);
     this.#seen.add(index);
     if (textOf(item.id) !== '') this.#seenIds.add(textOf(item.id));
     open.decoder.done(item, frame, this.#placeOf(index, out));
