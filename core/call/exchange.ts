@@ -54,8 +54,7 @@ export class Exchange extends Lifetime {
   readonly values = new KeyedValues();
   /** The request as the client wrote it, once it was checked and somebody wanted it. */
   decoded: GatewayRequest | undefined;
-  /** What was checked of a long one: the same without its long texts. */
-  outlined: GatewayRequest | undefined;
+  #outlined: GatewayRequest | undefined;
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
@@ -92,12 +91,22 @@ export class Exchange extends Lifetime {
     else this.writer.fail(error);
   }
 
+  /** What was checked of a long request: the same without its long texts. Undefined for others. */
+  get outlined(): GatewayRequest | undefined {
+    const { outline, params } = this.wire;
+    if (outline === undefined) return undefined;
+    return (this.#outlined ??= this.codec.validate(JSON.parse(outline.text) as JsonObject, params));
+  }
+  set outlined(request: GatewayRequest | undefined) {
+    this.#outlined = request;
+  }
+
   /** An exchange of the same request whose life is its own. */
   twin(stream: boolean): Exchange {
     const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
     twin.values.copy(this.values);
     twin.decoded = this.decoded;
-    twin.outlined = this.outlined;
+    twin.#outlined = this.#outlined;
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
@@ -114,6 +123,8 @@ export class Exchange extends Lifetime {
   override end(): void {
     this.#held?.letGo();
     this.#held = undefined;
+    // A connection may keep its last call for long.
+    this.#outlined = undefined;
     super.end();
   }
 

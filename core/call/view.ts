@@ -98,10 +98,23 @@ class CallView implements Call {
   }
 
   get outline(): GatewayRequest {
-    const { body, codec } = this.edits;
-    const { decoded, outlined } = this.#exchange;
-    if (this.#request !== undefined || decoded !== undefined || outlined === undefined) return this.request;
-    return body === undefined && codec === undefined ? this.#edited(outlined) : this.request;
+    const outlined = this.#isOutlined ? this.#exchange.outlined : undefined;
+    return outlined === undefined ? this.request : this.#edited(outlined);
+  }
+
+  get leftOut(): number {
+    return this.#isOutlined ? (this.wire.outline?.leftOut ?? 0) : 0;
+  }
+
+  /** False where all of the request has been decoded, or is what a plugin wrote. */
+  get #isOutlined(): boolean {
+    const { body, codec, messages } = this.edits;
+    if (body !== undefined || codec !== undefined || messages !== undefined) return false;
+    return this.#request === undefined && this.#exchange.decoded === undefined;
+  }
+
+  sent(): void {
+    this.#exchange.outlined = undefined;
   }
 
   #edited(decoded: GatewayRequest): GatewayRequest {

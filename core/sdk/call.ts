@@ -48,8 +48,8 @@ export interface Wire {
   bytes: Buffer;
   /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
   body: JsonObject | undefined;
-  /** The body without its long texts, where it was long enough to be worth one. */
-  outline?: Outline | undefined;
+  /** What stands in a long body around its long texts. */
+  outline?: Omit<Outline, 'body'> | undefined;
 }
 
 /** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
@@ -120,6 +120,13 @@ export interface Call {
    * words, at a fraction of the cost.
    */
   readonly outline: GatewayRequest;
+  /**
+   * The request is on its way: what is known of it by its outline is made anew when somebody asks again. Hundreds of turns that wait for an
+   * answer would be copied by each collection of young objects.
+   */
+  sent(): void;
+  /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
+  readonly leftOut: number;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
