@@ -9,6 +9,7 @@ import { listFormat, listRoutes } from './models.ts';
 import { readinessRoute } from './readiness.ts';
 import { refuse } from './refusal.ts';
 import { queryOf } from './wire.ts';
+import { FixedRoutes } from './fixed-routes.ts';
 
 /** Every path that the gateway answers. */
 export interface Routes {
@@ -88,24 +89,4 @@ function askForUpgrade(ctx: Context, format: Format, path: string): void {
       },
     ),
   );
-}
-
-/**
- * Routes without parameters, which most calls take. They get their Koa context at once: the router, the middleware chain and Koa's own
- * listener for the end of each response would show in what a small call costs.
- */
-export class FixedRoutes {
-  readonly #byUrl = new Map<string, Map<string, RouteCall>>();
-
-  /** Passes a path with parameters over. */
-  add({ path, method }: Route, handler: RouteCall): void {
-    if (/[*:{(\\]/.test(path)) return;
-    const methods = this.#byUrl.get(path);
-    if (methods === undefined) this.#byUrl.set(path, new Map([[method, handler]]));
-    else methods.set(method, handler);
-  }
-
-  find(url: string, method: string): RouteCall | undefined {
-    return this.#byUrl.get(url)?.get(method);
-  }
 }
