@@ -9,7 +9,9 @@ import { patience } from './test/support/patience.ts';
  * Files that leave nothing behind for the next one and share what they load; but for those that look at what their own process holds,
  * which an earlier file would blur.
  */
-const together = globSync('test/{channels,core,formats}/**/*.test.ts', { cwd: import.meta.dirname }).filter(
+const together = globSync('test/{channels,clients,core,flows,formats,fuzz,plugins}/**/*.test.ts', {
+  cwd: import.meta.dirname,
+}).filter(
   (file) =>
     !/\b(?:memoryUsage|getActiveResourcesInfo)\(/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
