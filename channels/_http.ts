@@ -1,19 +1,15 @@
 import type { ZodObject } from 'zod';
 import {
   defineChannel,
-  matchesModel,
-  parseObject,
-  version,
   type ChannelEntry,
   type ChannelKind,
   type ChannelOptions,
-  type ChannelParts,
   type ChannelSpec,
-  type ChannelTools,
   type JsonObject,
   type ModelTraits,
   type UpstreamRequest,
 } from 'sluice';
+import { matchesModel, parseObject, version, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -54,7 +50,7 @@ export function httpChannel(
     ...(catalogue === undefined ? {} : { catalogue }),
     ...(prices === undefined ? {} : { prices }),
     ...(routingFields === undefined ? {} : { routingFields }),
-    setup: (options, tools) => overHttp(options, tools, spec),
+    setup: (options, tools: ChannelTools) => overHttp(options, tools, spec),
   });
   return plainKind(kind);
 }
@@ -117,8 +113,11 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
 export function traitsByModel(table: Readonly<Record<string, ModelTraits>>): (model: string) => ModelTraits {
   const rows = Object.entries(table).map(([pattern, traits]) => ({ patterns: [pattern], traits }));
-  return (model) =>
-    Object.assign({}, ...rows.map(({ patterns, traits }) => (matchesModel(patterns, model) ? traits : {})));
+  return (model) => {
+    const all: ModelTraits = {};
+    for (const { patterns, traits } of rows) if (matchesModel(patterns, model)) Object.assign(all, traits);
+    return all;
+  };
 }
 
 /** `Authorization: Bearer`, the most common way to show a key. */

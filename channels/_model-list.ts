@@ -1,4 +1,5 @@
-import { isObject, parseObject, type HttpClient, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject, parseObject, type HttpClient } from 'sluice/internal';
 
 /** More than any list of models has. */
 const mostPages = 20;

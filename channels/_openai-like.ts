@@ -1,5 +1,6 @@
 import type { ZodObject } from 'zod';
-import { matchesModel, type ChannelParts, type ChannelSpec, type ModelTraits } from 'sluice';
+import type { ChannelSpec, ModelTraits } from 'sluice';
+import { matchesModel, type ChannelParts } from 'sluice/internal';
 import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */
@@ -8,8 +9,8 @@ export interface OpenaiLike {
   readonly name: string;
   /** Up to and including the version: `https://api.example.com/v1`. */
   readonly baseUrl: string;
-  /** Models served when the config names none; `*` stands for anything. */
-  readonly models: readonly string[];
+  /** Models served when the config names none; `*` stands for anything, and `discover` for whatever the provider lists. */
+  readonly models: readonly string[] | 'discover';
   /** Whether the provider is asked for its models unless the config says otherwise. Default false. */
   readonly discover?: boolean;
   /** The provider's names in the list of known models. */

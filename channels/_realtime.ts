@@ -1,4 +1,5 @@
-import type { ChannelParts, ChannelTools, UpstreamRequest } from 'sluice';
+import type { UpstreamRequest } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
 
 /** Where the sockets of a provider are, and who it is told that asks. */
 export interface SocketPlace {

@@ -1,4 +1,4 @@
-import type { ChannelTools, HttpRequest } from 'sluice';
+import type { ChannelTools, HttpRequest } from 'sluice/internal';
 
 /** The tools of a channel whose requests are signed one by one: `sign` gives the headers that a request carries besides its own. */
 export function signing(

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelParts, type ModelTraits } from 'sluice';
+import { defineChannel, type ModelTraits } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { overHttp } from './_http.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -31,7 +32,7 @@ export default defineChannel({
       )
       .default('v1'),
   }),
-  setup({ resource, apiVersion, ...options }, tools): ChannelParts {
+  setup({ resource, apiVersion, ...options }, tools: ChannelTools): ChannelParts {
     const endpoint = endpointOf(options.baseUrl, resource);
     if (/^\d/.test(apiVersion)) return dated(endpoint, apiVersion, options, tools);
     const base = new URL(`${endpoint}/openai/v1`);

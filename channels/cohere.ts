@@ -1,8 +1,8 @@
+import { defineChannel, GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
-  defineChannel,
+  decodeScores,
   expectedOfDocuments,
   expectedOfInputs,
-  GatewayError,
   isObject,
   loseForeign,
   oneShot,
@@ -11,17 +11,15 @@ import {
   readVector,
   splitInputs,
   textOfDocument,
-  decodeScores,
   throwIfError,
+  type ChannelParts,
+  type ChannelTools,
   type Codec,
   type EmbedPurpose,
   type EmbedRequest,
   type EmbedResult,
-  type GatewayEvent,
-  type JsonObject,
-  type JsonValue,
   type RerankRequest,
-} from 'sluice';
+} from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
 
 /** Most texts of one request for embeddings. */
@@ -118,7 +116,7 @@ export default plainKind(
     name: 'cohere',
     catalogue: ['cohere', 'cohere_chat'],
     models: ['command-*', 'c4ai-*', 'embed-*', 'rerank-*'],
-    setup(options, tools) {
+    setup(options, tools: ChannelTools): ChannelParts {
       const parts = overHttp(options, tools, {
         baseUrl: 'https://api.cohere.com',
         headers: bearer,

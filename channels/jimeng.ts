@@ -1,4 +1,5 @@
 import { defineChannel } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { overHttp, plainKind } from './_http.ts';
 import { halves, signing } from './_signed.ts';
 import { volcHeaders } from './_volc-signature.ts';
@@ -8,7 +9,7 @@ export default plainKind(
   defineChannel({
     name: 'jimeng',
     models: ['jimeng_*'],
-    setup(options, tools) {
+    setup(options, tools: ChannelTools): ChannelParts {
       for (const key of tools.keys) halves(key);
       const signed = signing(tools, ({ method = 'POST', url, body = '' }, key) => {
         const [access, secret] = halves(key);

@@ -1,4 +1,12 @@
-import { defineChannel, embedCodec, type Codec, type EmbedPurpose, type EmbedRequest } from 'sluice';
+import { defineChannel } from 'sluice';
+import {
+  embedCodec,
+  type ChannelParts,
+  type ChannelTools,
+  type Codec,
+  type EmbedPurpose,
+  type EmbedRequest,
+} from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
 
 const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {
@@ -33,7 +41,7 @@ export default plainKind(
     name: 'jina',
     catalogue: ['jina_ai'],
     models: ['jina-*'],
-    setup: (options, tools) => ({
+    setup: (options, tools: ChannelTools): ChannelParts => ({
       ...overHttp(options, tools, {
         baseUrl: 'https://api.jina.ai/v1',
         headers: bearer,

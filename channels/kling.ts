@@ -1,4 +1,5 @@
 import { defineChannel } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { overHttp, plainKind } from './_http.ts';
 import { jwt } from './_jwt.ts';
 import { halves, signing } from './_signed.ts';
@@ -12,7 +13,7 @@ export default plainKind(
   defineChannel({
     name: 'kling',
     models: ['kling-*'],
-    setup(options, tools) {
+    setup(options, tools: ChannelTools): ChannelParts {
       for (const key of tools.keys) halves(key);
       const signed = signing(tools, (_request, key) => {
         const [access, secret] = halves(key);

@@ -1,16 +1,18 @@
+import { defineChannel } from 'sluice';
 import {
   decodeScores,
-  defineChannel,
-  expectedOfDocuments,
   embedCodec,
+  expectedOfDocuments,
   oneShot,
   splitInputs,
   textOfDocument,
+  type ChannelParts,
+  type ChannelTools,
   type Codec,
   type EmbedPurpose,
   type EmbedRequest,
   type RerankRequest,
-} from 'sluice';
+} from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
 
 const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
@@ -82,7 +84,7 @@ export default plainKind(
     name: 'voyage',
     catalogue: ['voyage'],
     models: ['voyage-*', 'rerank-*'],
-    setup: (options, tools) => ({
+    setup: (options, tools: ChannelTools): ChannelParts => ({
       ...overHttp(options, tools, {
         baseUrl: 'https://api.voyageai.com/v1',
         headers: bearer,

@@ -2,23 +2,27 @@ import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Channel } from './sdk/channel.ts';
 import { sending } from './sdk/charge.ts';
-import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config/config.ts';
+import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
+import { isProduction } from './settings/environment.ts';
+import { type Settings } from './settings/index.ts';
 import type {
   ChannelKind,
   Endpoint,
   Next,
   Plugin,
+  Handler,
+  InternalTools,
   PluginEntry,
-  PluginTools,
   Reads,
   RouteHandler,
 } from './sdk/define.ts';
 import { discover, type Discovered } from './config/discover.ts';
-import type { Format } from './formats/format.ts';
+import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
 import { createGuardedFetch } from './upstream/guarded/fetch.ts';
 import { createFetchMedia } from './upstream/guarded/media.ts';
 import { createGuardedStream } from './upstream/guarded/stream.ts';
+import { openServices } from './upstream/services.ts';
 import { home } from './config/installation/home.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
 import type { Log } from './log.ts';
@@ -51,7 +55,7 @@ export interface Gateway {
   readonly routes: readonly PluginRoute[];
   readonly endpoints: readonly Endpoint[];
   /** Each tells whether a request comes from whoever runs the gateway. */
-  readonly operators: readonly Parameters<PluginTools['operator']>[0][];
+  readonly operators: readonly Parameters<InternalTools['operator']>[0][];
   readonly notices: Notices;
   readonly log: Log;
   /** The whole onion: call in, events out. */
@@ -145,11 +149,13 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   problems.push(...orderProblems.map((problem) => `${file}: ${problem}`));
 
   const fetchMedia = createFetchMedia(settings.fetch, createGuardedFetch(settings.fetch));
+  const services = openServices();
+  onClose(() => services.close());
   const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
   const endpoints: Endpoint[] = [];
-  const operators: Parameters<PluginTools['operator']>[0][] = [];
+  const operators: Parameters<InternalTools['operator']>[0][] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const parsed = strict(entry.spec.options).safeParse(entry.options);
@@ -159,11 +165,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     }
     if (problems.length > 0) continue;
     try {
-      const handler = await entry.spec.setup(parsed.data, {
+      const tools: InternalTools = {
         ...surroundings,
         log: log.child({ plugin: name }),
         catalog,
-        directCalls: createDirectCalls(format, (call) => translation(call)),
+        calls: createDirectCalls(format, (call) => translation(call)),
         taskCalls: createTaskCalls(format, (call) => translation(call)),
         download,
         prices,
@@ -174,9 +180,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         operator: (isOperator) => operators.push(isOperator),
         reads: () => reads,
         fetchMedia,
+        http: services,
         format,
         onClose,
-      });
+      };
+      const handler = (await entry.spec.setup(parsed.data, tools)) as Handler;
       if (typeof handler === 'function') running.push({ name, stage, after: after ?? [], handler });
       else problems.push(`${where}: setup returned no handler. Return an async function (call, next).`);
     } catch (error) {

@@ -15,13 +15,24 @@ export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & 
 /** Levels a log may have, loudest last. */
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 
-/** What credentials look like: known beginnings, and a short word before a long run of mixed characters. */
+/**
+ * How credentials begin: with a known word, or a short one before a long run of mixed characters. What follows is read by
+ * {@link secretRests}: the engine keeps a place on its stack for each character of a run, and pictures in base64 have millions.
+ */
 const secretShapes =
-  /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]*\d)(?=[A-Za-z0-9]*[A-Z])[A-Za-z0-9]{20,})|([?&]key=)[^&\s"\\]+/g;
+  /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]{0,999}\d)(?=[A-Za-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20})|([?&]key=)[^&\s"\\]/g;
+
+/** How each of the four goes on. */
+const secretRests = [
+  /[A-Za-z0-9._~+/=-]{1,1000}/y,
+  /[A-Za-z0-9._~+/-]{1,1000}/y,
+  /[A-Za-z0-9]{1,1000}/y,
+  /[^&\s"\\]{1,1000}/y,
+] as const;
 
 /** Finds in a tenth of the time whether there is anything for {@link secretShapes} to find: nearly always there is not. */
 const secretHints =
-  /Bearer\s|sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]*[A-Z])[A-Za-z0-9]{20}/;
+  /Bearer\s|sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20}/;
 
 /** Secrets of this process that need not look like any, as they stand in JSON. */
 const known = new Set<string>();
@@ -33,16 +44,30 @@ export function hideSecret(value: string): void {
 
 /** Text with everything replaced that is known to be a secret or looks like one. */
 export function maskSecrets(text: string): string {
-  let masked = text;
-  if (secretHints.test(text)) {
-    masked = text.replaceAll(
-      secretShapes,
-      (_found, bearer?: string, prefix?: string, word?: string, parameter?: string) =>
-        `${bearer ?? prefix ?? word ?? parameter ?? ''}…`,
-    );
-  }
+  let masked = secretHints.test(text) ? withoutSecrets(text) : text;
   for (const secret of known) if (masked.includes(secret)) masked = masked.replaceAll(secret, '…');
   return masked;
+}
+
+function withoutSecrets(text: string): string {
+  let masked = '';
+  let at = 0;
+  secretShapes.lastIndex = 0;
+  for (let found = secretShapes.exec(text); found !== null; found = secretShapes.exec(text)) {
+    const words = found.slice(1);
+    const kind = words.findIndex((word) => word !== undefined);
+    masked += `${text.slice(at, found.index)}${words[kind] ?? ''}…`;
+    at = endOfRun(text, secretShapes.lastIndex, secretRests[kind] ?? secretRests[0]);
+    secretShapes.lastIndex = at;
+  }
+  return masked + text.slice(at);
+}
+
+function endOfRun(text: string, start: number, run: RegExp): number {
+  let end = start;
+  run.lastIndex = end;
+  while (run.test(text)) end = run.lastIndex;
+  return end;
 }
 
 /** Where lines go. `flushSync` writes what waits before it returns. */

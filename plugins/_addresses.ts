@@ -1,4 +1,5 @@
-import { addressList, type AddressList, type ApiKey } from 'sluice';
+import type { ApiKey } from 'sluice';
+import { addressList, type AddressList } from 'sluice/internal';
 
 /** One list per key record: a changed record is another object. */
 const lists = new WeakMap<ApiKey, AddressList>();

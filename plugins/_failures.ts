@@ -1,4 +1,4 @@
-import type { Call, Load } from 'sluice';
+import type { Call, Load } from 'sluice/internal';
 
 /** Addresses that are remembered; the one that failed first goes first. */
 const mostAddresses = 10_000;
@@ -48,9 +48,9 @@ export function networkOf(address: string): string {
   const [front = '', back] = address.replace(/%.*$/, '').split('::');
   const groups = front === '' ? [] : front.split(':');
   if (back !== undefined) {
-    const rest = back === '' ? 0 : back.split(':').length;
-    while (groups.length + rest < 8) groups.push('0');
-    if (back !== '') groups.push(...back.split(':'));
+    const rest = back === '' ? [] : back.split(':');
+    while (groups.length + rest.length < 8) groups.push('0');
+    for (const group of rest) groups.push(group);
   }
   return `${groups.slice(0, 4).join(':')}::/64`;
 }

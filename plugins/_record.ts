@@ -1,18 +1,13 @@
 import type { Observable } from 'rxjs';
+import { callKey, GatewayError, observe, type GatewayEvent, type Observing, type Usage } from 'sluice';
 import {
-  callKey,
   failedAttempts,
-  GatewayError,
-  observe,
   toGatewayError,
   type AttemptEvent,
   type Call,
-  type GatewayEvent,
   type Loss,
   type Next,
-  type Observing,
-  type Usage,
-} from 'sluice';
+} from 'sluice/internal';
 
 const recordKey = callKey<CallRecord>('call record');
 

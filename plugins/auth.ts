@@ -1,16 +1,13 @@
 import { z } from 'zod';
+import { caller, definePlugin, GatewayError, type ApiKey } from 'sluice';
 import {
-  caller,
-  definePlugin,
   followDetached,
-  GatewayError,
   InFlight,
-  type ApiKey,
   type ApiKeys,
   type Call,
-  type PluginTools,
+  type InternalTools,
   type Wire,
-} from 'sluice';
+} from 'sluice/internal';
 import { allowsAddress } from './_addresses.ts';
 import { readCredentials, removeCredentials } from './_credentials.ts';
 import { countFailures, growingDelay, HeldAnswers, networkOf } from './_failures.ts';
@@ -37,11 +34,11 @@ export default definePlugin({
     /** Wrong keys that one address may send within a minute, counted by all who share rates, before answers are late. 0: they never are. */
     failures: z.int().min(0).default(20),
   }),
-  setup({ failures }, tools) {
+  setup({ failures }, tools: InternalTools) {
     const { apiKeys } = tools;
     const slowDown = failures === 0 ? undefined : createDelay(failures, tools);
     const watch = watchKeys(tools);
-    return function auth(call, next) {
+    return function auth(call: Call, next) {
       const [secret] = readCredentials(call.wire);
       const unreadable = secret === undefined && hasOtherAuthorization(call.wire);
       removeCredentials(call.wire);
@@ -65,7 +62,7 @@ export default definePlugin({
 /** Counts a wrong key from an address, and waits when there were too many: here, or elsewhere as long as the shared count answers. */
 function createDelay(
   most: number,
-  { rates, overload, onClose }: Pick<PluginTools, 'rates' | 'overload' | 'onClose'>,
+  { rates, overload, onClose }: Pick<InternalTools, 'rates' | 'overload' | 'onClose'>,
 ): (call: Call) => Promise<void> {
   const here = countFailures(60_000);
   const held = new HeldAnswers(overload);
@@ -92,7 +89,7 @@ interface RunningCall {
 function watchKeys({
   apiKeys,
   onClose,
-}: Pick<PluginTools, 'apiKeys' | 'onClose'>): (call: Call, key: ApiKey) => void {
+}: Pick<InternalTools, 'apiKeys' | 'onClose'>): (call: Call, key: ApiKey) => void {
   const running = new InFlight<RunningCall>();
   const timer = setInterval(() => {
     for (const { call, key } of running.values()) {

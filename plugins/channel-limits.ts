@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
+import type { Call, InternalTools } from 'sluice/internal';
 import { limitsSchema, outputGuess, runLimited, type Limited } from './rate-limit/limits.ts';
 
 /**
@@ -17,7 +18,7 @@ export default definePlugin({
     channels: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),
-  setup({ channels, output }, { rates, catalog }) {
+  setup({ channels, output }, { rates, catalog }: InternalTools) {
     const ids = new Set(catalog.channels.map(({ id }) => id));
     for (const id of Object.keys(channels)) {
       if (!ids.has(id))
@@ -31,7 +32,7 @@ export default definePlugin({
     );
     const options = { rates, output, origin: 'gateway' } as const;
 
-    return function channelLimits(call, next) {
+    return function channelLimits(call: Call, next) {
       const limits = call.target === undefined ? undefined : limited.get(call.target.channel.id);
       return limits === undefined ? next(call) : runLimited(call, next, limits, options);
     };

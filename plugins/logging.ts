@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { caller, definePlugin, type AttemptEvent, type Usage } from 'sluice';
+import { caller, definePlugin, type Usage } from 'sluice';
+import type { AttemptEvent, Call, InternalTools } from 'sluice/internal';
 import { inNextTurn, recorded, rounded, type CallRecord } from './_record.ts';
 import { clientRequestId } from './request-id.ts';
 
@@ -18,12 +19,12 @@ export default definePlugin({
   name: 'logging',
   stage: 'observe',
   options,
-  setup({ successes, level }, { log }) {
+  setup({ successes, level }, { log }: InternalTools) {
     const answered = inNextTurn<CallRecord>(
       (record) => log.plain(level, fieldsOf(record), sentenceOf(record)),
       (error, { call }) => log.error({ id: call.id, error }, 'a call could not be logged'),
     );
-    return function logging(call, next) {
+    return function logging(call: Call, next) {
       return recorded(call, next, (record) => {
         const trouble = troubleOf(record);
         if (trouble !== undefined) log[trouble](fieldsOf(record), sentenceOf(record));

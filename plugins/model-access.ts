@@ -1,15 +1,6 @@
 import { map } from 'rxjs';
-import {
-  caller,
-  definePlugin,
-  foldedName,
-  GatewayError,
-  matchesModel,
-  type ApiKey,
-  type Call,
-  type GatewayEvent,
-  type PluginTools,
-} from 'sluice';
+import { caller, definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
+import { foldedName, matchesModel, type Call, type InternalTools } from 'sluice/internal';
 
 /**
  * A caller whose key names models gets 403 for every other model, and sees no other in the model lists. The name asked for and the name
@@ -23,9 +14,9 @@ export default definePlugin({
   stage: 'admit',
   after: ['model-alias'],
   before: ['stored-responses', 'quota', 'realtime-sessions'],
-  setup(_, { catalog }) {
+  setup(_, { catalog }: InternalTools) {
     const isRouted = catalog.channels.some(({ routingFields }) => routingFields !== undefined);
-    return function modelAccess(call, next) {
+    return function modelAccess(call: Call, next) {
       const key = call.get(caller);
       if (isRouted && key !== undefined) checkRouting(call, key, catalog);
       const allowed = key?.models;
@@ -55,7 +46,7 @@ function boundBy({ models, budgets }: ApiKey): string | undefined {
 }
 
 /** Throws 403 for a request by whose words a provider may choose another model than the one that was checked. */
-function checkRouting(call: Call, key: ApiKey, catalog: PluginTools['catalog']): void {
+function checkRouting(call: Call, key: ApiKey, catalog: InternalTools['catalog']): void {
   if (call.operation === 'state' || call.operation === 'list-models') return;
   const bound = boundBy(key);
   if (bound === undefined) return;

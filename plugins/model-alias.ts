@@ -1,17 +1,7 @@
 import { map } from 'rxjs';
 import { z } from 'zod';
-import {
-  caller,
-  definePlugin,
-  matchesModel,
-  type Call,
-  type Catalog,
-  type Effort,
-  type GatewayEvent,
-  type ListedModel,
-  type Reasoning,
-  isChat,
-} from 'sluice';
+import { caller, definePlugin, type GatewayEvent, type ListedModel, type Reasoning, isChat } from 'sluice';
+import { matchesModel, type Call, type Catalog, type Effort, type InternalTools } from 'sluice/internal';
 
 /** Published model names that end like a suffix. They matter only where a channel serves them by pattern alone. */
 const published = [
@@ -63,7 +53,7 @@ export default definePlugin({
   stage: 'admit',
   before: ['model-access', 'stored-responses', 'quota', 'realtime-sessions'],
   options,
-  setup(chosen, { catalog, log, notices, onClose }) {
+  setup(chosen, { catalog, log, notices, onClose }: InternalTools) {
     const aliases = new Map(Object.entries(chosen.aliases));
     const { resolve, forget } = remembered(resolver(aliases, chosen, catalog));
     onClose(notices.on('models-changed', forget));
@@ -71,7 +61,7 @@ export default definePlugin({
       const { model } = resolve(alias);
       if (!catalog.serves(model)) log.warn({ alias, model }, 'no channel serves the model of this alias');
     }
-    return function modelAlias(call, next) {
+    return function modelAlias(call: Call, next) {
       if (call.operation === 'list-models') {
         if (aliases.size === 0) return next(call);
         return next(call).then((events) =>

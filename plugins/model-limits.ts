@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { definePlugin, matchesModel } from 'sluice';
+import { definePlugin } from 'sluice';
+import { matchesModel, type Call, type InternalTools } from 'sluice/internal';
 import { limitsSchema, outputGuess, reachesModel, runLimited, type Limited } from './rate-limit/limits.ts';
 
 /** Names of models that are remembered with their limits: names that match nothing are the callers' to invent. */
@@ -21,7 +22,7 @@ export default definePlugin({
     models: z.record(z.string().min(1), limitsSchema).default({}),
     output: outputGuess,
   }),
-  setup({ models, output }, { rates }) {
+  setup({ models, output }, { rates }: InternalTools) {
     const rows = Object.entries(models).map(([pattern, limits]) => ({
       pattern: [pattern],
       limited: { subject: `model:${pattern}`, who: `The model ${pattern}`, limits } satisfies Limited,
@@ -37,7 +38,7 @@ export default definePlugin({
     };
     const options = { rates, output, origin: 'client' } as const;
 
-    return function modelLimits(call, next) {
+    return function modelLimits(call: Call, next) {
       if (rows.length === 0 || !reachesModel(call)) return next(call);
       const limited = limitsOf(call.model);
       return limited.length === 0 ? next(call) : runLimited(call, next, limited, options);

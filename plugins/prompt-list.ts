@@ -1,16 +1,7 @@
-import { concat, concatAll, defer, filter, map, type Observable, type OperatorFunction } from 'rxjs';
+import { concatAll, concatMap, defer, filter, from, map, type Observable, type OperatorFunction } from 'rxjs';
 import { z } from 'zod';
-import {
-  definePlugin,
-  sumUsage,
-  wrongValue,
-  type Call,
-  type GatewayEvent,
-  type JsonValue,
-  type Next,
-  type Usage,
-  chatOf,
-} from 'sluice';
+import { definePlugin, type GatewayEvent, type JsonValue, type Usage, chatOf } from 'sluice';
+import { sumUsage, wrongValue, type Call, type Next } from 'sluice/internal';
 
 const format = 'text-completions';
 
@@ -27,7 +18,7 @@ export default definePlugin({
     most: z.int().min(1).default(20),
   }),
   setup({ most }) {
-    return function promptList(call, next) {
+    return function promptList(call: Call, next) {
       if (call.codec.format !== format || call.operation !== 'chat' || isNative(call)) return next(call);
       const prompts = textsOf(call.body.prompt);
       if (prompts === undefined) return next(call);
@@ -66,7 +57,9 @@ async function inTurn(calls: readonly Call[], next: Next): Promise<Observable<Ga
   const perPrompt = chatOf(first).settings.choices ?? 1;
   return defer(() => {
     const sum = new Sum();
-    return concat(...replies.map((reply, index) => reply.pipe(renumbered(index, index * perPrompt, sum))));
+    return from(replies).pipe(
+      concatMap((reply, index) => reply.pipe(renumbered(index, index * perPrompt, sum))),
+    );
   });
 }
 

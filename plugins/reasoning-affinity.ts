@@ -1,14 +1,6 @@
 import { z } from 'zod';
-import {
-  chatOf,
-  caller,
-  definePlugin,
-  type Block,
-  type Call,
-  type CallEdits,
-  type JsonValue,
-  type Message,
-} from 'sluice';
+import { chatOf, caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
+import { chatOutlineOf, type Call, type CallEdits, type InternalTools } from 'sluice/internal';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';
@@ -30,7 +22,7 @@ export default definePlugin({
   stage: 'shape',
   before: ['session-affinity'],
   options,
-  setup({ copies }, { stores, catalog, log }) {
+  setup({ copies }, { stores, catalog, log }: InternalTools) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: encrypted reasoning may reach another account');
     // Nothing is written here.
@@ -38,18 +30,15 @@ export default definePlugin({
 
     /** Whom this conversation should go back to; undefined when any will do. */
     const home = async (call: Call): Promise<Maker | undefined> => {
-      const { messages } = chatOf(call);
-      return (
-        (await makerOfProofs(messages, memory)) ??
-        (await makerOfTurns(messages, memory, call.get(caller)?.id ?? ''))
-      );
+      const { messages } = chatOutlineOf(call);
+      return (await makerOfProofs(messages, memory)) ?? (await makerOfTurns(call, memory));
     };
     const areSeveral = (model: string): boolean => {
       const [first, second] = catalog.candidates(model);
       return second !== undefined || (first?.targets.length ?? 0) > 1;
     };
 
-    return function reasoningAffinity(call, next) {
+    return function reasoningAffinity(call: Call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined || !areSeveral(call.model)) return next(call);
       return home(call).then((maker) => next(maker === undefined ? call : call.with(backTo(maker))));
@@ -74,12 +63,10 @@ async function makerOfProofs(messages: readonly Message[], memory: Memory): Prom
 }
 
 /** Who made the latest encrypted reasoning which the client forgot. */
-async function makerOfTurns(
-  messages: readonly Message[],
-  memory: Memory,
-  owner: string,
-): Promise<Maker | undefined> {
-  const turns = await forgottenTurns(messages, memory, owner);
+async function makerOfTurns(call: Call, memory: Memory): Promise<Maker | undefined> {
+  const { messages } = chatOutlineOf(call);
+  const owner = call.get(caller)?.id ?? '';
+  const turns = await forgottenTurns(messages, memory, owner, () => chatOf(call).messages);
   const last = turns.findLast(({ turn }) => proofsOf(turn).some(({ kind }) => kind === 'encrypted'));
   return last?.turn.maker;
 }

@@ -1,14 +1,13 @@
 import { z } from 'zod';
+import { caller, definePlugin, type JsonValue } from 'sluice';
 import {
-  caller,
-  definePlugin,
   isObject,
   type Call,
   type Candidate,
   type Health,
-  type JsonValue,
+  type InternalTools,
   type Target,
-} from 'sluice';
+} from 'sluice/internal';
 
 const options = z.strictObject({
   /** Headers that name the session, lower case, the most telling first. They count where the body names none. */
@@ -40,8 +39,8 @@ export default definePlugin({
   name: 'session-affinity',
   stage: 'shape',
   options,
-  setup({ headers }, { catalog, health }) {
-    return function sessionAffinity(call, next) {
+  setup({ headers }, { catalog, health }: InternalTools) {
+    return function sessionAffinity(call: Call, next) {
       if (call.operation !== 'chat' && call.operation !== 'compact') return next(call);
       if (call.edits.affinity !== undefined) return next(call);
       const candidates = catalog.candidates(call.model, call.operation);
@@ -86,7 +85,7 @@ function bestOf(candidates: readonly Candidate[], health: Health): readonly Shar
   for (const candidate of candidates) {
     if (candidate.rank !== rank && found.length > 0) break;
     rank = candidate.rank;
-    found.push(...sharesOf(candidate, health));
+    for (const share of sharesOf(candidate, health)) found.push(share);
   }
   return found;
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { errorTable, GatewayError, type Call, type ErrorCode, type Format, type Upstream } from 'sluice';
+import { GatewayError, type ErrorCode, type Upstream } from 'sluice';
+import { errorTable, type Call, type Format } from 'sluice/internal';
 import { body, Clock, reply } from './reply.ts';
 
 /** Waits, unless the client leaves. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { wrongValue, type EmbedInput, type EmbedRequest } from 'sluice';
-import type { Doing } from './operations.ts';
+import { wrongValue, type EmbedInput, type EmbedRequest } from 'sluice/internal';
+import type { Doing } from './doing.ts';
 
 /** Length of a vector when nothing is said. */
 const usualLength = 256;
@@ -52,7 +52,7 @@ function vectorOf(input: EmbedInput, length: number): readonly number[] {
       sums[place] = (sums[place] ?? 0) + (at % 8 === 0 ? 1 : -1);
     }
   }
-  const norm = Math.hypot(...sums);
+  const norm = Math.sqrt(sums.reduce((sum, value) => sum + value * value, 0));
   if (norm === 0) sums[0] = 1;
   return Array.from(sums, (value) => Math.fround(norm === 0 ? value : value / norm));
 }

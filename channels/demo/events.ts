@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Citation, FinishReason, GatewayEvent, Logprob, Usage } from 'sluice';
+import type { FinishReason, GatewayEvent, Usage } from 'sluice';
+import type { Citation, Logprob } from 'sluice/internal';
 import { answer, finishOf, ignoresLimit, type Answer, type Part } from './answer.ts';
 import type { Question } from './question.ts';
 import type { Seals } from './seals.ts';

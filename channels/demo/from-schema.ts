@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject } from 'sluice/internal';
 
 const deepest = 12;
 const mostItems = 100;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { GatewayEvent, ImageInput, ImageRequest } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import type { ImageInput, ImageRequest } from 'sluice/internal';
 import { stripes, type Colour } from './png.ts';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 /** Longest side of an image, whatever is asked for. */
 const longest = 2048;

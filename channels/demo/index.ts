@@ -3,19 +3,22 @@ import {
   defineChannel,
   GatewayError,
   isChat,
+  type GatewayEvent,
+  type JsonObject,
+  type Upstream,
+  type UpstreamRequest,
+} from 'sluice';
+import {
   isObject,
   parseObject,
   toGatewayError,
   type Call,
+  type ChannelParts,
   type ChannelTools,
   type Format,
-  type GatewayEvent,
-  type JsonObject,
   type ReplyContext,
   type RouteParams,
-  type Upstream,
-  type UpstreamRequest,
-} from 'sluice';
+} from 'sluice/internal';
 import { answerId, failure, page, pause, refusal, requestId } from './answers.ts';
 import { replyEvents } from './events.ts';
 import { answerOther, otherOperations } from './operations.ts';
@@ -25,7 +28,7 @@ import { openSession } from './realtime.ts';
 import { Seals } from './seals.ts';
 import { answerVideo, videoOperations } from './video.ts';
 
-const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
+const formats = ['chat-completions', 'messages', 'generate-content', 'responses', 'converse'] as const;
 
 const options = z.object({
   speaks: z
@@ -76,7 +79,7 @@ export default defineChannel({
   needsKey: false,
   prices,
   options,
-  setup(chosen, tools) {
+  setup(chosen, tools: ChannelTools): ChannelParts {
     const seals = new Seals(chosen.account);
     const counts = chosen.speaks.filter((format) => format !== 'chat-completions');
     return {

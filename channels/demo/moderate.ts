@@ -1,6 +1,7 @@
-import { isObject, type JsonObject, type ModerationRequest } from 'sluice';
+import type { JsonObject } from 'sluice';
+import { isObject, type ModerationRequest } from 'sluice/internal';
 import { wordsIn } from './embed.ts';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 /** Categories, and the word that the demo takes offence at in each. */
 const offences: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import type { GatewayEvent, GatewayRequest, JsonObject, Operation, Upstream, UpstreamRequest } from 'sluice';
 import {
   parseObject,
   plainName,
@@ -7,14 +8,9 @@ import {
   type Codec,
   type Form,
   type Format,
-  type GatewayEvent,
-  type GatewayRequest,
-  type JsonObject,
-  type Operation,
   type ReplyContext,
-  type Upstream,
-  type UpstreamRequest,
-} from 'sluice';
+} from 'sluice/internal';
+import type { Doing } from './doing.ts';
 import { failure, page, pause, refusal, requestId } from './answers.ts';
 import { embed } from './embed.ts';
 import { images } from './images.ts';
@@ -24,16 +20,6 @@ import { body, overloaded, reply, streamSteps, wholeSteps } from './reply.ts';
 import { speak } from './speak.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { transcribe } from './transcribe.ts';
-
-/** How the demo does an operation besides chat. */
-export interface Doing<R extends GatewayRequest = GatewayRequest> {
-  /** The formats in which it does. */
-  readonly speaks: readonly string[];
-  /** Where magic words may stand. */
-  text(request: R): string;
-  /** The events of the answer; the same request gives the same. */
-  answer(request: R, switches: Switches): readonly GatewayEvent[];
-}
 
 const doings: { readonly [O in Operation]?: Doing } = {
   embed,

@@ -1,14 +1,6 @@
 import { createHash } from 'node:crypto';
-import type {
-  Block,
-  ChatRequest,
-  MediaBlock,
-  Message,
-  Reasoning,
-  Tool,
-  ToolResultBlock,
-  UpstreamRequest,
-} from 'sluice';
+import type { Block, ChatRequest, Message, Reasoning, Tool, UpstreamRequest } from 'sluice';
+import type { MediaBlock, ToolResultBlock } from 'sluice/internal';
 import { lastUserText } from './seals.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { inputUsage, type InputUsage } from './usage.ts';

@@ -1,12 +1,5 @@
-import {
-  GatewayError,
-  isObject,
-  parseObject,
-  type GatewayEvent,
-  type JsonObject,
-  type JsonValue,
-  type SocketMessage,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, parseObject, type SocketMessage } from 'sluice/internal';
 import { fromSchema } from './from-schema.ts';
 import { readSwitches, type Switches } from './switches.ts';
 import { countWords, pieces } from './words.ts';

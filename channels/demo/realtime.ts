@@ -1,5 +1,6 @@
 import { concat, concatMap, defer, EMPTY, finalize, type Observable } from 'rxjs';
-import { upstreamError, type Call, type GatewayEvent, type UpstreamRequest, type Valve } from 'sluice';
+import type { GatewayEvent, UpstreamRequest } from 'sluice';
+import { upstreamError, type Call, type Valve } from 'sluice/internal';
 import { answerId } from './answers.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { readSwitches } from './switches.ts';

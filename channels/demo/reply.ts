@@ -1,15 +1,6 @@
 import { Observable, type Subscriber } from 'rxjs';
-import {
-  GatewayError,
-  writeSse,
-  type Call,
-  type Codec,
-  type GatewayEvent,
-  type JsonObject,
-  type StreamEncoder,
-  type Upstream,
-  type WireFrame,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject, type Upstream } from 'sluice';
+import { writeSse, type Call, type Codec, type StreamEncoder, type WireFrame } from 'sluice/internal';
 import type { Switches } from './switches.ts';
 
 /** One thing to do while a body is sent. */
@@ -167,6 +158,7 @@ function unknownFrame(format: string): WireFrame {
   if (format === 'messages')
     return { event: 'demo_unknown', json: { type: 'demo_unknown', note: 'from the demo' } };
   if (format === 'generate-content') return { json: { demoUnknown: { note: 'from the demo' } } };
+  if (format === 'converse') return { event: 'demoUnknown', json: { note: 'from the demo' } };
   if (format === 'responses')
     return { event: 'response.demo_unknown', json: { type: 'response.demo_unknown', note: 'from the demo' } };
   return { json: { object: 'demo.unknown', choices: [], demo_unknown: { note: 'from the demo' } } };

@@ -1,6 +1,6 @@
-import { textOfDocument, type RerankRequest } from 'sluice';
+import { textOfDocument, type RerankRequest } from 'sluice/internal';
 import { wordsIn } from './embed.ts';
-import type { Doing } from './operations.ts';
+import type { Doing } from './doing.ts';
 
 /** Documents score by the share of the query's words that they hold. */
 export const rerank: Doing<RerankRequest> = {

@@ -1,12 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
-import {
-  GatewayError,
-  type Block,
-  type ChatRequest,
-  type Message,
-  type Proof,
-  type ToolCallBlock,
-} from 'sluice';
+import { GatewayError, type Block, type ChatRequest, type Message } from 'sluice';
+import type { Proof, ToolCallBlock } from 'sluice/internal';
 
 /** What a signature vouches for. */
 type Sealed = 'reasoning' | 'text' | 'tool-call';
@@ -161,7 +155,7 @@ function demandReasoning(message: Message, format: string, strict: boolean): voi
   if (call?.type !== 'tool-call') return;
   const thought = message.content.some(({ type }) => type === 'reasoning');
   const at = place(message);
-  if (format === 'messages' && !thought) {
+  if ((format === 'messages' || format === 'converse') && !thought) {
     throw new GatewayError(
       'invalid_value',
       `${at}: expected thinking or redacted_thinking before tool_use when thinking is enabled.`,

@@ -1,5 +1,6 @@
-import { asWave, type GatewayEvent, type SpeakRequest } from 'sluice';
-import type { Doing } from './operations.ts';
+import type { GatewayEvent } from 'sluice';
+import { asWave, type SpeakRequest } from 'sluice/internal';
+import type { Doing } from './doing.ts';
 
 const rate = 24_000;
 

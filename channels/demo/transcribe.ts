@@ -1,5 +1,6 @@
-import type { GatewayEvent, TranscribeRequest, TranscriptSegment } from 'sluice';
-import type { Doing } from './operations.ts';
+import type { GatewayEvent } from 'sluice';
+import type { TranscribeRequest, TranscriptSegment } from 'sluice/internal';
+import type { Doing } from './doing.ts';
 
 /** Bytes of a recording that the demo hears one word in. */
 const bytesPerWord = 8_000;

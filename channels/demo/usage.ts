@@ -1,4 +1,5 @@
-import { isObject, type Block, type ChatRequest, type Usage } from 'sluice';
+import type { Block, ChatRequest, Usage } from 'sluice';
+import { isObject } from 'sluice/internal';
 import { countWords } from './words.ts';
 
 /** The input side of usage. */

@@ -1,12 +1,5 @@
-import {
-  GatewayError,
-  parseObject,
-  type Call,
-  type ChannelParts,
-  type Format,
-  type Upstream,
-  type UpstreamRequest,
-} from 'sluice';
+import { GatewayError, type Upstream, type UpstreamRequest } from 'sluice';
+import { parseObject, type Call, type ChannelParts, type Format } from 'sluice/internal';
 import { pause, refusal } from './answers.ts';
 import { body, reply } from './reply.ts';
 

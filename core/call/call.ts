@@ -4,15 +4,8 @@ import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from '../sdk/channel.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import { checkModelName } from '../formats/_shared/check.ts';
-import type {
-  Codec,
-  Edits,
-  Format,
-  Framing,
-  Operation,
-  ReplyContext,
-  RouteParams,
-} from '../formats/format.ts';
+import type { Outline } from '../formats/_shared/outline/index.ts';
+import type { Codec, Edits, Format, Framing, Operation, ReplyContext, RouteParams } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
 import type { ChatRequest, ChatSettings, Message } from '../model/chat.ts';
 import type { Loss } from '../model/extra.ts';
@@ -84,8 +77,10 @@ export interface Wire {
   readonly ip: string;
   /** The client's own bytes; empty before the body was read. */
   bytes: Buffer;
-  /** The parsed body; undefined before it was read. */
+  /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
   body: JsonObject | undefined;
+  /** The body without its long texts, where it was long enough to be worth one. */
+  outline?: Outline | undefined;
 }
 
 /** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
@@ -151,6 +146,11 @@ export interface Call {
   readonly input: Observable<SocketMessage> | undefined;
   /** The valve of {@link input}: whoever sends the messages on shuts it when it can take no more, and the client's socket is not read. */
   readonly inputGate: Gate;
+  /**
+   * As `request`, but long texts may be left out of it: for whoever asks for turns, blocks, tools, ids, proofs or settings and not for
+   * words, at a fraction of the cost.
+   */
+  readonly outline: GatewayRequest;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
@@ -272,8 +272,10 @@ export class Exchange extends Lifetime {
   readonly codec: Codec;
   readonly wire: Wire;
   readonly values = new KeyedValues();
-  /** The request as the client wrote it, once it was checked. */
+  /** The request as the client wrote it, once it was checked and somebody wanted it. */
   decoded: GatewayRequest | undefined;
+  /** What was checked of a long one: the same without its long texts. */
+  outlined: GatewayRequest | undefined;
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
@@ -315,6 +317,7 @@ export class Exchange extends Lifetime {
     const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
     twin.values.copy(this.values);
     twin.decoded = this.decoded;
+    twin.outlined = this.outlined;
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
@@ -436,31 +439,37 @@ class CallView implements Call {
   }
 
   get request(): GatewayRequest {
-    if (this.#request === undefined) {
-      const { settings, system, messages, codec } = this.edits;
-      const systemPrompt = codec === undefined ? this.edits.systemPrompt : undefined;
-      const decoded = this.#decoded();
-      const edited =
-        settings !== undefined ||
-        system !== undefined ||
-        messages !== undefined ||
-        systemPrompt !== undefined ||
-        decoded.model !== this.model;
-      if (!edited) this.#request = decoded;
-      else if (!isChat(decoded)) this.#request = { ...decoded, model: this.model };
-      else
-        this.#request = {
-          ...decoded,
-          model: this.model,
-          settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
-          system:
-            systemPrompt === undefined
-              ? (system ?? decoded.system)
-              : withSystemPrompt(system ?? decoded.system, systemPrompt),
-          messages: messages ?? decoded.messages,
-        };
-    }
-    return this.#request;
+    return (this.#request ??= this.#edited(this.#decoded()));
+  }
+
+  get outline(): GatewayRequest {
+    const { body, codec } = this.edits;
+    const { decoded, outlined } = this.#exchange;
+    if (this.#request !== undefined || decoded !== undefined || outlined === undefined) return this.request;
+    return body === undefined && codec === undefined ? this.#edited(outlined) : this.request;
+  }
+
+  #edited(decoded: GatewayRequest): GatewayRequest {
+    const { settings, system, messages, codec } = this.edits;
+    const systemPrompt = codec === undefined ? this.edits.systemPrompt : undefined;
+    const edited =
+      settings !== undefined ||
+      system !== undefined ||
+      messages !== undefined ||
+      systemPrompt !== undefined ||
+      decoded.model !== this.model;
+    if (!edited) return decoded;
+    if (!isChat(decoded)) return { ...decoded, model: this.model };
+    return {
+      ...decoded,
+      model: this.model,
+      settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
+      system:
+        systemPrompt === undefined
+          ? (system ?? decoded.system)
+          : withSystemPrompt(system ?? decoded.system, systemPrompt),
+      messages: messages ?? decoded.messages,
+    };
   }
 
   /** As it was written, before edits of its parts. */
@@ -575,6 +584,13 @@ export function chatOf(call: Call): ChatRequest {
   const { request } = call;
   if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
   return request;
+}
+
+/** The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat. */
+export function chatOutlineOf(call: Call): ChatRequest {
+  const { outline } = call;
+  if (!isChat(outline)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  return outline;
 }
 
 /** The first view of a call, with no edits. */

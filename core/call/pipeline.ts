@@ -47,10 +47,10 @@ export function orderPlugins<P extends Ordered>(
         problems.push(
           `plugins ${waiting.map(({ name }) => `"${name}"`).join(', ')} wait for each other in "after" and "before": remove one of the names.`,
         );
-        order.push(...waiting.splice(0));
+        for (const plugin of waiting.splice(0)) order.push(plugin);
         break;
       }
-      order.push(...waiting.splice(index, 1));
+      for (const plugin of waiting.splice(index, 1)) order.push(plugin);
     }
   }
 

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { bodyEditor } from '../upstream/body-edits.ts';
 import { commonOptions, hideSecrets, optionProblems, optionWarnings } from './channel-options.ts';
 import type { Channel, ChannelKey, SystemPrompt } from '../sdk/channel.ts';
-import { sentences, type Settings } from './config.ts';
-import type { ChannelEntry, ChannelOptions, ChannelParts } from '../sdk/define.ts';
-import type { Format } from '../formats/format.ts';
+import { sentences } from './config.ts';
+import { type Settings } from '../settings/index.ts';
+import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
+import type { Format } from '../sdk/format.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/socket.ts';
 import { hideSecret, type Log } from '../log.ts';
@@ -55,11 +56,13 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
     return undefined;
   }
-  const models = options.models === 'discover' ? [] : (options.models ?? spec.models);
-  if (models === undefined) {
+  const wanted = options.models ?? spec.models;
+  if (wanted === undefined) {
     problems.push(`${where}: models is missing. Name the models that this channel serves: models: ['…'].`);
     return undefined;
   }
+  const servesAll = wanted === 'discover';
+  const models = servesAll ? [] : wanted;
   const http = createHttpClient({
     connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
     idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
@@ -79,19 +82,13 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const channelLog = log.child({ channel: options.id ?? spec.name });
   let parts: ChannelParts;
   try {
-    parts = spec.setup(options as Parameters<typeof spec.setup>[0], {
-      log: channelLog,
-      keys,
-      http,
-      sockets,
-      format,
-      onClose,
-    });
+    const tools: ChannelTools = { log: channelLog, keys, http, sockets, format, onClose };
+    parts = spec.setup(options as Parameters<typeof spec.setup>[0], tools);
   } catch (error) {
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
     return undefined;
   }
-  const mustAsk = options.models === 'discover' || options.discover === true;
+  const mustAsk = servesAll || options.discover === true;
   const { listModels } = parts;
   if (mustAsk && listModels === undefined) {
     problems.push(`${where}: this kind of channel cannot be asked for its models. Name them: models: ['…'].`);
@@ -99,10 +96,10 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   }
   const fills = (options.discover ?? spec.discover ?? false) && namesOf(models).some(isPattern);
   const discovery =
-    listModels !== undefined && (options.models === 'discover' || fills)
+    listModels !== undefined && (servesAll || fills)
       ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
-  return channelOf(spec, { options, models, keys, parts, discovery });
+  return channelOf(spec, { options, models, servesAll, keys, parts, discovery });
 }
 
 /** Where a list of models comes from: another address or key may give another one. */
@@ -132,12 +129,14 @@ interface ChannelMembers {
   readonly models: readonly string[] | Readonly<Record<string, string>>;
   readonly keys: readonly string[];
   readonly parts: ChannelParts;
+  /** Whatever the provider lists, and nothing else. */
+  readonly servesAll: boolean;
   readonly discovery: ModelDiscovery | undefined;
 }
 
 function channelOf(
   { name: kind, catalogue = [], prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
-  { options, models, keys, parts, discovery }: ChannelMembers,
+  { options, models, servesAll, keys, parts, discovery }: ChannelMembers,
 ): Channel {
   const known = new KnownModels(catalogue);
   const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
@@ -153,7 +152,6 @@ function channelOf(
     const model = known.find(upstreamModel);
     return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
   };
-  const servesAll = options.models === 'discover';
   const listedWith = (found: readonly string[]): readonly string[] => [
     ...new Set([
       ...fixed,

@@ -1,4 +1,4 @@
-import type { Codec, Format } from '../formats/format.ts';
+import type { Codec, Format } from '../sdk/format.ts';
 
 /** What a codec that only answers must say for itself. */
 type Answering = Pick<Codec, 'operation' | 'toleratesComments' | 'encodeWhole'> & Partial<Codec>;

@@ -8,7 +8,7 @@ import { Exchange, firstView, type Wire } from '../call/call.ts';
 import type { Channel } from '../sdk/channel.ts';
 import type { Endpoint, Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, Operation, Route, RouteParams } from '../formats/format.ts';
+import type { Codec, Format, Operation, Route, RouteParams } from '../sdk/format.ts';
 import type { Gateway } from '../gateway.ts';
 import { InFlight } from '../call/in-flight.ts';
 import { channelStanding, type Health } from '../routing/health/index.ts';
@@ -19,8 +19,8 @@ import {
   checkJsonType,
   BudgetShare,
   readBytes,
-  readJsonBody,
   parseJsonBody,
+  understandJson,
   withoutMark,
   type ByteBudget,
 } from './body.ts';
@@ -89,8 +89,13 @@ export function createApp(
       10,
       Math.min(
         1000,
-        ...[timeouts.keepAlive, timeouts.stalled, timeouts.socket].map((time) => time / 3),
-        ...[realtime.ping, realtime.stalled, realtime.idle, realtime.lifetime].map((time) => time / 3),
+        timeouts.keepAlive / 3,
+        timeouts.stalled / 3,
+        timeouts.socket / 3,
+        realtime.ping / 3,
+        realtime.stalled / 3,
+        realtime.idle / 3,
+        realtime.lifetime / 3,
       ),
     ),
   );
@@ -140,6 +145,17 @@ export function createApp(
     return held;
   };
 
+  /** False for a request that is translated wherever it goes, as far as its model tells. */
+  const mayPass = ({ model, operation, format }: Exchange): boolean => {
+    const candidates = gateway.catalog.candidates(model, operation);
+    return (
+      candidates.length === 0 ||
+      candidates.some(({ channel, targets }) =>
+        targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
+      )
+    );
+  };
+
   const operate =
     (format: Format, route: Route, codec: Codec) =>
     (ctx: Context, path?: string): void => {
@@ -153,10 +169,9 @@ export function createApp(
           return understandForm(ctx.req, exchange, { ...settings.limits, file }, overload.bodyBudget);
         }
         checkJsonType(ctx.req);
-        return readBytes(ctx.req, settings.limits.body, hold(exchange)).then((read) => {
-          const { bytes, body } = readJsonBody(withoutMark(read), settings.limits);
-          exchange.understand(bytes, body);
-          exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+        const held = hold(exchange);
+        return readBytes(ctx.req, settings.limits.body, held).then((read) => {
+          understandJson(exchange, withoutMark(read), { limits: settings.limits, held, mayPass });
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });
@@ -453,6 +468,7 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
 export function familyOf(path: string): string {
   if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
+  if (path.startsWith('/model/')) return 'converse';
   return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 

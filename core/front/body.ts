@@ -1,13 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Readable, Transform } from 'node:stream';
 import { appended } from '../call/appended.ts';
-import { callKey, type Held } from '../call/call.ts';
+import { callKey, type Exchange, type Held } from '../call/call.ts';
 import type { Handler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { stringEnd } from '../formats/_shared/json-bytes.ts';
+import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
+import { decompressors } from '../upstream/decompressors.ts';
 
 /** Limits on what a stranger can send. */
 export interface BodyLimits {
@@ -19,6 +20,8 @@ export interface BodyLimits {
 
 /** What all bodies that are held may come to. */
 export interface ByteBudget {
+  /** What it is in all. */
+  readonly most: number;
   /** Throws 503 when there is no room for so much more. */
   take(bytes: number): void;
   giveBack(bytes: number): void;
@@ -34,12 +37,16 @@ export class BudgetShare implements Held {
     this.#budget = budget;
   }
 
-  /** Makes it `bytes` in all. Throws 503 when there is no room for so many, and when nobody needs the body any more. */
+  /**
+   * Makes it `bytes` in all, or the whole budget where that is less. Throws 503 when there is no room for so many, and when nobody needs
+   * the body any more.
+   */
   grow(bytes: number): void {
     if (this.#holders === 0) throw clientLeft();
-    if (bytes <= this.#bytes) return;
-    this.#budget.take(bytes - this.#bytes);
-    this.#bytes = bytes;
+    const wanted = Math.min(bytes, this.#budget.most);
+    if (wanted <= this.#bytes) return;
+    this.#budget.take(wanted - this.#bytes);
+    this.#bytes = wanted;
   }
 
   share(): this {
@@ -63,15 +70,6 @@ export const readBodyStep: Handler = function readBody(call, next) {
   const read = call.get(bodyReader);
   return read === undefined ? next(call) : read().then(() => next(call));
 };
-
-/** What undoes a compression, by its name in `content-encoding`. A map: a stranger's word must not find an object's inherited members. */
-export const decompressors: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-  ['zstd', createZstdDecompress],
-]);
 
 /** 415 unless the body says that it is JSON, or says nothing. */
 export function checkJsonType(request: IncomingMessage): void {
@@ -99,7 +97,7 @@ export function readBytes(request: IncomingMessage, limit: number, held?: Budget
   } catch (error) {
     return Promise.reject(error);
   }
-  return collect(request, limit, held);
+  return collect(request, limit, held, announced);
 }
 
 /** A request's body with its compression undone. Throws 415 for an unknown one. */
@@ -138,22 +136,36 @@ async function decompress(
   }
 }
 
-function collect(source: Readable, limit: number, held: BudgetShare | undefined): Promise<Buffer> {
+/** Bodies of this length and more, where it was announced, are put where they stay: their pieces would be held beside the whole. */
+const largeBody = 256 * 1024;
+
+function collect(
+  source: Readable,
+  limit: number,
+  held: BudgetShare | undefined,
+  announced = 0,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     let chunks: Buffer[] | undefined;
+    let whole: Buffer | undefined;
     let length = 0;
     let settled = false;
     const fail = (error: Error): void => {
       if (settled) return;
       settled = true;
       chunks = undefined;
+      whole = undefined;
       reject(error);
     };
     const keep = (chunk: Buffer): void => {
       if (length + chunk.length > limit) throw tooLarge(limit);
+      const start = length;
       length += chunk.length;
       held?.grow(length);
-      chunks = appended(chunks, chunk);
+      // Nothing is set aside for a body of which nothing has come.
+      if (announced >= largeBody && start === 0) whole = Buffer.allocUnsafeSlow(announced);
+      if (whole === undefined) chunks = appended(chunks, chunk);
+      else chunk.copy(whole, start);
     };
     source.on('data', (chunk: Buffer) => {
       if (settled) return;
@@ -167,7 +179,7 @@ function collect(source: Readable, limit: number, held: BudgetShare | undefined)
     source.on('end', () => {
       if (settled) return;
       settled = true;
-      const [only, more] = chunks ?? [];
+      const [only, more] = whole === undefined ? (chunks ?? []) : [whole.subarray(0, length)];
       resolve(only !== undefined && more === undefined ? only : Buffer.concat(chunks ?? []));
     });
     source.on('error', (error: NodeJS.ErrnoException) =>
@@ -202,18 +214,65 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
   return readJsonBody(bytes, limits).body;
 }
 
+/** What a value takes in memory beside its bytes, about: a member of an object, a list in a list. A body of long texts has few. */
+const parsedValue = 64;
+
+/** What {@link understandJson} keeps to. */
+export interface UnderstandOptions {
+  readonly limits: BodyLimits;
+  /** Grows by what the values take in memory: 503 where there is no room. */
+  readonly held: BudgetShare;
+  /** False for a request that has to be decoded, whatever it says. */
+  readonly mayPass: (exchange: Exchange) => boolean;
+}
+
+/**
+ * Parses and checks the JSON of a call, and leaves it with the call. Of a long request that may pass through as it is (`mayPass`, asked
+ * when its model is known) only the outline is; whoever refuses it by that looks at all of it first, so that refusals are the same.
+ * Throws 400 as {@link parseJsonBody} does, and with the path of what the format forbids.
+ */
+export function understandJson(
+  exchange: Exchange,
+  bytes: Buffer,
+  { limits, held, mayPass }: UnderstandOptions,
+): void {
+  const { codec, wire } = exchange;
+  if (codec.outlines === true && bytes.length >= worthwhile && isUtf8(bytes)) {
+    const outline = outlineOf(bytes, limits, (values) => held.grow(bytes.length + values * parsedValue));
+    if (outline !== undefined) {
+      exchange.understand(bytes, wholeOf(outline, bytes));
+      if (mayPass(exchange)) {
+        try {
+          exchange.outlined = codec.validate(outline.body, wire.params);
+          wire.outline = outline;
+          return;
+        } catch {
+          // What is wrong is told of the whole.
+        }
+      }
+      exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+      return;
+    }
+  }
+  const read = readJsonBody(bytes, limits, held);
+  exchange.understand(read.bytes, read.body);
+  exchange.decoded = codec.validate(read.body, wire.params);
+}
+
 /**
  * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the
- * two counts, and what was checked here must be what is sent.
+ * two counts, and what was checked here must be what is sent. `held` grows by what the values take in memory: 503 where there is no room.
  */
 export function readJsonBody(
   bytes: Buffer,
   limits: BodyLimits,
+  held?: BudgetShare,
 ): { readonly body: JsonObject; readonly bytes: Buffer } {
   if (bytes.length === 0)
     throw new GatewayError('invalid_json', 'The request has no body: send a JSON object.');
   if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
-  const members = measure(bytes, limits);
+  const { members, values } = measure(bytes, limits);
+  held?.grow(bytes.length + values * parsedValue);
   let value: unknown;
   try {
     value = JSON.parse(bytes.toString('utf8'));
@@ -230,7 +289,7 @@ export function readJsonBody(
  * Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. Gives how many members an
  * object has at its top, each as often as it is given; an empty one counts as one.
  */
-function measure(bytes: Buffer, limits: BodyLimits): number {
+function measure(bytes: Buffer, limits: BodyLimits): { readonly members: number; readonly values: number } {
   let depth = 0;
   let values = 0;
   let members = 1;
@@ -238,7 +297,7 @@ function measure(bytes: Buffer, limits: BodyLimits): number {
     const byte = bytes[index];
     if (byte === 0x22) {
       const end = stringEnd(bytes, index);
-      if (end < 0) return members;
+      if (end < 0) return { members, values };
       index = end;
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
@@ -254,5 +313,5 @@ function measure(bytes: Buffer, limits: BodyLimits): number {
     if (values > limits.values)
       throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
   }
-  return members;
+  return { members, values };
 }

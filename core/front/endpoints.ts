@@ -1,4 +1,4 @@
-import type { Codec, Format } from '../formats/format.ts';
+import type { Codec, Format } from '../sdk/format.ts';
 import type { JsonObject } from '../model/json.ts';
 import { answerCodec } from './answer-codec.ts';
 

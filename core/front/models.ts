@@ -1,7 +1,7 @@
 import { of } from 'rxjs';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { Codec, Format } from '../formats/format.ts';
+import type { Codec, Format } from '../sdk/format.ts';
 import type { ListedModel } from '../model/event.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import { answerCodec } from './answer-codec.ts';

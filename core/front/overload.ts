@@ -77,6 +77,7 @@ export class Overload implements Load {
     this.#lookedAt = gauges.now();
     this.#memory = gauges.memory();
     this.bodyBudget = {
+      most: this.#mostBodies,
       take: (bytes) => this.#takeBytes(bytes),
       giveBack: (bytes) => {
         this.#bodies -= bytes;

@@ -3,7 +3,7 @@ import type { WebSocket } from 'ws';
 import { firstView, type Exchange } from '../call/call.ts';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { SocketRoute } from '../formats/format.ts';
+import type { SocketRoute } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { JsonObject } from '../model/json.ts';
 import { parseJsonBody, type BodyLimits } from './body.ts';

@@ -1,7 +1,7 @@
 import type { Observable, Subscription } from 'rxjs';
 import { replyContext, type Exchange } from '../call/call.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { ReplyContext, SocketRoute, StreamEncoder, WireFrame } from '../formats/format.ts';
+import type { ReplyContext, SocketRoute, StreamEncoder, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { parseSse } from '../formats/_shared/sse.ts';

@@ -5,7 +5,7 @@ import { WebSocketServer } from 'ws';
 import { Exchange, firstView, KeyedValues } from '../call/call.ts';
 import { connection, type Connection } from '../sdk/connection.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { Codec, Format, SocketRoute } from '../formats/format.ts';
+import type { Codec, Format, SocketRoute } from '../sdk/format.ts';
 import type { Gateway } from '../gateway.ts';
 import type { JsonObject } from '../model/json.ts';
 import { bodyReader, BudgetShare, type ByteBudget } from './body.ts';

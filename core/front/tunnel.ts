@@ -2,14 +2,14 @@ import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
 import type { Exchange } from '../call/call.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { TunnelRoute } from '../formats/format.ts';
+import type { TunnelRoute } from '../sdk/format.ts';
 import type { Valve } from '../sdk/gate.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { tunnelWatch } from '../sdk/tunnel-watch.ts';
 import type { RealtimeSettings } from '../settings/realtime.ts';
-import { faultCode, sendableCode, sendableReason } from './socket-close.ts';
+import { faultCode, sendableCode, sendableReason } from '../upstream/socket-close.ts';
 
 /** What a session needs of where it runs. */
 export interface TunnelOptions {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Wire } from '../call/call.ts';
 import type { GatewayError } from '../sdk/errors.ts';
-import type { Format } from '../formats/format.ts';
+import type { Format } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import { writeHead } from './head.ts';
 

@@ -1,5 +1,5 @@
 import type { Channel } from '../sdk/channel.ts';
-import type { Operation } from '../formats/format.ts';
+import type { Operation } from '../sdk/format.ts';
 import type { ListedModel } from '../model/event.ts';
 import type { Target } from './target.ts';
 

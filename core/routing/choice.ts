@@ -183,7 +183,7 @@ export class Choice {
 
   #leastBusyOf(able: readonly Able[]): readonly Able[] {
     const busy = (one: Able): number => this.#loadOf(one.candidate).running / weightOf(one);
-    const fewest = Math.min(...able.map(busy));
+    const fewest = able.reduce((least, one) => Math.min(least, busy(one)), Infinity);
     return able.filter((one) => busy(one) === fewest);
   }
 

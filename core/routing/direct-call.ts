@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Observable } from 'rxjs';
 import { Exchange, firstView, type Call } from '../call/call.ts';
 import type { Next } from '../sdk/define.ts';
-import type { Format } from '../formats/format.ts';
+import type { Format } from '../sdk/format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { JsonObject } from '../model/json.ts';
 import { addressed, type Target } from './target.ts';

@@ -51,7 +51,7 @@ export function tellingError(failures: readonly GatewayError[], ready?: number):
   const waits = [...failures.map(({ retryAfter }) => retryAfter), ready].filter((wait) => wait !== undefined);
   const last = failures.at(-1);
   if (last === undefined) throw new Error('Nothing has failed.');
-  const retryAfter = waits.length === 0 ? undefined : Math.min(...waits);
+  const retryAfter = waits.length === 0 ? undefined : waits.reduce((least, wait) => Math.min(least, wait));
   if (retryAfter === undefined || retryAfter === last.retryAfter) return last;
   const { code, message, status, origin, retryable, headers, cause } = last;
   return new GatewayError(code, message, { status, origin, retryable, headers, cause, retryAfter });

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { Call } from '../call/call.ts';
-import type { Operation } from '../formats/format.ts';
+import type { Operation } from '../sdk/format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { dismiss } from './attempt.ts';
 import type { RoutingSettings } from '../settings/routing.ts';

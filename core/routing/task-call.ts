@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Exchange, firstView } from '../call/call.ts';
 import type { Next } from '../sdk/define.ts';
-import type { Format } from '../formats/format.ts';
+import type { Format } from '../sdk/format.ts';
 import type { VideoTaskRequest } from '../model/video.ts';
 import type { DirectCall } from './direct-call.ts';
 import { addressed, type Target } from './target.ts';

@@ -1,6 +1,6 @@
 import { Observable, Subscriber, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
 import { appended } from '../call/appended.ts';
-import type { Call } from '../call/call.ts';
+import type { Call } from './author/call.ts';
 import { GatewayError } from './errors.ts';
 import { FollowedReply, type Observing } from '../call/followed-reply.ts';
 import type { Gate } from './gate.ts';

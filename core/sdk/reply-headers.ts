@@ -1,4 +1,5 @@
-import { callKey, type Call } from '../call/call.ts';
+import { callKey } from '../call/call.ts';
+import type { Call } from './author/call.ts';
 
 /** What was added to the head of a call's reply, whether it succeeds or fails. */
 export const replyHeaders = callKey<Readonly<Record<string, string>>>('reply headers');

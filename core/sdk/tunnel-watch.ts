@@ -1,5 +1,5 @@
 import { callKey } from '../call/call.ts';
-import type { TunnelWatch } from '../formats/format.ts';
+import type { TunnelWatch } from './format.ts';
 
 /** Who watches the messages of a session that passes through: set by whoever passes them, read by whoever charges for them. */
 export const tunnelWatch = callKey<TunnelWatch>('tunnel watch');

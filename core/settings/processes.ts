@@ -16,7 +16,7 @@ export const overloadSchema = z
       .min(1024)
       .default(512 * 1024 * 1024)
       .describe(
-        'most bytes of bodies that calls hold at once, forms in memory among them, as they are sent; never less than limits.body. In memory a body of text comes to about four times its bytes at worst, one of many small values to more',
+        'most bytes of bodies that calls hold at once, forms in memory among them, as they are sent, and 64 for each value of JSON; never less than limits.body. In memory a body comes to about four times that at worst',
       ),
   })
   .prefault({});

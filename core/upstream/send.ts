@@ -1,3 +1,4 @@
+import { request as requestBy } from './undici.ts';
 import type { Call } from '../call/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
 import type { Form } from '../model/form.ts';
@@ -69,7 +70,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     },
     async read(request) {
       const { origin, pathname, search } = new URL(request.url);
-      const { statusCode, body } = await connections.to(origin, false).request({
+      const { statusCode, body } = await requestBy.call(connections.to(origin, false), {
         path: pathname + search,
         method: 'GET',
         headers: edited === undefined ? request.headers : edited(request.headers),

@@ -22,3 +22,9 @@ export const requestTunnel = require('undici/lib/api/api-connect.js') as (
   options: Omit<undici.Dispatcher.ConnectOptions, 'origin'>,
   callback: (error: Error | null, data: undici.Dispatcher.ConnectData) => void,
 ) => void;
+
+/** Sends one request by a pool and gives back the whole answer's head with a body to read, as the package's `pool.request`. */
+export const request = require('undici/lib/api/api-request.js') as (
+  this: undici.Dispatcher,
+  options: Omit<undici.Dispatcher.RequestOptions, 'origin'>,
+) => Promise<undici.Dispatcher.ResponseData>;

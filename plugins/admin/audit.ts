@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { entriesOf, type Stores } from 'sluice';
+import { entriesOf, type Stores } from 'sluice/internal';
 import type { AuditEntry, AuditPage } from './schemas.ts';
 
 /** The newest entries are kept, so many and for so many milliseconds. */

@@ -1,12 +1,5 @@
-import {
-  gathered,
-  GatewayError,
-  maskSecrets,
-  toGatewayError,
-  type Channel,
-  type DirectCalls,
-  type GatewayEvent,
-} from 'sluice';
+import { gathered, GatewayError, type GatewayEvent } from 'sluice';
+import { maskSecrets, toGatewayError, type Channel, type DirectCalls } from 'sluice/internal';
 import type { ChannelTestResult } from './schemas.ts';
 
 /** The longest that a test may take, in milliseconds. */
@@ -16,7 +9,7 @@ const mostText = 200;
 
 /** Sends a tiny chat through a channel. A failure of the provider is a result; a wish that makes no sense is thrown. */
 export async function testChannel(
-  directCalls: DirectCalls,
+  calls: DirectCalls,
   channel: Channel,
   wanted: string | undefined,
 ): Promise<ChannelTestResult> {
@@ -42,7 +35,7 @@ export async function testChannel(
     max_completion_tokens: 32,
   };
   const startedAt = performance.now();
-  const direct = directCalls('chat-completions', body, target);
+  const direct = calls('chat-completions', body, target);
   let late = false;
   const timer = setTimeout(() => {
     late = true;

@@ -1,12 +1,11 @@
+import { GatewayError, type ListedModel } from 'sluice';
 import {
   channelStanding,
-  GatewayError,
   maskSecrets,
   type Channel,
-  type ListedModel,
+  type InternalTools,
   type PlaceHealth,
-  type PluginTools,
-} from 'sluice';
+} from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';
@@ -15,13 +14,13 @@ import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
 
 type ChannelTools = Pick<
-  PluginTools,
-  'catalog' | 'health' | 'usageLog' | 'directCalls' | 'notices' | 'prices' | 'onClose'
+  InternalTools,
+  'catalog' | 'health' | 'usageLog' | 'calls' | 'notices' | 'prices' | 'onClose'
 >;
 
 /** The routes about channels, and the models that they serve. */
 export function channelHandlers(
-  { catalog, health, usageLog, directCalls, notices, prices, onClose }: ChannelTools,
+  { catalog, health, usageLog, calls, notices, prices, onClose }: ChannelTools,
   switches: ChannelSwitches,
   audit: Audit,
 ): Handlers<
@@ -104,7 +103,7 @@ export function channelHandlers(
       return { channels: await views(catalog.channels) };
     },
     async testChannel({ id, body, session, ip }) {
-      const result = await testChannel(directCalls, channelOf(id), body.model);
+      const result = await testChannel(calls, channelOf(id), body.model);
       const after = { model: result.model, ok: result.ok };
       await audit.note({ session: session.id, ip, action: 'channel-test', target: id, after });
       return result;

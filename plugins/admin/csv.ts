@@ -1,4 +1,4 @@
-import type { UsageRecord } from 'sluice';
+import type { UsageRecord } from 'sluice/internal';
 
 const columns = [
   'id',

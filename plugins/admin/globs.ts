@@ -5,7 +5,7 @@ export function overlap(one: string, other: string): boolean {
   for (const character of one) {
     const next = new Set<number>();
     if (character === '*') {
-      const first = Math.min(...places);
+      const first = [...places].reduce((least, place) => Math.min(least, place));
       for (let place = first; place <= other.length; place += 1) next.add(place);
     } else {
       for (const place of places) {

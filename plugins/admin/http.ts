@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { addressList, GatewayError, plainAddress, toGatewayError, type Log } from 'sluice';
+import { GatewayError } from 'sluice';
+import { addressList, plainAddress, toGatewayError, type Log } from 'sluice/internal';
 import { lifetime } from './sessions.ts';
 
 /** On every answer: none is kept, none is taken for something else, and nothing of it goes to others. */

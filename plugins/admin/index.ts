@@ -1,12 +1,12 @@
+import { definePlugin, GatewayError } from 'sluice';
 import {
-  definePlugin,
-  GatewayError,
   hideSecret,
   openAdminPassword,
   type AdminPassword,
+  type Call,
+  type InternalTools,
   type Log,
-  type PluginTools,
-} from 'sluice';
+} from 'sluice/internal';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
 import { answer, refuse, secure, sessionToken, setSessionCookie } from './http.ts';
@@ -28,7 +28,7 @@ import { usageHandlers } from './usage.ts';
 export default definePlugin({
   name: 'admin',
   stage: 'observe',
-  async setup(_options, tools) {
+  async setup(_options, tools: InternalTools) {
     const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
     if (settings.adminPassword !== undefined) {
@@ -65,7 +65,7 @@ export default definePlugin({
       return token !== undefined && (await sessions.find(token, true)) !== undefined;
     });
 
-    return function admin(call, next) {
+    return function admin(call: Call, next) {
       return live.follow(call, next);
     };
   },
@@ -105,7 +105,7 @@ function told({ id, csrfToken, expiresAt }: Session) {
 
 /** Every route of the table, the document that describes them, and an answer of our own for everything else below `/api/admin`. */
 function addRoutes(
-  { route, settings, log }: Pick<PluginTools, 'route' | 'settings' | 'log'>,
+  { route, settings, log }: Pick<InternalTools, 'route' | 'settings' | 'log'>,
   handlers: Handlers,
   sessions: Sessions,
 ): void {

@@ -1,19 +1,12 @@
-import {
-  GatewayError,
-  matchesModel,
-  type ApiKey,
-  type ApiKeyChanges,
-  type Budget,
-  type JsonObject,
-  type PluginTools,
-} from 'sluice';
+import { GatewayError, type ApiKey, type JsonObject } from 'sluice';
+import { matchesModel, type ApiKeyChanges, type Budget, type InternalTools } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { overlap } from './globs.ts';
 import { namesOf } from './names.ts';
 import type { AuditEntry, BudgetStateView, KeyView } from './schemas.ts';
 import type { Handlers } from './serve.ts';
 
-type KeyTools = Pick<PluginTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;
+type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;
 
 /** How many keys' budgets are looked up at the same time. */
 const atOnce = 8;
@@ -70,7 +63,7 @@ export function keyHandlers(
       for (let index = 0; index < keys.length; index += atOnce) {
         const some = keys.slice(index, index + atOnce);
         // oxlint-disable-next-line no-await-in-loop
-        views.push(...(await Promise.all(some.map((key) => viewOf(key, tools)))));
+        for (const view of await Promise.all(some.map((key) => viewOf(key, tools)))) views.push(view);
       }
       return { keys: views };
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { caller, InFlight, type Call } from 'sluice';
+import { caller } from 'sluice';
+import { InFlight, type Call } from 'sluice/internal';
 import { recordOf } from '../_record.ts';
 import { liveCall, type LiveCall } from './schemas.ts';
 

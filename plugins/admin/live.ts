@@ -1,17 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
+import { GatewayError, type GatewayEvent } from 'sluice';
 import {
-  GatewayError,
   sseComment,
   writeSse,
   type Call,
   type Gathered,
-  type GatewayEvent,
   type Next,
   type PeerAnswer,
   type Peers,
-} from 'sluice';
+} from 'sluice/internal';
 import { recorded } from '../_record.ts';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
 import type { LiveCall, LiveFrame } from './schemas.ts';

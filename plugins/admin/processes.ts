@@ -1,10 +1,10 @@
-import type { PluginTools } from 'sluice';
+import type { InternalTools } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import type { Handlers } from './serve.ts';
 
 /** The processes that serve: how they stand, how much this one has to do, and the wish for a reload. */
 export function processHandlers(
-  { processes, overload }: Pick<PluginTools, 'processes' | 'overload'>,
+  { processes, overload }: Pick<InternalTools, 'processes' | 'overload'>,
   audit: Audit,
 ): Handlers<'status' | 'reload'> {
   return {

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
-import { checkJsonType, GatewayError, parseJsonBody, readBytes } from 'sluice';
+import { GatewayError } from 'sluice';
+import { checkJsonType, parseJsonBody, readBytes } from 'sluice/internal';
 
 const limits = { body: 1024 * 1024, depth: 16, values: 20_000 };
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { errorTable, isAddressRange, type ErrorCode } from 'sluice';
+import type { ErrorCode } from 'sluice';
+import { errorTable, isAddressRange } from 'sluice/internal';
 
 /*
  * Everything that goes in and out of the admin API. Times are in milliseconds since 1970, durations in milliseconds, money in whole

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createClientAddress, GatewayError, toGatewayError, type PluginTools } from 'sluice';
+import { GatewayError } from 'sluice';
+import { createClientAddress, toGatewayError, type InternalTools } from 'sluice/internal';
 import type { z } from 'zod';
 import {
   answer,
@@ -60,7 +61,7 @@ export type Handlers<Name extends RouteName = RouteName> = {
 type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object | undefined> | object | undefined;
 
 /** Makes the plain request handlers of routes: session, intent, query and body are checked before a route's function runs. */
-export function createServe({ settings, log }: Pick<PluginTools, 'settings' | 'log'>, sessions: Sessions) {
+export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 'log'>, sessions: Sessions) {
   const outside = createOutside(settings.trustedProxies);
   const addressOf = createClientAddress(settings.trustedProxies);
 

@@ -1,5 +1,5 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { entriesOf, type AdminPassword, type Stores } from 'sluice';
+import { entriesOf, type AdminPassword, type Stores } from 'sluice/internal';
 
 /** A session of somebody who knew the password. */
 export interface Session {

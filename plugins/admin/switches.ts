@@ -1,4 +1,4 @@
-import { entriesOf, type Catalog, type Log, type Stores } from 'sluice';
+import { entriesOf, type Catalog, type Log, type Stores } from 'sluice/internal';
 
 const namespace = 'channel-switches';
 

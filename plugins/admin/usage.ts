@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { GatewayError, type PluginTools, type UsageGrouping, type UsageLog, type UsageSums } from 'sluice';
+import { GatewayError } from 'sluice';
+import type { InternalTools, UsageGrouping, UsageLog, UsageSums } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
 import type { OverviewRange } from './schemas.ts';
@@ -21,7 +22,7 @@ const ranges: Readonly<Record<OverviewRange, { readonly length: number; readonly
   '30d': { length: 30 * 24 * hour, bucket: 12 * hour },
 };
 
-type UsageTools = Pick<PluginTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog'>;
+type UsageTools = Pick<InternalTools, 'usageLog' | 'apiKeys' | 'rates' | 'bookkeeper' | 'catalog'>;
 
 /** The routes about what was called. `running` says how many calls run now. */
 export function usageHandlers(

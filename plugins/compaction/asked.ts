@@ -1,4 +1,5 @@
-import { isObject, wrongValue, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject, wrongValue } from 'sluice/internal';
 
 /** A wish for compaction, whichever of its spellings the client used. */
 export interface Wish {

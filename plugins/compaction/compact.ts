@@ -1,5 +1,6 @@
 import { of } from 'rxjs';
-import { missing, type GatewayEvent, type JsonObject } from 'sluice';
+import type { GatewayEvent, JsonObject } from 'sluice';
+import { missing } from 'sluice/internal';
 import { readAsked } from './asked.ts';
 import { onlyHere, over, reporting, worthwhile, type Reply } from './create.ts';
 import { openCalls, userMessages, type Item } from './items.ts';

@@ -2,13 +2,13 @@ import { from, type Observable } from 'rxjs';
 import {
   countTokens,
   GatewayError,
-  missing,
   startWithEvents,
   type GatewayEvent,
   type JsonObject,
   type JsonValue,
   chatOf,
 } from 'sluice';
+import { missing } from 'sluice/internal';
 import { officialForm, readAsked, type Asked } from './asked.ts';
 import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
 import { compactionAlone, withCompaction } from './reply.ts';

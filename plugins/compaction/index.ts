@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { definePlugin, openSealer } from 'sluice';
+import { definePlugin } from 'sluice';
+import { openSealer, type Call, type InternalTools } from 'sluice/internal';
 import { compact } from './compact.ts';
 import { create } from './create.ts';
 import { itemsOf } from './items.ts';
@@ -23,9 +24,9 @@ export default definePlugin({
   stage: 'translate',
   before: ['continuation', 'translation', 'reasoning-vault'],
   options,
-  async setup({ threshold, share }, { stores, format: formatNamed }) {
+  async setup({ threshold, share }, { stores, format: formatNamed }: InternalTools) {
     const sealer = await openSealer(stores);
-    return function compaction(call, next) {
+    return function compaction(call: Call, next) {
       if (call.codec.format !== format) return next(call);
       const { target } = call;
       const codec = formatNamed(format)?.codecs.chat;

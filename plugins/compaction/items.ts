@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject } from 'sluice/internal';
 
 /** An item of a request's `input`. What is not even an object is refused before it comes here. */
 export type Item = JsonObject;
@@ -133,9 +134,9 @@ export function userMessages(
   for (const item of items.filter(isUserMessage).toReversed()) {
     weight += weigh(item);
     if (weight > budget) break;
-    chosen.unshift(item);
+    chosen.push(item);
   }
-  return chosen.map(({ id, content, ...rest }, index) => ({
+  return chosen.toReversed().map(({ id, content, ...rest }, index) => ({
     ...rest,
     id: typeof id === 'string' ? id : idOf(index),
     type: 'message',

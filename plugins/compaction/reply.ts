@@ -1,5 +1,6 @@
 import { concat, concatMap, defer, EMPTY, of, type Observable } from 'rxjs';
-import { sumUsage, type Call, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
+import type { GatewayEvent, JsonObject, Usage } from 'sluice';
+import { sumUsage, type Call } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { written } from './usage.ts';
 

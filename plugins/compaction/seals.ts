@@ -1,4 +1,5 @@
-import { GatewayError, isObject, type JsonObject, type JsonValue, type Sealer } from 'sluice';
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, type Sealer } from 'sluice/internal';
 import type { Item } from './items.ts';
 
 const purpose = 'compaction';
@@ -63,7 +64,7 @@ export function opened(items: readonly Item[], opening: Opening): readonly Item[
     }
     const { covers } = compacted;
     if (covers !== undefined && index >= covers) context = [];
-    context.push(...asContext(compacted));
+    for (const one of asContext(compacted)) context.push(one);
     changed = true;
   }
   return changed ? context : items;

@@ -3,14 +3,12 @@ import {
   estimateTokens,
   gathered,
   GatewayError,
-  type Call,
-  type Codec,
   type GatewayEvent,
   type JsonObject,
-  type Next,
   type Usage,
   chatOf,
 } from 'sluice';
+import type { Call, Codec, Next } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { transcript } from './transcript.ts';
 

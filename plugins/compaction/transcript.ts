@@ -1,4 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject } from 'sluice/internal';
 import { callOf, isCall, isOutput, type Item } from './items.ts';
 
 /** Longest text of one call or result that the summary is made from, in characters: its head and its tail. */

@@ -1,16 +1,5 @@
-import {
-  callKey,
-  caller,
-  GatewayError,
-  type Call,
-  type Codec,
-  type GatewayEvent,
-  type JsonObject,
-  type Next,
-  type Sealer,
-  type Target,
-  type Usage,
-} from 'sluice';
+import { callKey, caller, GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
+import type { Call, Codec, Next, Sealer, Target } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { suffixOf } from './reply.ts';
 import { compactionItem, type Compacted } from './seals.ts';

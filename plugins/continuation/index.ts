@@ -1,18 +1,14 @@
 import { catchError, concatAll, concatMap, mergeMap, of, throwError, timer, type Observable } from 'rxjs';
 import { z } from 'zod';
+import { addReplyHeaders, chatOf, definePlugin, startWithEvents, type GatewayEvent } from 'sluice';
 import {
-  addReplyHeaders,
-  chatOf,
-  definePlugin,
-  startWithEvents,
   toGatewayError,
   type AttemptEvent,
   type Call,
-  type GatewayEvent,
+  type InternalTools,
   type Next,
-  type PluginTools,
   type Target,
-} from 'sluice';
+} from 'sluice/internal';
 import { goingOn, usedBy } from './going-on.ts';
 import { Parts } from './parts.ts';
 
@@ -36,8 +32,8 @@ export default definePlugin({
   before: ['reasoning-vault', 'translation'],
   whenListed: true,
   options,
-  setup({ most, pause }, tools) {
-    return async function continuation(call, next) {
+  setup({ most, pause }, tools: InternalTools) {
+    return async function continuation(call: Call, next) {
       const { target } = call;
       if (target === undefined || !canGoOn(call, target)) return next(call);
       // Only what is understood can be gone on from.
@@ -61,7 +57,7 @@ function canGoOn(call: Call, { traits }: Target): boolean {
 interface Going {
   readonly most: number;
   readonly pause: number;
-  readonly tools: PluginTools;
+  readonly tools: InternalTools;
 }
 
 /** One answer, and the requests for its parts. */

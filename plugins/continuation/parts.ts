@@ -1,4 +1,5 @@
-import { sumUsage, type GatewayEvent, type Usage } from 'sluice';
+import type { GatewayEvent, Usage } from 'sluice';
+import { sumUsage } from 'sluice/internal';
 
 /** Most characters of an answer that are kept to go on from. */
 const longest = 1024 * 1024;

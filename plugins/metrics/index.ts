@@ -1,14 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { definePlugin, GatewayError } from 'sluice';
 import {
-  definePlugin,
   followDetached,
-  GatewayError,
   hideSecret,
   toGatewayError,
+  type Call,
+  type InternalTools,
   type PeerAnswer,
-} from 'sluice';
+} from 'sluice/internal';
 import { CallRecord, inNextTurn, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
@@ -33,7 +34,7 @@ export default definePlugin({
   name: 'metrics',
   stage: 'observe',
   options,
-  setup({ enabled, token }, tools) {
+  setup({ enabled, token }, tools: InternalTools) {
     if (!enabled) return (call, next) => next(call);
     const { settings, log, notices, route, onClose } = tools;
     if (token !== undefined) hideSecret(token);
@@ -88,7 +89,7 @@ export default definePlugin({
       (error, { call }) => log.error({ id: call.id, error }, 'a call could not be counted'),
     );
 
-    return function metered(call, next) {
+    return function metered(call: Call, next) {
       let goesOn = false;
       followDetached(call, (own) => {
         // One call, although the client got only the beginning of it.

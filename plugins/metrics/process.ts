@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { lostLogLines } from 'sluice';
+import { lostLogLines } from 'sluice/internal';
 
 let registry: Registry | undefined;
 

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import { z } from 'zod';
-import type { Gathered, PeerAnswer } from 'sluice';
+import type { Gathered, PeerAnswer } from 'sluice/internal';
 
 const kind = z.object({ name: z.string(), help: z.string(), type: z.string() });
 const sample = z.object({

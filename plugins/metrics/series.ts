@@ -1,11 +1,11 @@
 import { Counter, Gauge, Registry, type Aggregator } from 'prom-client';
-import { charge, type PluginTools, type Standing } from 'sluice';
+import { charge, type InternalTools, type Standing } from 'sluice/internal';
 import type { CallRecord } from '../_record.ts';
 import { Tally, Timing } from './tally.ts';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
-  PluginTools,
+  InternalTools,
   'bookkeeper' | 'catalog' | 'health' | 'overload' | 'prices' | 'rates'
 >;
 

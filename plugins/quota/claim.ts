@@ -1,4 +1,5 @@
-import { GatewayError, type Amounts, type Bookkeeper, type Call, type Reservation } from 'sluice';
+import { GatewayError } from 'sluice';
+import type { Amounts, Bookkeeper, Call, Reservation } from 'sluice/internal';
 
 /** What a call has claimed of its budgets, from the claim to the charge that settles it. */
 export class Claim {

@@ -1,16 +1,12 @@
+import { isChat, type Block, type ChatRequest, type JsonValue, type Units } from 'sluice';
 import {
   estimateInput as estimateChat,
-  isChat,
   isObject,
-  type Block,
   type Call,
-  type ChatRequest,
   type Extra,
-  type JsonValue,
   type MediaBlock,
   type Target,
-  type Units,
-} from 'sluice';
+} from 'sluice/internal';
 
 /**
  * What calls are expected to use, and the most that they may. Budgets are measured by the most alone, far from their end and near it: so the
@@ -218,16 +214,17 @@ function lengthOf(value: JsonValue | undefined): number {
 /** Fields by which a request has more input than it shows: earlier turns, prompts and contexts that the provider keeps. */
 const referring = ['previous_response_id', 'conversation', 'cachedContent', 'cached_content', 'mcp_servers'];
 
+/** The largest of the values, none of which is negative; 0 without any. */
+const greatest = (values: readonly number[]): number =>
+  values.reduce((largest, value) => Math.max(largest, value), 0);
+
 function mostInput(call: Call, request: ChatRequest, targets: readonly Target[]): number {
   const { bytes, frames, joints, images, sound, described, unseen } = sizeOf(request);
   const { body } = call;
   const refers = referring.some((name) => (body[name] ?? null) !== null) || isObject(body.prompt);
-  const image = Math.max(0, ...targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
-  const context = Math.max(0, ...targets.map(({ traits }) => traits.inputLimit ?? longest.context));
-  const told = Math.max(
-    0,
-    ...targets.map(({ channel }) => Buffer.byteLength(channel.systemPrompt?.text ?? '')),
-  );
+  const image = greatest(targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
+  const context = greatest(targets.map(({ traits }) => traits.inputLimit ?? longest.context));
+  const told = greatest(targets.map(({ channel }) => Buffer.byteLength(channel.systemPrompt?.text ?? '')));
   return (
     bytes +
     frames * frame +
@@ -244,8 +241,8 @@ function mostOutput(call: Call, targets: readonly Target[], assumed: number): Mo
   const asked = askedOutput(call);
   const limits = targets.map(({ traits }) => traits.outputLimit);
   const known = limits.filter((limit) => limit !== undefined);
-  const model = known.length === limits.length && known.length > 0 ? Math.max(...known) : undefined;
-  const open = model ?? Math.max(longest.answer, ...known) + thinkingOf(call);
+  const model = known.length === limits.length && known.length > 0 ? greatest(known) : undefined;
+  const open = model ?? greatest([longest.answer, ...known]) + thinkingOf(call);
   const least = targets.some((target) => isForeignResponses(target, call)) ? leastResponse : 1;
   const predicted = call.body.prediction === undefined ? 0 : lengthOf(call.body.prediction);
   // A summary has no limit of its own.

@@ -2,26 +2,28 @@ import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import {
   caller,
-  charge,
   definePlugin,
   GatewayError,
+  observe,
+  type ApiKey,
+  type GatewayEvent,
+  type Operation,
+} from 'sluice';
+import {
+  charge,
   mostHedges,
   noPriceError,
-  observe,
   sending,
   sumUsage,
   type Amounts,
-  type ApiKey,
   type Bookkeeper,
   type Budget,
   type Call,
   type Charge,
-  type GatewayEvent,
   type Handler,
+  type InternalTools,
   type Next,
-  type Operation,
-  type PluginTools,
-} from 'sluice';
+} from 'sluice/internal';
 import { Claim, costsTheSame } from './claim.ts';
 import { boundOf } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
@@ -54,7 +56,7 @@ export default definePlugin({
   after: ['usage-log'],
   reads: 'usage',
   options,
-  setup({ assumedOutput, lease }, tools) {
+  setup({ assumedOutput, lease }, tools: InternalTools) {
     const { bookkeeper, catalog, prices, settings } = tools;
 
     const bound: Bounding = (call) => boundOf(call, catalog.targets(call.model), assumedOutput);
@@ -116,7 +118,7 @@ export default definePlugin({
       return next(sent);
     };
 
-    return function quota(call, next) {
+    return function quota(call: Call, next) {
       if (free.has(call.operation)) return next(call);
       if (bookkeeper.full) {
         throw new GatewayError(
@@ -142,7 +144,7 @@ export default definePlugin({
 function metered(
   call: Call,
   next: Next,
-  { bookkeeper, prices }: PluginTools,
+  { bookkeeper, prices }: InternalTools,
   bound: Bounding,
   claim?: Claim,
 ): Promise<Observable<GatewayEvent>> {

@@ -1,16 +1,12 @@
+import { estimateTokens, isChat, type GatewayEvent, type Observing, type Usage } from 'sluice';
 import {
-  estimateTokens,
-  isChat,
   parseSse,
   reachedProviders,
   sumUsage,
+  wordBytes,
   type AttemptEvent,
   type Call,
-  type GatewayEvent,
-  type Observing,
-  type Usage,
-  wordBytes,
-} from 'sluice';
+} from 'sluice/internal';
 import { estimateInput, expectedUnits, type Bound } from './estimate.ts';
 
 /** How much of a passing stream is kept, to learn how much of it is words. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { caller, definePlugin, type ApiKey } from 'sluice';
+import type { Call, InternalTools } from 'sluice/internal';
 import {
   limitsAnything,
   limitsSchema,
@@ -25,7 +26,7 @@ export default definePlugin({
     default: limitsSchema.default({}),
     output: outputGuess,
   }),
-  setup({ default: fallback, output }, { rates }) {
+  setup({ default: fallback, output }, { rates }: InternalTools) {
     /** A changed record is another object. */
     const known = new WeakMap<ApiKey, readonly Limited[]>();
     const limitsOf = (key: ApiKey): readonly Limited[] => {
@@ -43,7 +44,7 @@ export default definePlugin({
     };
     const options = { rates, output, origin: 'client' } as const;
 
-    return function rateLimit(call, next) {
+    return function rateLimit(call: Call, next) {
       const key = call.get(caller);
       if (key === undefined || !reachesModel(call)) return next(call);
       const limited = limitsOf(key);

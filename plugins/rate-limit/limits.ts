@@ -3,22 +3,24 @@ import { z } from 'zod';
 import {
   addReplyHeaders,
   callKey,
-  charge,
-  followDetached,
   GatewayError,
   isChat,
   observe,
-  type Call,
   type GatewayEvent,
-  type Next,
   type Observing,
+  type Usage,
+} from 'sluice';
+import {
+  charge,
+  followDetached,
+  type Call,
+  type Next,
   type RateRule,
   type Rates,
   type RateStanding,
   type RateVerdict,
   type SlotRule,
-  type Usage,
-} from 'sluice';
+} from 'sluice/internal';
 import { estimateInput } from '../quota/estimate.ts';
 
 /** What may be limited, of whomever: options have the same names as the members of an API key. */
@@ -137,7 +139,7 @@ function rulesOf(call: Call, limited: readonly Limited[], output: number) {
     }
     if (concurrency !== undefined) slots.push({ subject: `${subject}:calls`, limit: concurrency });
   }
-  rules.push(...tokens);
+  for (const rule of tokens) rules.push(rule);
   return { rules, slots, tokens };
 }
 

@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
-import { caller, definePlugin, GatewayError, type Call, type GatewayEvent, type Next } from 'sluice';
+import { caller, definePlugin, GatewayError, type GatewayEvent } from 'sluice';
+import type { Call, InternalTools, Next } from 'sluice/internal';
 import { Session } from './session.ts';
 
 const options = z.strictObject({
@@ -17,7 +18,7 @@ export default definePlugin({
   name: 'realtime-sessions',
   stage: 'admit',
   options,
-  setup({ lease }, tools) {
+  setup({ lease }, tools: InternalTools) {
     const { bookkeeper } = tools;
 
     const open = async (call: Call, next: Next): Promise<Observable<GatewayEvent>> => {
@@ -34,7 +35,7 @@ export default definePlugin({
       }
     };
 
-    return function realtimeSessions(call, next) {
+    return function realtimeSessions(call: Call, next) {
       if (call.operation !== 'realtime') return next(call);
       if (bookkeeper.full) {
         throw new GatewayError(

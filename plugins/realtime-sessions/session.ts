@@ -1,23 +1,20 @@
 import { concat, concatMap, defer, from, throwError, type Observable, type ObservableInput } from 'rxjs';
+import { GatewayError, type ApiKey, type GatewayEvent, type Usage } from 'sluice';
 import {
   charge,
-  GatewayError,
   noPriceError,
   tunnelWatch,
-  type ApiKey,
   type ApiKeys,
   type AttemptEvent,
   type Bookkeeper,
   type Call,
   type Catalog,
-  type GatewayEvent,
   type Ledger,
   type Prices,
   type Reservation,
   type Settlement,
-  type Usage,
   type UsageRecord,
-} from 'sluice';
+} from 'sluice/internal';
 
 /** What sessions charge with. */
 export interface SessionTools {
@@ -188,7 +185,10 @@ export class Session {
       const known = limits.filter((limit) => limit !== undefined);
       return known.length === 0 || known.length < limits.length
         ? tokens
-        : Math.min(tokens, Math.max(...known));
+        : Math.min(
+            tokens,
+            known.reduce((most, limit) => Math.max(most, limit)),
+          );
     };
     return {
       input: within(

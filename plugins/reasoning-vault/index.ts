@@ -3,20 +3,27 @@ import { z } from 'zod';
 import {
   caller,
   definePlugin,
-  holdBack,
   startWithEvents,
-  type Call,
-  type Catalog,
   type ChatRequest,
   type GatewayEvent,
-  type Next,
-  type Target,
+  type Message,
   chatOf,
 } from 'sluice';
+import {
+  chatOutlineOf,
+  holdBack,
+  type Call,
+  type CallEdits,
+  type Catalog,
+  type InternalTools,
+  type Loss,
+  type Next,
+  type Target,
+} from 'sluice/internal';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';
-import { Asked, keyOfCall, recall } from './recall.ts';
+import { Asked, forgottenTurns, keyOfCall, recall, type RecallOptions } from './recall.ts';
 import { withoutStrangers } from './strangers.ts';
 import { formatSpoken, makerOf, type Turn } from './turn.ts';
 
@@ -57,11 +64,36 @@ export default definePlugin({
   stage: 'translate',
   before: ['translation'],
   options,
-  setup({ ttl, turnLimit, copies }, { stores, catalog, log }) {
+  setup({ ttl, turnLimit, copies }, { stores, catalog, log }: InternalTools) {
     const failed = (error: unknown): void =>
       log.error({ error }, 'the database failed: clients that drop reasoning may go on without');
     const memory = new Memory(stores, { ttl, copies, failed });
     const contested = contestedFormats(catalog);
+
+    /**
+     * What is wrong with a history, set right. What is known of turns is found by their ids and proofs, which stand in the outline: the
+     * words of a long conversation are read when something is.
+     */
+    const mended = async (
+      call: Call,
+      about: RecallOptions,
+      proofs: boolean,
+    ): Promise<{ readonly edits?: CallEdits; readonly losses: readonly Loss[] }> => {
+      const outline = chatOutlineOf(call).messages;
+      const { target, to, owner } = about;
+      const foreign = proofs && (await withoutStrangers(outline, memory, target, to)) !== undefined;
+      const words = (): readonly Message[] => chatOf(call).messages;
+      if (!foreign && (await forgottenTurns(outline, memory, owner, words)).length === 0)
+        return { losses: [] };
+      const messages = words();
+      const known = proofs ? ((await withoutStrangers(messages, memory, target, to)) ?? messages) : messages;
+      const recalled = await recall(known, memory, about);
+      const history = recalled.messages ?? known;
+      return {
+        ...(history === messages ? {} : { edits: { messages: history } }),
+        losses: recalled.losses,
+      };
+    };
 
     /** An attempt whose conversation or reply may hold reasoning that a client forgets, or that another provider made. */
     const guarded = async (
@@ -78,27 +110,23 @@ export default definePlugin({
       // What stands for a whole history is encrypted by one account, as reasoning is.
       if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
 
-      const { messages } = chatOf(call);
-      const known = proofs
-        ? ((await withoutStrangers(messages, memory, target, format)) ?? messages)
-        : messages;
-      const recalled = await recall(known, memory, { owner, target, from, to: format });
-      const history = recalled.messages ?? known;
-      const reply = await next(history === messages ? call : call.with({ messages: history }));
+      const { edits, losses: lost } = await mended(call, { owner, target, from, to: format }, proofs);
+      const reply = await next(edits === undefined ? call : call.with(edits));
 
-      const turns = chatOf(call).tools.length > 0 && forgets(from, format);
+      const turns = chatOutlineOf(call).tools.length > 0 && forgets(from, format);
       const heard = proofs || turns ? reply.pipe(listen()) : reply;
-      const losses = recalled.losses.map((loss): GatewayEvent => ({ type: 'loss', loss }));
+      const losses = lost.map((loss): GatewayEvent => ({ type: 'loss', loss }));
       return losses.length === 0 ? heard : startWithEvents(losses, heard);
     };
 
-    return function reasoningVault(call, next) {
+    return function reasoningVault(call: Call, next) {
       const { target, operation } = call;
       if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
       const format = formatSpoken(call, target);
       if (format === undefined) return next(call);
       // Most calls have no tools: nothing of them can be forgotten that matters.
-      if (operation === 'chat' && !contested.has(format) && !usesTools(chatOf(call))) return next(call);
+      if (operation === 'chat' && !contested.has(format) && !usesTools(chatOutlineOf(call)))
+        return next(call);
       return guarded(call, next, target, format);
     };
   },
@@ -181,9 +209,9 @@ function entriesOf({ turns, proofs }: Heard, attempt: Attempt, turnLimit: number
   for (const { thoughts, calls } of turns) {
     if (sizeOf({ thoughts, calls }) > turnLimit) continue;
     const turn: Turn = { maker, format, thoughts, calls };
-    const { messages } = chatOf(call);
-    const asked = new Asked(messages);
-    const [first, ...others] = calls.map((made) => keyOfCall(owner, made, asked, messages.length));
+    const asked = new Asked(() => chatOf(call).messages);
+    const { length } = chatOutlineOf(call).messages;
+    const [first, ...others] = calls.map((made) => keyOfCall(owner, made, asked, length));
     if (first === undefined) continue;
     entries.push({ key: first, value: { turn } });
     for (const key of others) entries.push({ key, value: { see: first } });

@@ -1,4 +1,5 @@
-import { isObject, numbered, type GatewayEvent, type Proof } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import { isObject, numbered, type Proof } from 'sluice/internal';
 import type { CalledTool, Thought, Turn } from './turn.ts';
 
 /** What was heard of one reply and is not stored yet. */

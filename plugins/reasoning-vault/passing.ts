@@ -1,4 +1,5 @@
-import { parseObject, parseSse, type Codec, type ModelTraits, type Proof, type StreamDecoder } from 'sluice';
+import type { ModelTraits } from 'sluice';
+import { parseObject, parseSse, type Codec, type Proof, type StreamDecoder } from 'sluice/internal';
 import type { Listener } from './listener.ts';
 
 /** What a piece of a reply looks like that may hold a proof, in the formats whose clients keep their proofs by themselves. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Block, JsonObject, Loss, Message, ReasoningBlock, Target, ToolCallBlock } from 'sluice';
+import type { Block, JsonObject, Message } from 'sluice';
+import type { Loss, ReasoningBlock, Target, ToolCallBlock } from 'sluice/internal';
 import { turnKey, type Kept, type Memory } from './memory.ts';
 import { fits, proofsOf, type CalledTool, type Thought, type Turn } from './turn.ts';
 
@@ -102,14 +103,15 @@ function lostOnlyProofs(own: readonly ReasoningBlock[], turn: Turn): boolean {
   return words === '' || own.map(({ text }) => text).join('') === words;
 }
 
-/** The turns that came without a proof and are known, oldest first. */
+/** The turns that came without a proof and are known, oldest first. `words`: the same messages with their texts, where these have none. */
 export async function forgottenTurns(
   messages: readonly Message[],
   memory: Memory,
   owner: string,
+  words: () => readonly Message[] = () => messages,
 ): Promise<readonly Forgotten[]> {
   const guessable = new Set<string>();
-  const bare = bareTurns(messages, owner, guessable);
+  const bare = bareTurns(messages, owner, guessable, new Asked(words));
   if (bare.length === 0) return [];
   const entries = await memory.read(
     bare.flatMap(({ keys }) => keys),
@@ -123,9 +125,13 @@ export async function forgottenTurns(
   });
 }
 
-function bareTurns(messages: readonly Message[], owner: string, guessable: Set<string>): readonly Bare[] {
+function bareTurns(
+  messages: readonly Message[],
+  owner: string,
+  guessable: Set<string>,
+  asked: Asked,
+): readonly Bare[] {
   const found: Bare[] = [];
-  const asked = new Asked(messages);
   for (const span of turnsOf(messages)) {
     const turn = messages.slice(span.from, span.to);
     if (turn.some(({ content }) => content.some(isProved))) continue;
@@ -172,17 +178,19 @@ function isUnique({ id, name }: IdOfCall): boolean {
 
 /** Digests of what the user had said before a message. Ask in the order of the messages. */
 export class Asked {
-  readonly #messages: readonly Message[];
+  readonly #words: () => readonly Message[];
   #next = 0;
   #digest = '';
 
-  constructor(messages: readonly Message[]) {
-    this.#messages = messages;
+  /** `words` gives the messages when somebody asks. */
+  constructor(words: () => readonly Message[]) {
+    this.#words = words;
   }
 
   before(index: number): string {
+    const messages = this.#words();
     for (; this.#next < index; this.#next += 1) {
-      const message = this.#messages[this.#next];
+      const message = messages[this.#next];
       if (message?.role !== 'user') continue;
       for (const block of message.content)
         if (block.type === 'text') this.#digest = hash('sha256', this.#digest + block.text, 'base64url');

@@ -1,4 +1,5 @@
-import type { Block, Extra, JsonObject, Message, Proof, Target } from 'sluice';
+import type { Block, JsonObject, Message } from 'sluice';
+import type { Extra, Proof, Target } from 'sluice/internal';
 import { proofKey, type Memory } from './memory.ts';
 import { isAccountOf, type Maker } from './turn.ts';
 

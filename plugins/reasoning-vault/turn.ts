@@ -1,4 +1,5 @@
-import type { Call, JsonObject, Proof, Target } from 'sluice';
+import type { JsonObject } from 'sluice';
+import type { Call, Proof, Target } from 'sluice/internal';
 
 /** Who made a piece of reasoning: nobody else can be trusted to take it back. */
 export interface Maker {

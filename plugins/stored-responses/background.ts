@@ -1,16 +1,13 @@
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
+import { GatewayError, observe, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   detach,
-  GatewayError,
-  observe,
   toGatewayError,
   type Call,
   type Detached,
-  type GatewayEvent,
-  type JsonObject,
   type ResponseStore,
   type StoredResponse,
-} from 'sluice';
+} from 'sluice/internal';
 import { growConversation, turnOf, type Keeping } from './keep.ts';
 import { begunResponse, failureOf, Recorder } from './record.ts';
 import type { Resolved } from './resolve.ts';

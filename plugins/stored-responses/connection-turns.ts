@@ -1,4 +1,5 @@
-import { callKey, connection, type Call, type JsonObject } from 'sluice';
+import { callKey, type JsonObject } from 'sluice';
+import { connection, type Call } from 'sluice/internal';
 
 /** The most turns that one connection remembers: as many as it may have lanes, each with its latest. */
 const mostTurns = 16;

@@ -1,17 +1,15 @@
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
-  GatewayError,
   isObject,
   missing,
   wrongType,
   wrongValue,
-  type JsonObject,
-  type JsonValue,
   type ResponseStore,
   type StoredConversation,
-} from 'sluice';
+} from 'sluice/internal';
 import { randomId, readItems, referenceIn, withIds } from './items.ts';
 import { listBody, pageBody, readPageQuery } from './pages.ts';
-import type { AddEndpoint } from './endpoints.ts';
+import type { AddEndpoint } from './endpoint.ts';
 
 const METADATA = { pairs: 16, name: 64, value: 512 };
 

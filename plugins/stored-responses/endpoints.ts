@@ -1,16 +1,14 @@
 import { of, type Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent } from 'sluice';
 import {
-  GatewayError,
   wrongType,
   type Call,
-  type Endpoint,
-  type GatewayEvent,
-  type JsonObject,
-  type PluginTools,
+  type InternalTools,
   type ResponseStore,
   type StoredResponse,
-} from 'sluice';
+} from 'sluice/internal';
 import { addConversationEndpoints } from './conversations.ts';
+import type { AddEndpoint, EndpointRequest } from './endpoint.ts';
 import { pageBody, pageOf, readPageQuery } from './pages.ts';
 import { replay } from './replay.ts';
 import { ownerOf } from './resolve.ts';
@@ -28,28 +26,11 @@ export interface EndpointHooks {
   cancel(owner: string, id: string): Promise<StoredResponse | undefined>;
 }
 
-/** A request to an endpoint, with what all of them need. */
-export interface EndpointRequest {
-  /** The caller's id; everything that is kept belongs to one. */
-  readonly owner: string;
-  /** What the path names: `id`, and `item` where there is one. */
-  readonly params: { readonly id: string; readonly item: string };
-  readonly query: URLSearchParams;
-  readonly body: JsonObject;
-}
-
-/** Adds one path, whose handler gives the reply's body or throws a GatewayError. */
-export type AddEndpoint = (
-  method: Endpoint['method'],
-  path: string,
-  handle: (request: EndpointRequest) => Promise<JsonObject>,
-) => void;
-
 const format = 'responses';
 
 /** Adds the paths that show and change what is kept: responses and conversations. Another caller's look as if they did not exist. */
 export function addEndpoints(
-  tools: Pick<PluginTools, 'endpoint' | 'format'>,
+  tools: Pick<InternalTools, 'endpoint' | 'format'>,
   store: ResponseStore,
   { now = Date.now }: EndpointOptions,
   { cancel }: EndpointHooks,
@@ -59,7 +40,8 @@ export function addEndpoints(
       method,
       path,
       format,
-      handle: async (call, params) => of({ type: 'result', value: await handle(requestOf(call, params)) }),
+      handle: async (call: Call, params) =>
+        of({ type: 'result', value: await handle(requestOf(call, params)) }),
     });
 
   const find = async (owner: string, id: string): Promise<StoredResponse> => {
@@ -92,7 +74,7 @@ export function addEndpoints(
     path: '/v1/responses/:id',
     format,
     streams: (query) => query.get('stream') === 'true',
-    async handle(call, params) {
+    async handle(call: Call, params) {
       const request = requestOf(call, params);
       if (call.stream) return streamed(request);
       const { response } = await find(request.owner, request.params.id);

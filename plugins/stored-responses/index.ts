@@ -1,19 +1,18 @@
 import { of, type Observable } from 'rxjs';
 import { z } from 'zod';
+import { definePlugin, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   connection,
-  definePlugin,
   expandedBody,
   holdBack,
   openResponseStore,
   writeSse,
   wrongValue,
   type Call,
-  type GatewayEvent,
-  type JsonObject,
+  type InternalTools,
   type Next,
   type Target,
-} from 'sluice';
+} from 'sluice/internal';
 import { BackgroundRuns } from './background.ts';
 import { addEndpoints } from './endpoints.ts';
 import { forward, inClientsPlaces, isNative, only } from './forward.ts';
@@ -50,7 +49,7 @@ export default definePlugin({
   // What an answer may cost is found in the whole conversation.
   before: ['quota'],
   options,
-  setup(chosen, tools) {
+  setup(chosen, tools: InternalTools) {
     const { catalog, log } = tools;
     const store = openResponseStore(tools.stores, (error) =>
       log.error({ error }, 'a stored response is damaged'),
@@ -77,7 +76,7 @@ export default definePlugin({
     const able = (target: Target): boolean =>
       isNative(target) || (Array.isArray(emulate) && emulate.includes(target.channel.id));
 
-    return function storedResponses(call, next) {
+    return function storedResponses(call: Call, next) {
       if (call.codec.format !== 'responses' || !referring.has(call.operation)) return next(call);
       return answered(call, chosen.emulate === true ? next : only(able, catalog, next));
     };

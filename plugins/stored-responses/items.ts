@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { isObject, missing, wrongType, wrongValue, type JsonObject, type JsonValue } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject, missing, wrongType, wrongValue } from 'sluice/internal';
 
 /** How the ids of items begin, by their type. Providers of this format check it on what they are sent. */
 const prefixes: Readonly<Record<string, string>> = {

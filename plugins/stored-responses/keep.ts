@@ -1,14 +1,13 @@
+import type { GatewayEvent, JsonObject } from 'sluice';
 import {
   connection,
   type Call,
-  type GatewayEvent,
-  type JsonObject,
   type Keeper,
   type Log,
   type ResponseStore,
   type StoredResponse,
   type Verdict,
-} from 'sluice';
+} from 'sluice/internal';
 import { keepOnConnection } from './connection-turns.ts';
 import { withIds } from './items.ts';
 import { Recorder } from './record.ts';

@@ -1,4 +1,5 @@
-import { wrongType, wrongValue, type ItemPage, type ItemQuery, type JsonObject } from 'sluice';
+import type { JsonObject } from 'sluice';
+import { wrongType, wrongValue, type ItemPage, type ItemQuery } from 'sluice/internal';
 
 const LIMIT = { usual: 20, most: 100 };
 

@@ -1,15 +1,14 @@
+import type { GatewayEvent, JsonObject } from 'sluice';
 import {
   isObject,
   parseObject,
   parseSse,
   toGatewayError,
   type Call,
-  type GatewayEvent,
-  type JsonObject,
   type StreamEncoder,
   type Verdict,
   type WireFrame,
-} from 'sluice';
+} from 'sluice/internal';
 
 /** Largest whole reply that is gathered while it passes, in bytes. A larger one reaches the client and is not kept. */
 const wholeLimit = 64 * 1024 * 1024;

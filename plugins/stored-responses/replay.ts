@@ -1,13 +1,6 @@
-import { concat, concatMap, exhaustMap, of, takeWhile, timer, type Observable } from 'rxjs';
-import {
-  GatewayError,
-  writeSse,
-  type Codec,
-  type GatewayEvent,
-  type JsonObject,
-  type ReplyContext,
-  type StoredResponse,
-} from 'sluice';
+import { concat, concatMap, exhaustMap, from, takeWhile, timer, type Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { writeSse, type Codec, type ReplyContext, type StoredResponse } from 'sluice/internal';
 import { isRunning } from './seen.ts';
 
 /** How often a response that is still being made is looked up, in milliseconds. */
@@ -38,7 +31,7 @@ export function replay(
 ): Observable<GatewayEvent> {
   const writer = new Writer(codec, startingAfter);
   const opening = writer.opening(first);
-  if (!isRunning(first)) return of(...opening, ...writer.ending(first));
+  if (!isRunning(first)) return from([...opening, ...writer.ending(first)]);
   const look = async (): Promise<{ readonly events: readonly GatewayEvent[]; readonly last: boolean }> => {
     const now = await state();
     if (now === undefined)
@@ -51,7 +44,7 @@ export function replay(
     takeWhile(({ last }) => !last, true),
     concatMap(({ events }) => events),
   );
-  return concat(of(...opening), rest);
+  return concat(from(opening), rest);
 }
 
 /** Writes the events of one replay, numbered from 0. */

@@ -1,13 +1,5 @@
-import {
-  caller,
-  GatewayError,
-  isObject,
-  type Call,
-  type JsonObject,
-  type JsonValue,
-  type ResponseStore,
-  type StoredResponse,
-} from 'sluice';
+import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, type Call, type ResponseStore, type StoredResponse } from 'sluice/internal';
 import { turnOnConnection } from './connection-turns.ts';
 import { referenceIn } from './items.ts';
 
@@ -46,10 +38,11 @@ export async function resolve(call: Call, store: ResponseStore, maxTurns: number
   const found = await earlierTurns(call, store, maxTurns);
   // A trigger asks for compaction where it ends the input: in the history it was answered, and would be out of place.
   const earlier = { ...found, history: found.history.filter(({ type }) => type !== 'compaction_trigger') };
+  const places = new Map(earlier.history.map((item) => [item.id, item]));
   const input: JsonObject[] = [];
   for (const [index, item] of written.entries()) {
     const id = referenceIn(item);
-    input.push(id === undefined ? item : await referred(call, store, id, index, earlier.history));
+    input.push(id === undefined ? item : (places.get(id) ?? (await referred(call, store, id, index))));
   }
   const { previous_response_id: _, conversation: __, ...rest } = body;
   return { ...earlier, input, expanded: { ...rest, input: [...earlier.history, ...input] } };
@@ -145,14 +138,8 @@ async function conversationBefore(
   return begins < 0 ? [] : items.slice(0, begins);
 }
 
-async function referred(
-  call: Call,
-  store: ResponseStore,
-  id: string,
-  index: number,
-  history: readonly JsonObject[],
-): Promise<JsonObject> {
-  const found = history.findLast((item) => item.id === id) ?? (await store.item(ownerOf(call), id));
+async function referred(call: Call, store: ResponseStore, id: string, index: number): Promise<JsonObject> {
+  const found = await store.item(ownerOf(call), id);
   if (found !== undefined) return found;
   throw new GatewayError('not_found', `Item with id '${id}' not found.`, { param: `input[${index}].id` });
 }

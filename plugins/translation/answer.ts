@@ -1,15 +1,6 @@
 import { Observable, Subscriber } from 'rxjs';
-import {
-  GatewayError,
-  isObject,
-  isNamed,
-  tellsError,
-  upstreamError,
-  type AnswerEvent,
-  type Frame,
-  type GatewayEvent,
-  type JsonObject,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { isNamed, isObject, tellsError, upstreamError, type AnswerEvent, type Frame } from 'sluice/internal';
 
 /** Most bytes of an error answer that are read. */
 const errorLimit = 64 * 1024;

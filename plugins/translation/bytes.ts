@@ -1,4 +1,5 @@
-import { splitSse, stringEnd, type Codec, type Usage } from 'sluice';
+import type { Usage } from 'sluice';
+import { splitSse, stringEnd, type Codec } from 'sluice/internal';
 
 const quote = 0x22;
 const nothing = Buffer.alloc(0);

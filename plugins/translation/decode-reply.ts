@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent, type JsonObject, type ModelTraits } from 'sluice';
 import {
   cutShort,
-  GatewayError,
   HeldBytes,
   isObject,
   JsonCutter,
@@ -12,11 +12,8 @@ import {
   type BytesDecoder,
   type Codec,
   type EncodedRequest,
-  type GatewayEvent,
-  type JsonObject,
-  type ModelTraits,
   type StreamDecoder,
-} from 'sluice';
+} from 'sluice/internal';
 import {
   checkFirstFrame,
   errorOf,

@@ -1,16 +1,14 @@
+import { GatewayError, type GatewayRequest, type UpstreamRequest } from 'sluice';
 import {
   inClientWords,
-  GatewayError,
   type Call,
   type Codec,
   type EncodedRequest,
   type EncodeTarget,
-  type GatewayRequest,
   type Loss,
   type Target,
-  type UpstreamRequest,
-} from 'sluice';
-import type { TranslationOptions } from './index.ts';
+} from 'sluice/internal';
+import type { TranslationOptions } from './options.ts';
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(

@@ -1,21 +1,17 @@
 import { concatMap, from, of, type Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent, type GatewayRequest, type Operation, type Usage } from 'sluice';
 import {
-  GatewayError,
   mediaKind,
   type Call,
-  type GatewayEvent,
-  type GatewayRequest,
   type ImageInput,
   type ImageRequest,
   type ImageResult,
+  type InternalTools,
   type Loss,
   type MadeImage,
-  type Operation,
-  type PluginTools,
   type Target,
   type Upload,
-  type Usage,
-} from 'sluice';
+} from 'sluice/internal';
 
 const operations: ReadonlySet<Operation> = new Set<Operation>(['generate-image', 'edit-image', 'vary-image']);
 
@@ -31,7 +27,7 @@ export function isOfImages(request: GatewayRequest): request is ImageRequest {
 export async function readImages(
   call: Call,
   request: ImageRequest,
-  { fetchMedia, settings }: PluginTools,
+  { fetchMedia, settings }: InternalTools,
 ): Promise<ImageRequest> {
   const { images, mask } = request;
   if ([...images, ...(mask === undefined ? [] : [mask])].every(isReady)) return request;
@@ -88,7 +84,7 @@ export function withBytes(
   source: Observable<GatewayEvent>,
   call: Call,
   target: Target,
-  tools: PluginTools,
+  tools: InternalTools,
 ): Observable<GatewayEvent> {
   // No other request is decoded for this.
   if (!operations.has(call.operation)) return source;
@@ -113,7 +109,11 @@ export function withBytes(
   );
 }
 
-async function download(call: Call, result: ImageResult, { fetchMedia }: PluginTools): Promise<GatewayEvent> {
+async function download(
+  call: Call,
+  result: ImageResult,
+  { fetchMedia }: InternalTools,
+): Promise<GatewayEvent> {
   const bytesFrom = async (image: MadeImage): Promise<MadeImage> => {
     const { url, ...rest } = image;
     if (image.base64 !== undefined || url === undefined) return image;

@@ -1,43 +1,26 @@
 import { of, type Observable } from 'rxjs';
-import { z } from 'zod';
+import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
 import {
-  countTokens,
-  definePlugin,
   estimateInput,
   forgetMedia,
-  GatewayError,
   peekFirst,
   saysSomething,
   sealMarks,
-  startWithEvents,
   type AttemptEvent,
   type Call,
   type Codec,
-  type GatewayEvent,
+  type InternalTools,
   type Loss,
-  type PluginTools,
   type Target,
-  chatOf,
-} from 'sluice';
+} from 'sluice/internal';
 import { passRequest, passReply } from './pass-through.ts';
-import { decodeReply, defaultWholeLimit } from './decode-reply.ts';
+import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
 import { isOfImages, readImages, withBytes } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
+import { options, type TranslationOptions } from './options.ts';
 import { passSocket } from './socket.ts';
-
-const options = z.strictObject({
-  /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
-  strict: z.boolean().default(false),
-  /** What to do with input that the channel's format cannot carry, such as audio for a text format. */
-  unsupported: z.enum(['refuse', 'drop']).default('refuse'),
-  /** Largest whole reply that is held to be translated, in bytes. */
-  wholeLimit: z.int().min(1024).default(defaultWholeLimit),
-});
-
-/** What this plugin decides by. */
-export type TranslationOptions = z.output<typeof options>;
 
 /**
  * Callers may use any format on any channel. Where the channel speaks the caller's own format the bytes go through untouched; elsewhere
@@ -47,8 +30,8 @@ export default definePlugin({
   name: 'translation',
   stage: 'translate',
   options,
-  setup(chosen, tools) {
-    return async function translation(call, next) {
+  setup(chosen, tools: InternalTools) {
+    return async function translation(call: Call, next) {
       const { target } = call;
       if (target === undefined)
         throw new Error('translation runs in the translate stage, where a channel is chosen.');
@@ -102,7 +85,8 @@ function spokenBy({ channel, traits }: Target, { operation, wire }: Call): reado
 
 /** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */
 function holdsSeal({ wire, edits }: Call): boolean {
-  const request = edits.body === undefined ? wire.bytes : JSON.stringify(edits.body);
+  // No seal stands in a text.
+  const request = edits.body === undefined ? (wire.outline?.text ?? wire.bytes) : JSON.stringify(edits.body);
   return sealMarks.some((mark) => request.includes(mark));
 }
 
@@ -111,7 +95,7 @@ async function translate(
   target: Target,
   codec: Codec,
   chosen: TranslationOptions,
-  tools: PluginTools,
+  tools: InternalTools,
   next: (call: Call) => Promise<Observable<GatewayEvent>>,
 ): Promise<Observable<GatewayEvent>> {
   const refused = codec.format === call.codec.format ? undefined : call.codec.onlyNative?.(call.body);
@@ -167,7 +151,7 @@ function lossEvent(loss: Loss): GatewayEvent {
 }
 
 /** A shape that only one kind of channel speaks is the channel's own; the others are formats. */
-function codecOf(tools: PluginTools, format: string, call: Call, { channel }: Target): Codec {
+function codecOf(tools: InternalTools, format: string, call: Call, { channel }: Target): Codec {
   const own = channel.codecs[call.operation];
   const codec = own?.format === format ? own : tools.format(format)?.codecs[call.operation];
   if (codec === undefined)

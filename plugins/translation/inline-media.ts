@@ -1,21 +1,16 @@
 import { firstValueFrom, from, mergeMap, toArray } from 'rxjs';
+import { chatOf, GatewayError, isChat, type Block, type JsonValue, type Message } from 'sluice';
 import {
-  chatOf,
-  GatewayError,
-  isChat,
   isObject,
-  type Block,
   type Call,
   type Codec,
-  type JsonValue,
+  type InternalTools,
   type Loss,
   type Media,
   type MediaBlock,
-  type Message,
-  type PluginTools,
   type Target,
-} from 'sluice';
-import type { TranslationOptions } from './index.ts';
+} from 'sluice/internal';
+import type { TranslationOptions } from './options.ts';
 
 /** Fetches of one call at the same time. */
 const atOnce = 4;
@@ -49,7 +44,7 @@ export interface InlineOptions {
   readonly codec: Codec;
   readonly target: Target;
   readonly chosen: TranslationOptions;
-  readonly tools: PluginTools;
+  readonly tools: InternalTools;
   readonly losses: Loss[];
 }
 
@@ -92,7 +87,7 @@ function linkedIn(wanted: (block: Block) => block is Linked): (block: Block) => 
   };
 }
 
-function mediaOf(call: Call, block: Linked, { fetchMedia }: PluginTools): Promise<Media> {
+function mediaOf(call: Call, block: Linked, { fetchMedia }: InternalTools): Promise<Media> {
   const { url } = block.source;
   return fetchMedia(call, url, { kinds: [block.type], at: placeOf(call, block) });
 }

@@ -1,4 +1,4 @@
-import type { Codec } from 'sluice';
+import type { Codec } from 'sluice/internal';
 import { errorMarks } from './answer.ts';
 
 /** How much is looked through at once, in bytes: a text is made of it. */
@@ -13,7 +13,7 @@ export class MarkSearch {
   constructor({ usage, terminal }: Codec['marks']) {
     const all = [...errorMarks, ...terminal, ...usage];
     this.#pattern = new RegExp(all.map((mark) => mark.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|'));
-    this.#overlap = Math.max(...all.map((mark) => mark.length)) - 1;
+    this.#overlap = all.reduce((most, mark) => Math.max(most, mark.length), 1) - 1;
   }
 
   /** True when one of the marks stands somewhere in these bytes. */

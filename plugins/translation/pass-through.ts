@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { GatewayError, GatewayEvent, JsonObject, Reads, UpstreamRequest, Usage } from 'sluice';
 import {
   cutShort,
   HeldBytes,
@@ -12,15 +13,9 @@ import {
   type Codec,
   type Form,
   type Frame,
-  type GatewayError,
-  type GatewayEvent,
-  type JsonObject,
   type Loss,
-  type Reads,
   type Target,
-  type UpstreamRequest,
-  type Usage,
-} from 'sluice';
+} from 'sluice/internal';
 import {
   errorOf,
   FileFinder,
@@ -76,14 +71,16 @@ function passedBody(
     return { body: renamedForm(wire.params.form, target.model), usage: false };
   const named = call.body.model === call.askedModel;
   const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
-  const asked = asking ? (codec.askUsage?.(call.body) ?? call.body) : call.body;
-  const usage = asked !== call.body;
+  const added = asking ? codec.askUsage?.(call.body) : undefined;
+  const usage = added !== undefined;
   // A count may name the model inside: only the format knows where.
   const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
   const lose = losesInto(losses, call, codec);
   const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, lose) ?? one;
-  if (edits.settings === undefined && edits.body === undefined && !inside && official(asked) === asked) {
-    const spliced = splicedBody(call, named ? target.model : undefined, asked);
+  // Not spread before it must be: whoever reads all members of a long body has it parsed.
+  const { body } = call;
+  if (edits.settings === undefined && edits.body === undefined && !inside && official(body) === body) {
+    const spliced = splicedBody(call, named ? target.model : undefined, added);
     if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };
   }
   const { reasoning, maxOutput } = edits.settings ?? {};
@@ -91,29 +88,32 @@ function passedBody(
     ...(reasoning === undefined ? {} : { reasoning }),
     ...(maxOutput === undefined ? {} : { maxOutput }),
   };
+  const asked = added === undefined ? body : { ...body, ...added };
   const patched = codec.patch(asked, { model: target.model, settings }, target.traits, lose);
   return { body: JSON.stringify(official(patched)), usage };
 }
 
 /**
- * The client's bytes with the model's name replaced and the members of `asked` that the client did not write added, all else as it was.
- * Undefined where that cannot be done in the bytes: the model is named twice, or a member of the client's has to change.
+ * The client's bytes with the model's name replaced and members added, all else as it was. Undefined where that cannot be done in the
+ * bytes: the place of the name is not found, or a member of the client's has to change.
  */
-function splicedBody({ body, wire }: Call, model: string | undefined, asked: JsonObject): Buffer | undefined {
-  const added = asked === body ? [] : Object.keys(asked).filter((key) => asked[key] !== body[key]);
-  if (added.some((key) => Object.hasOwn(body, key))) return undefined;
+function splicedBody(
+  { body, wire }: Call,
+  model: string | undefined,
+  added: JsonObject | undefined,
+): Buffer | undefined {
+  const names = added === undefined ? [] : Object.keys(added);
+  if (names.some((name) => Object.hasOwn(body, name))) return undefined;
   let { bytes } = wire;
-  if (model !== undefined) {
-    const span = findModel(bytes);
+  if (model !== undefined && model !== body.model) {
+    const span = wire.outline?.model ?? findModel(bytes);
     if (span === undefined) return undefined;
-    if (model !== body.model) {
-      const name = Buffer.from(JSON.stringify(model));
-      bytes = Buffer.concat([bytes.subarray(0, span.start), name, bytes.subarray(span.end)]);
-    }
+    const name = Buffer.from(JSON.stringify(model));
+    bytes = Buffer.concat([bytes.subarray(0, span.start), name, bytes.subarray(span.end)]);
   }
-  if (added.length === 0) return bytes;
+  if (names.length === 0) return bytes;
   const end = bytes.lastIndexOf('}');
-  const members = added.map((key) => `,${JSON.stringify(key)}:${JSON.stringify(asked[key])}`).join('');
+  const members = names.map((name) => `,${JSON.stringify(name)}:${JSON.stringify(added?.[name])}`).join('');
   return Buffer.concat([bytes.subarray(0, end), Buffer.from(members), bytes.subarray(end)]);
 }
 

@@ -1,20 +1,17 @@
 import { from, type Observable } from 'rxjs';
+import { gathered, type GatewayEvent, type GatewayRequest, type Usage } from 'sluice';
 import {
-  gathered,
   sumUsage,
   type Call,
   type Codec,
-  type GatewayEvent,
-  type GatewayRequest,
   type Loss,
   type Next,
   type OperationResult,
   type Target,
-  type Usage,
-} from 'sluice';
+} from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
-import type { TranslationOptions } from './index.ts';
+import type { TranslationOptions } from './options.ts';
 
 /** Pieces that are under way at once. */
 const atOnce = 4;

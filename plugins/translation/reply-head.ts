@@ -1,4 +1,4 @@
-import type { Codec } from 'sluice';
+import type { Codec } from 'sluice/internal';
 
 /** Bytes in which a whole reply shows that it is one, when it does. */
 const clearLength = 4096;

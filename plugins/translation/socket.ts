@@ -1,18 +1,14 @@
 import { concatMap, defer, finalize, merge, Subject, type Observable } from 'rxjs';
+import { GatewayError, startWithEvents, type GatewayEvent, type Usage, type UpstreamRequest } from 'sluice';
 import {
-  GatewayError,
-  startWithEvents,
   sumUsage,
   tunnelWatch,
   type AttemptEvent,
   type Call,
-  type GatewayEvent,
   type Next,
   type SocketMessage,
   type Target,
-  type Usage,
-  type UpstreamRequest,
-} from 'sluice';
+} from 'sluice/internal';
 
 /**
  * Passes a session through to the target: both sides' messages as they are, but for the name of the model. What the answers in it use is

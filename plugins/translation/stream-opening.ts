@@ -1,11 +1,11 @@
+import type { ModelTraits } from 'sluice';
 import {
   saysSomething,
   upstreamFailureOf,
   type Codec,
   type Frame,
-  type ModelTraits,
   type StreamDecoder,
-} from 'sluice';
+} from 'sluice/internal';
 import { failureIn, objectIn } from './answer.ts';
 
 /** Most bytes of a stream that are held back before it says something. A response tells twice what it was asked, with all of its tools. */

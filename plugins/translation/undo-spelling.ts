@@ -1,4 +1,5 @@
-import { parseObject, type EncodedRequest, type GatewayEvent } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import { parseObject, type EncodedRequest } from 'sluice/internal';
 
 type Emit = (event: GatewayEvent) => void;
 

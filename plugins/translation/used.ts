@@ -1,4 +1,5 @@
-import { estimateTokens, wordBytes, type GatewayEvent, type Usage } from 'sluice';
+import { estimateTokens, type GatewayEvent, type Usage } from 'sluice';
+import { wordBytes } from 'sluice/internal';
 
 const nothing = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
 

@@ -1,4 +1,5 @@
-import type { Call, GatewayEvent, JsonValue, Observing } from 'sluice';
+import type { GatewayEvent, JsonValue, Observing } from 'sluice';
+import type { Call } from 'sluice/internal';
 import type { Redactor } from './redact.ts';
 
 /** How many times the limit a request may be large so that it is still redacted, which works on the whole of it. */

@@ -1,25 +1,21 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
+import { caller, definePlugin, observe, type JsonObject, type Operation, type Usage } from 'sluice';
 import {
   askedAt,
-  caller,
   charge,
-  definePlugin,
   followDetached,
   maskSecrets,
-  observe,
   settles,
   type Amounts,
   type AttemptEvent,
   type Call,
   type Charge,
-  type JsonObject,
+  type InternalTools,
   type Next,
-  type Operation,
   type Prices,
-  type Usage,
   type UsageRecord,
-} from 'sluice';
+} from 'sluice/internal';
 import { CallRecord, inNextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
@@ -68,7 +64,7 @@ export default definePlugin({
   stage: 'observe',
   reads: 'usage',
   options,
-  setup({ capture, retention, lists }, { bookkeeper, prices, usageLog, log, onClose }) {
+  setup({ capture, retention, lists }, { bookkeeper, prices, usageLog, log, onClose }: InternalTools) {
     const redact = redactor(capture === false ? [] : capture.redact);
     startPruning(usageLog, retention, log, onClose);
     // Calls that end now are booked in the next turn of the event loop.
@@ -100,7 +96,7 @@ export default definePlugin({
     const replyCapture = (): ReplyCapture | undefined =>
       capture !== false && capture.response ? new ReplyCapture(capture.limit) : undefined;
 
-    return function usageLogged(call, next) {
+    return function usageLogged(call: Call, next) {
       if (!lists && unlisted.has(call.operation)) return next(call);
       let goesOn = false;
       followDetached(call, (own) => {

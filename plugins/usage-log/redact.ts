@@ -1,4 +1,5 @@
-import { isObject, maskSecrets, type JsonValue } from 'sluice';
+import type { JsonValue } from 'sluice';
+import { isObject, maskSecrets } from 'sluice/internal';
 
 /** What stands in place of what was removed. */
 const removed = '…';

@@ -1,4 +1,4 @@
-import type { Log, PluginTools, UsageLog } from 'sluice';
+import type { InternalTools, Log, UsageLog } from 'sluice/internal';
 
 /** When old records are looked for, in milliseconds: not at the start, when there is other work. */
 const times = { first: 30_000, pause: 600_000 };
@@ -8,7 +8,7 @@ export function startPruning(
   usageLog: UsageLog,
   keep: { readonly days: number; readonly records: number },
   log: Log,
-  onClose: PluginTools['onClose'],
+  onClose: InternalTools['onClose'],
 ): void {
   let running: Promise<void> | undefined;
   let timer: NodeJS.Timeout;

@@ -1,14 +1,6 @@
 import { concat, map, of, type Observable } from 'rxjs';
-import {
-  GatewayError,
-  wrongValue,
-  type Call,
-  type GatewayEvent,
-  type PluginTools,
-  type Target,
-  type Task,
-  type Upstream,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type Upstream } from 'sluice';
+import { wrongValue, type Call, type InternalTools, type Target, type Task } from 'sluice/internal';
 import { requestFor, type Poller } from './poller.ts';
 import type { Delivery } from './shown.ts';
 
@@ -17,7 +9,7 @@ type Part = (typeof parts)[number];
 
 /** What giving a video away needs. */
 export interface ContentTools extends Pick<Delivery, 'delivery'> {
-  readonly tools: Pick<PluginTools, 'catalog' | 'download' | 'format'>;
+  readonly tools: Pick<InternalTools, 'catalog' | 'download' | 'format'>;
   readonly poller: Poller;
 }
 

@@ -1,8 +1,8 @@
 import { from, lastValueFrom, toArray, type Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent } from 'sluice';
 import {
   advance,
   detach,
-  GatewayError,
   isFinished,
   reportOf,
   reservedAt,
@@ -11,15 +11,14 @@ import {
   type Call,
   type CallEdits,
   type Detached,
-  type GatewayEvent,
+  type InternalTools,
   type Next,
-  type PluginTools,
   type Settlement,
   type Task,
   type TaskStore,
   type VideoReport,
   type VideoRequest,
-} from 'sluice';
+} from 'sluice/internal';
 import { newTaskId } from './ids.ts';
 import { ownerOf } from './owner.ts';
 import type { Poller } from './poller.ts';
@@ -29,7 +28,7 @@ import { withBytes } from './references.ts';
 export interface Creating {
   readonly store: TaskStore;
   readonly poller: Poller;
-  readonly tools: Pick<PluginTools, 'bookkeeper' | 'log'>;
+  readonly tools: Pick<InternalTools, 'bookkeeper' | 'log'>;
   /** Milliseconds until a task is given up, and until one is forgotten. */
   readonly deadline: number;
   readonly retention: number;

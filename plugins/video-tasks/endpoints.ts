@@ -1,27 +1,24 @@
 import { of } from 'rxjs';
+import { GatewayError, type Endpoint, type GatewayEvent, type JsonObject } from 'sluice';
 import {
   advance,
-  GatewayError,
   isFinished,
   missing,
   reportOf,
   wrongType,
   wrongValue,
   type Call,
-  type Endpoint,
-  type GatewayEvent,
-  type JsonObject,
-  type PluginTools,
+  type InternalTools,
   type Task,
   type TaskStore,
-} from 'sluice';
+} from 'sluice/internal';
 import { contentOf, partIn, type ContentTools } from './content.ts';
 import { ownerOf } from './owner.ts';
 
 /** What the endpoints need. */
 export interface TaskEndpoints extends ContentTools {
   readonly store: TaskStore;
-  readonly endpoint: PluginTools['endpoint'];
+  readonly endpoint: InternalTools['endpoint'];
   /** Milliseconds: how old an answer of a provider may be, and how long a client waits for a new one. */
   readonly fresh: number;
   readonly patience: number;
@@ -66,7 +63,8 @@ export function addEndpoints(around: TaskEndpoints): void {
       method,
       path,
       format,
-      handle: async (call, params) => of<GatewayEvent>({ type: 'result', value: await handle(call, params) }),
+      handle: async (call: Call, params) =>
+        of<GatewayEvent>({ type: 'result', value: await handle(call, params) }),
     });
   const addStatus = (format: string, path: string): void =>
     add(format, 'GET', path, async (call, { id = '' }) => bodyOf(call, format, await current(call, id)));
@@ -91,7 +89,7 @@ export function addEndpoints(around: TaskEndpoints): void {
     method: 'GET',
     path: '/v1/videos/:id/content',
     format: 'videos',
-    handle: async (call, { id = '' }) => {
+    handle: async (call: Call, { id = '' }) => {
       const part = partIn(call.wire.query);
       return contentOf(call, await current(call, id), part, around);
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { definePlugin, openTaskStore, type Call, type Task } from 'sluice';
+import { definePlugin } from 'sluice';
+import { openTaskStore, type Call, type InternalTools, type Task } from 'sluice/internal';
 import { createTask } from './create.ts';
 import { addEndpoints } from './endpoints.ts';
 import { Poller } from './poller.ts';
@@ -52,7 +53,7 @@ export default definePlugin({
   // A video that is made anew has the model of the first; what is charged is kept with the task.
   before: ['model-alias', 'model-access', 'quota'],
   options,
-  setup(chosen, tools) {
+  setup(chosen, tools: InternalTools) {
     const { log, onClose, format } = tools;
     const store = openTaskStore(tools, (error) => log.error({ error }, 'a video task is damaged'), onClose);
     const poller = new Poller(store, tools, chosen.poll);
@@ -80,7 +81,7 @@ export default definePlugin({
       reference: chosen.reference,
     };
 
-    return function videoTasks(call, next) {
+    return function videoTasks(call: Call, next) {
       return call.operation === 'create-video' ? createTask(call, next, creating) : next(call);
     };
   },

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { lastValueFrom, toArray } from 'rxjs';
+import { GatewayError } from 'sluice';
 import {
   abandon,
   advance,
-  GatewayError,
   isFinished,
   toGatewayError,
+  type InternalTools,
   type Log,
-  type PluginTools,
   type Target,
   type Task,
   type TaskLease,
   type TaskStore,
   type VideoReport,
-} from 'sluice';
+} from 'sluice/internal';
 import { refundOf } from './refund.ts';
 
 /** How providers are asked. Times are in milliseconds. */
@@ -36,7 +36,7 @@ const mostRefusals = 3;
  */
 export class Poller {
   readonly #store: TaskStore;
-  readonly #tools: Pick<PluginTools, 'catalog' | 'taskCalls'>;
+  readonly #tools: Pick<InternalTools, 'catalog' | 'taskCalls'>;
   readonly #log: Log;
   readonly #options: PollerOptions;
   readonly #lease: TaskLease;
@@ -49,7 +49,7 @@ export class Poller {
 
   constructor(
     store: TaskStore,
-    { log, ...tools }: Pick<PluginTools, 'catalog' | 'taskCalls' | 'log'>,
+    { log, ...tools }: Pick<InternalTools, 'catalog' | 'taskCalls' | 'log'>,
     options: PollerOptions,
   ) {
     this.#store = store;
@@ -228,7 +228,7 @@ export class Poller {
   }
 }
 
-async function reportIn(call: ReturnType<PluginTools['taskCalls']>): Promise<VideoReport> {
+async function reportIn(call: ReturnType<InternalTools['taskCalls']>): Promise<VideoReport> {
   const events = await lastValueFrom((await call.send()).pipe(toArray()));
   const result = events.find((event) => event.type === 'result');
   if (result === undefined)

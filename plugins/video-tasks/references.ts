@@ -1,4 +1,5 @@
-import { GatewayError, type ImageInput, type Upload, type VideoRequest } from 'sluice';
+import { GatewayError } from 'sluice';
+import type { ImageInput, Upload, VideoRequest } from 'sluice/internal';
 
 /** What the first bytes of an image look like. */
 const kinds: readonly (readonly [mimeType: string, fits: (head: Buffer) => boolean])[] = [

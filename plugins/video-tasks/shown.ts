@@ -1,4 +1,4 @@
-import type { Call, PluginTools, Task } from 'sluice';
+import type { Call, InternalTools, Task } from 'sluice/internal';
 import { requestFor } from './poller.ts';
 
 /** How clients get at a finished video. */
@@ -10,7 +10,7 @@ export interface Delivery {
 }
 
 /** True when the bytes of a task are only for whoever shows the provider's key. */
-export function isGuarded(task: Task, format: PluginTools['format']): boolean {
+export function isGuarded(task: Task, format: InternalTools['format']): boolean {
   const codec = format(task.upstreamFormat)?.codecs['get-video'];
   return codec?.contentRequest?.(requestFor(task, 'get-video'), 'video', task.url) !== undefined;
 }
@@ -20,7 +20,7 @@ export function shownTask(
   call: Call,
   task: Task,
   { delivery, publicUrl }: Delivery,
-  format: PluginTools['format'],
+  format: InternalTools['format'],
 ): Task {
   const { url, thumbnailUrl, ...rest } = task;
   if (task.state !== 'completed') return rest;

@@ -27,24 +27,3 @@ export function answering(
   process.on('disconnect', () => process.exit(0));
   process.send?.({ ready });
 }
-
-/** What a process has used so far. */
-export interface Used {
-  /** Microseconds of CPU time, user and system. */
-  readonly cpu: number;
-  /** Bytes of memory held, after a full collection when the process allows one. */
-  readonly rss: number;
-}
-
-/** The questions that every proxy answers. */
-export const measuring = {
-  used(): Used {
-    const { user, system } = process.cpuUsage();
-    return { cpu: user + system, rss: process.memoryUsage.rss() };
-  },
-  settled(): Used {
-    globalThis.gc?.();
-    globalThis.gc?.();
-    return measuring.used();
-  },
-};

@@ -1,83 +1,140 @@
 /**
- * What Sluice costs, as a ratio to a proxy that only passes bytes (`raw-proxy.ts`): CPU time of the process per request or chunk, and
- * memory per open stream. Both run in turn, several rounds, on a core of their own; only the ratios mean something on another machine.
- *
- *     npm run bench -- --only small --only stream --rounds 7 --seconds 3
+ * What Sluice costs, as operators start it (`sluice start`: primary and worker, log in a file, SQLite, all default plugins, prices),
+ * beside a proxy that only passes bytes (`raw-proxy.ts`). Clients, provider and proxies are processes of their own. See `help`.
  */
 import { parseArgs } from 'node:util';
+import { resolve } from 'node:path';
+import { hasProc } from './proc.ts';
 import { pinned } from './processes.ts';
-import { heading, line, table, type Round } from './report.ts';
-import { scenarios, type Measured, type Proxy, type Scenario } from './scenarios.ts';
-import { buildStage, type ProxyName, type Stage } from './stage.ts';
+import { costHeading, costs, figureHeading, table } from './report.ts';
+import { Runner } from './rounds.ts';
+import { scenarios } from './scenarios.ts';
+import { figures } from './figures.ts';
+import { buildStage } from './stage.ts';
+import { ownTree, peer, type SluiceOptions, type Target } from './targets.ts';
+import { sizing } from './sizing.ts';
+
+const help = `Usage: npm run bench -- [options]
+
+  --only NAME        Only these: a name, its beginning with * at the end, or a group (native, translated, figures). May stand more than
+                     once. Without it: native and figures.
+  --rounds N         Short rounds of each scenario, in turn with all others (5), and how long each is:
+  --seconds N        (1)
+  --warm N           Seconds of each scenario before the first round (2).
+  --steady N         Seconds of two long rounds of each scenario, after the short ones (0: none).
+  --tree PATH        Another checkout with its node_modules, as one more target in the same rounds. May stand more than once.
+  --peers NAME=PORT  Gateways that run already, with commas between them; NAME=PORT=KEY gives what clients show. They send models named
+                     chat.* to the provider, whose port --provider fixes.
+  --provider PORT    The port of the fake provider (0: any).
+  --workers N        Workers of Sluice (1).
+  --postgres         Its database is PostgreSQL, and with --redis it shares limits through Redis: both must be installed.
+  --node OPTION      An option for the Node of Sluice, such as --node=--cpu-prof.
+  --sizing           Instead of all that: what workers and gateways serve together, as the page on sizing has it.
+
+Scenarios: ${scenarios.map(({ name }) => name).join(', ')}.
+Figures: ${figures.map(({ name }) => name).join(', ')}.`;
 
 const { values: flags } = parseArgs({
   options: {
+    help: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true, default: ['native', 'figures'] },
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '1.5' },
-    /** Seconds before the first round: a server runs for days, and V8 compiles for some thousand requests until it has seen enough of one. */
-    warm: { type: 'string', default: '8' },
-    only: { type: 'string', multiple: true, default: [] },
-    /** An option for Sluice's Node: `--node=--cpu-prof`. */
+    seconds: { type: 'string', default: '1' },
+    warm: { type: 'string', default: '2' },
+    steady: { type: 'string', default: '0' },
+    tree: { type: 'string', multiple: true, default: [] },
+    peers: { type: 'string', default: '' },
+    provider: { type: 'string', default: '0' },
+    workers: { type: 'string', default: '1' },
+    postgres: { type: 'boolean', default: false },
+    redis: { type: 'boolean', default: false },
     node: { type: 'string', multiple: true, default: [] },
+    sizing: { type: 'boolean', default: false },
   },
 });
-const rounds = Math.max(1, Number(flags.rounds));
-const seconds = Math.max(0.2, Number(flags.seconds));
-const warm = Math.max(0.5, Number(flags.warm));
-const chosen =
-  flags.only.length === 0 ? scenarios : scenarios.filter(({ name }) => flags.only.includes(name));
-if (chosen.length === 0 || Number.isNaN(rounds + seconds + warm)) {
-  console.error(
-    `Usage: npm run bench -- [--rounds N] [--seconds N] [--warm N] [--only NAME]…   Names: ${scenarios.map(({ name }) => name).join(', ')}`,
+const [rounds, seconds, warm, steady, workers] = [
+  flags.rounds,
+  flags.seconds,
+  flags.warm,
+  flags.steady,
+  flags.workers,
+].map(Number) as [number, number, number, number, number];
+
+function chosen<T extends { readonly name: string; readonly group: string }>(
+  all: readonly T[],
+): readonly T[] {
+  return all.filter(({ name, group }) =>
+    flags.only.some((one) =>
+      one.endsWith('*') ? name.startsWith(one.slice(0, -1)) : one === name || one === group,
+    ),
   );
-  process.exit(2);
 }
 
-const names: readonly ProxyName[] = ['raw', 'sluice'];
-const failures: string[] = [];
-
-/** One scenario: a warm-up, then the rounds. Who goes first changes, so that a slow minute of the machine hits both alike. */
-async function measure(
-  stage: Stage,
-  scenario: Scenario,
-  shared: Readonly<Record<ProxyName, Proxy>>,
-): Promise<readonly Round[]> {
-  const once = async (name: ProxyName, time: number): Promise<Measured> => {
-    const proxy = scenario.fresh === true ? await stage.proxy(name) : shared[name];
-    const measured = await scenario.run(stage, proxy, name, time);
-    for (const failure of measured.failures.slice(0, 3))
-      failures.push(`${scenario.name}, ${name}: ${failure}`);
-    if (scenario.fresh === true) await proxy.end();
-    return measured;
-  };
-  if (scenario.fresh !== true) for (const name of names) await once(name, warm);
-  const done: Round[] = [];
-  for (let round = 0; round < (scenario.fresh === true ? Math.ceil(rounds / 2) : rounds); round += 1) {
-    const results: Partial<Record<ProxyName, Measured>> = {};
-    for (const name of round % 2 === 0 ? names : names.toReversed())
-      results[name] = await once(name, seconds);
-    done.push(results as Round);
-    process.stderr.write('.');
-  }
-  return done;
+const chosenScenarios = chosen(scenarios);
+const chosenFigures = chosen(figures);
+if (
+  flags.help ||
+  chosenScenarios.length + chosenFigures.length === 0 ||
+  !(rounds + seconds + warm + steady + workers > 0)
+) {
+  console.log(help);
+  process.exit(flags.help ? 0 : 2);
 }
+if (!hasProc) console.error('CPU time and memory are read from /proc, which this system does not have.');
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
 
-const stage = await buildStage(flags.node);
+const stage = await buildStage(Number(flags.provider));
 try {
-  const shared = { raw: await stage.proxy('raw'), sluice: await stage.proxy('sluice') };
-  const rows: (readonly string[])[] = [heading];
-  for (const scenario of chosen) rows.push(line(scenario, await measure(stage, scenario, shared)));
-  process.stderr.write('\n');
-  console.log(table(rows));
-  console.log(
-    `\n${rounds} rounds of ${seconds} s after ${warm} s each, Node ${process.version}${pinned ? ', proxies on a core of their own' : ', no taskset: processes share cores'}.`,
-  );
+  if (flags.sizing) console.log(await sizing(stage, { seconds: Math.max(3, seconds), rounds }));
+  else await measure();
 } finally {
   await stage.end();
 }
-if (failures.length > 0) {
-  console.error(
-    `Wrong replies, so that the figures above mean nothing:\n${[...new Set(failures)].slice(0, 10).join('\n')}`,
+
+async function measure(): Promise<void> {
+  const trees: readonly Pick<SluiceOptions, 'name' | 'tree'>[] = [
+    { name: 'sluice', tree: ownTree },
+    ...flags.tree.map((path) => ({ name: path, tree: resolve(path) })),
+  ];
+  const options = async (): Promise<Partial<SluiceOptions>> => ({
+    workers,
+    nodeOptions: flags.node,
+    database: flags.postgres ? await stage.database() : undefined,
+    shared: flags.redis ? await stage.shared() : undefined,
+  });
+  const start = async (): Promise<readonly Target[]> => {
+    const targets = [await stage.raw()];
+    for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...(await options()) }));
+    return [...targets, ...flags.peers.split(',').filter(Boolean).map(peer)];
+  };
+  if (chosenScenarios.length > 0) {
+    const targets = await start();
+    const runner = new Runner(stage, targets);
+    const short = await runner.interleaved(chosenScenarios, { warm, rounds, seconds });
+    console.log(`\n${rounds} rounds of ${seconds} s each, in turn:\n`);
+    console.log(table([costHeading, ...costs(chosenScenarios, short)]));
+    if (steady > 0) {
+      const long = await runner.steady(chosenScenarios, steady);
+      console.log(`\n2 rounds of ${steady} s, one scenario after the other:\n`);
+      console.log(table([costHeading, ...costs(chosenScenarios, long)]));
+    }
+    for (const target of targets) await target.end();
+    tell(runner.failures);
+  }
+  if (chosenFigures.length > 0) {
+    const rows = [];
+    for (const figure of chosenFigures) rows.push(...(await figure.run(stage, trees, await options(), tell)));
+    console.log(`\n${table([figureHeading, ...rows])}`);
+  }
+  console.log(
+    `\nNode ${process.version}${pinned ? '; with one worker, gateways have a core of their own' : '; no taskset: processes share cores'}.`,
   );
+}
+
+/** Wrong replies make figures worthless. */
+function tell(failures: Iterable<string>): void {
+  const all = [...failures];
+  if (all.length === 0) return;
+  console.error(`Wrong replies, so that the figures mean nothing:\n${all.slice(0, 10).join('\n')}`);
   process.exitCode = 1;
 }

@@ -1,39 +1,69 @@
-/** The clients: sends requests as it is told, checks every reply, and counts. */
+/** The clients: send requests as they are told, check every reply, count, and measure how long it took. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type Dispatcher } from 'undici';
 import { answering } from './answering.ts';
-import { word } from './replies.ts';
+import { bodyOf, headersOf, pathOf, type Wire } from './inputs.ts';
+import { lastWords, word } from './replies.ts';
+import { sessionOf, type InputName } from './sessions.ts';
+import { delays, type Delays } from './statistics.ts';
 
 /** One request, sent many times. */
 export interface Shot {
   readonly url: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  readonly key: string;
+  readonly wire: Wire;
+  readonly input: InputName;
+  readonly model: string;
+  readonly stream: boolean;
+  /** Deltas of the reply, when it is a stream that ends. */
+  readonly deltas?: number;
+  /** A whole reply shorter than this is wrong. */
+  readonly atLeast?: number;
 }
 
-/** As many whole replies as fit in the time, with so many requests open at once. */
-export interface WholeLoad {
+/** As many replies as fit in the time, with so many requests open at once. */
+export interface ClosedLoad {
   readonly shot: Shot;
   readonly concurrency: number;
   readonly seconds: number;
-  /** A reply shorter than this is wrong. */
-  readonly atLeast: number;
 }
 
-/** Streams that begin evenly over a time and are read to their end. */
+/** Streams that begin evenly over so many milliseconds and are read to their end. */
 export interface StreamLoad {
   readonly shot: Shot;
   readonly streams: number;
-  /** Milliseconds. */
   readonly spread: number;
-  /** Deltas that each stream must have, and what it must end with. */
-  readonly chunks: number;
-  readonly lastWords: string;
 }
 
-/** What was done: requests or chunks, and what was wrong with the others. */
+/** Requests at a rate, whatever becomes of those before. Those that would be more than `most` at once are not sent. */
+export interface RateLoad {
+  readonly shot: Shot;
+  readonly perSecond: number;
+  readonly seconds: number;
+  readonly most: number;
+}
+
+/** What was done: replies, their deltas, and what was wrong with the others. */
 export interface Done {
-  readonly count: number;
+  readonly replies: number;
+  readonly deltas: number;
+  readonly seconds: number;
+  readonly failures: readonly string[];
+}
+
+/** How a {@link RateLoad} came out; times in milliseconds. */
+export interface Rated {
+  readonly served: number;
+  readonly refused: number;
+  readonly unsent: number;
+  readonly servedAfter: Delays;
+  readonly refusedAfter: Delays;
+}
+
+/** How long the first byte of streams took, and each delta from the provider to here; milliseconds. */
+export interface Timed {
+  readonly firstByte: readonly number[];
+  readonly chunk: readonly number[];
   readonly failures: readonly string[];
 }
 
@@ -42,23 +72,45 @@ const pools = new Map<string, Pool>();
 function poolOf(url: string): Pool {
   let pool = pools.get(url);
   if (pool === undefined) {
-    pool = new Pool(url, { headersTimeout: 30_000, bodyTimeout: 30_000 });
+    pool = new Pool(url, { headersTimeout: 60_000, bodyTimeout: 60_000 });
     pools.set(url, pool);
   }
   return pool;
 }
 
+const bodies = new Map<string, Buffer>();
+
+function bufferOf({ wire, input, model, stream }: Shot): Buffer {
+  const name = JSON.stringify([wire, input, model, stream]);
+  let body = bodies.get(name);
+  if (body === undefined) {
+    if (bodies.size > 100) bodies.clear();
+    body = Buffer.from(bodyOf(wire, sessionOf(input), model, stream));
+    bodies.set(name, body);
+  }
+  return body;
+}
+
+/** A status that is not 200. */
+class Refused extends Error {}
+
 /** Sends it; `onChunk` sees the reply as it comes. Resolves at the end of the reply, rejects when there is no good one. */
 function send(
-  { url, path, headers, body }: Shot,
+  shot: Shot,
   onChunk: (chunk: Buffer) => void,
   onController?: (controller: Dispatcher.DispatchController) => void,
 ): Promise<void> {
+  const { url, wire, model, stream, key } = shot;
   return new Promise((resolve, reject) => {
     let status = 0;
     let problem = '';
     poolOf(url).dispatch(
-      { path, method: 'POST', headers, body },
+      {
+        path: pathOf(wire, model, stream),
+        method: 'POST',
+        headers: headersOf(wire, key),
+        body: bufferOf(shot),
+      },
       {
         onRequestStart: (controller) => onController?.(controller),
         onResponseStart(_controller, code) {
@@ -70,7 +122,7 @@ function send(
         },
         onResponseEnd() {
           if (status === 200) resolve();
-          else reject(new Error(`status ${status}: ${problem.slice(0, 200)}`));
+          else reject(new Refused(`status ${status}: ${problem.slice(0, 300)}`));
         },
         onResponseError: (_controller, error) => reject(error),
       },
@@ -85,57 +137,135 @@ function occurrences(text: string): number {
   return text.split(word).length - 1;
 }
 
-async function whole({ shot, concurrency, seconds, atLeast }: WholeLoad): Promise<Done> {
+/** One reply, read and checked: what is wrong with it. */
+async function read(shot: Shot): Promise<string | undefined> {
+  const { wire, deltas, atLeast = 100 } = shot;
+  let length = 0;
+  let text = '';
+  try {
+    await send(shot, (chunk) => {
+      length += chunk.length;
+      if (deltas !== undefined) text += chunk.toString('latin1');
+    });
+  } catch (error) {
+    return String(error);
+  }
+  if (deltas === undefined) return length < atLeast ? `a reply of ${length} bytes` : undefined;
+  const seen = occurrences(text);
+  return seen < deltas || seen > deltas + repeated || !lastWords[wire].test(text.slice(-20_000))
+    ? `a stream of ${seen} deltas that ends with ${JSON.stringify(text.slice(-60))}`
+    : undefined;
+}
+
+async function closed({ shot, concurrency, seconds }: ClosedLoad): Promise<Done> {
   const failures: string[] = [];
-  let count = 0;
-  const end = performance.now() + seconds * 1000;
+  let replies = 0;
+  const begin = performance.now();
   const client = async (): Promise<void> => {
-    while (performance.now() < end) {
-      let length = 0;
-      try {
-        await send(shot, (chunk) => {
-          length += chunk.length;
-        });
-        count += 1;
-        if (length < atLeast) failures.push(`a reply of ${length} bytes`);
-      } catch (error) {
-        failures.push(String(error));
-        if (failures.length > 100) return;
-      }
-    }
+    do {
+      const problem = await read(shot);
+      if (problem === undefined) replies += 1;
+      else failures.push(problem);
+    } while (performance.now() < begin + seconds * 1000 && failures.length < 100);
   };
   await Promise.all(Array.from({ length: concurrency }, client));
-  return { count, failures };
+  return {
+    replies,
+    deltas: replies * (shot.deltas ?? 0),
+    seconds: (performance.now() - begin) / 1000,
+    failures,
+  };
 }
 
-async function streams({ shot, streams: number, spread, chunks, lastWords }: StreamLoad): Promise<Done> {
+async function streams({ shot, streams: number, spread }: StreamLoad): Promise<Done> {
+  const begin = performance.now();
+  const problems = await Promise.all(
+    Array.from({ length: number }, async (_, index) => {
+      await pause((spread * index) / number);
+      return read(shot);
+    }),
+  );
+  const failures = problems.filter((problem) => problem !== undefined);
+  const replies = number - failures.length;
+  return {
+    replies,
+    deltas: replies * (shot.deltas ?? 0),
+    seconds: (performance.now() - begin) / 1000,
+    failures,
+  };
+}
+
+async function rate({ shot, perSecond, seconds, most }: RateLoad): Promise<Rated> {
+  const served: number[] = [];
+  const refused: number[] = [];
+  let unsent = 0;
+  const running = new Set<Promise<void>>();
+  const begin = performance.now();
+  for (let started = 0; started < perSecond * seconds;) {
+    const due = Math.min(perSecond * seconds, ((performance.now() - begin) / 1000) * perSecond);
+    for (; started < due; started += 1) {
+      if (running.size >= most) {
+        unsent += 1;
+        continue;
+      }
+      const sent = performance.now();
+      const one: Promise<void> = read(shot).then((problem) => {
+        (problem === undefined ? served : refused).push(performance.now() - sent);
+        running.delete(one);
+      });
+      running.add(one);
+    }
+    await pause(1);
+  }
+  await Promise.all(running);
+  return {
+    served: served.length,
+    refused: refused.length,
+    unsent,
+    servedAfter: delays(served),
+    refusedAfter: delays(refused),
+  };
+}
+
+/** Streams one after the other, whose deltas tell when they were sent. */
+async function timed({
+  shot,
+  streams: number,
+}: {
+  readonly shot: Shot;
+  readonly streams: number;
+}): Promise<Timed> {
+  const firstByte: number[] = [];
+  const chunkDelays: number[] = [];
   const failures: string[] = [];
-  let count = 0;
-  const client = async (_: unknown, index: number): Promise<void> => {
-    await new Promise((go) => setTimeout(go, (spread * index) / number));
-    let text = '';
+  const now = (): number => Number(process.hrtime.bigint() / 1000n);
+  for (let count = 0; count < number; count += 1) {
+    const sent = now();
+    let begun = false;
     try {
       await send(shot, (chunk) => {
-        text += chunk.toString();
+        const at = now();
+        if (!begun) firstByte.push((at - sent) / 1000);
+        begun = true;
+        for (const [, stamp] of chunk.toString('latin1').matchAll(stampPattern))
+          chunkDelays.push((at - Number(stamp)) / 1000);
       });
-      const seen = occurrences(text);
-      count += chunks;
-      if (seen < chunks || seen > chunks + repeated || !new RegExp(lastWords).test(text))
-        failures.push(`a stream of ${seen} chunks that ends with ${JSON.stringify(text.slice(-60))}`);
     } catch (error) {
       failures.push(String(error));
+      if (failures.length > 10) break;
     }
-  };
-  await Promise.all(Array.from({ length: number }, client));
-  return { count, failures };
+  }
+  return { firstByte, chunk: chunkDelays, failures };
 }
 
+const stampPattern = new RegExp(`${word} (\\d+)`, 'g');
+
 let open: Dispatcher.DispatchController[] = [];
-let openChunks = 0;
+let openDeltas = 0;
 let openFailures: string[] = [];
 const released = new Error('The streams are closed.');
 
-/** Opens streams that never end and resolves when each has sent something. */
+/** Opens streams that never end, a thousand a second, and resolves when each has sent something. */
 async function openStreams({
   shot,
   streams: number,
@@ -143,33 +273,29 @@ async function openStreams({
   readonly shot: Shot;
   readonly streams: number;
 }): Promise<void> {
-  const first = Array.from(
-    { length: number },
-    (_, index) =>
-      new Promise<void>((begun) => {
-        const begin = (): void => {
-          send(
-            shot,
-            (chunk) => {
-              openChunks += occurrences(chunk.toString());
-              begun();
-            },
-            (controller) => open.push(controller),
-          ).catch((error: unknown) => {
-            if (error !== released) openFailures.push(String(error));
-            begun();
-          });
-        };
-        setTimeout(begin, index);
-      }),
-  );
+  const first = Array.from({ length: number }, async (_, index) => {
+    await pause(index);
+    await new Promise<void>((begun) => {
+      send(
+        shot,
+        (chunk) => {
+          openDeltas += occurrences(chunk.toString('latin1'));
+          begun();
+        },
+        (controller) => open.push(controller),
+      ).catch((error: unknown) => {
+        if (error !== released) openFailures.push(String(error));
+        begun();
+      });
+    });
+  });
   await Promise.all(first);
 }
 
-/** Chunks of open streams since this was last asked. */
+/** Deltas of open streams since this was last asked. */
 function counted(): Done {
-  const done: Done = { count: openChunks, failures: openFailures };
-  openChunks = 0;
+  const done: Done = { replies: 0, deltas: openDeltas, seconds: 0, failures: openFailures };
+  openDeltas = 0;
   openFailures = [];
   return done;
 }
@@ -179,4 +305,4 @@ function closeStreams(): void {
   open = [];
 }
 
-answering({ whole, streams, openStreams, counted, closeStreams }, {});
+answering({ closed, streams, rate, timed, openStreams, counted, closeStreams }, {});

@@ -4,15 +4,15 @@ import { fileURLToPath } from 'node:url';
 
 /** A process of the bench that answers questions. */
 export interface Child<Ready> {
+  readonly pid: number;
   readonly ready: Ready;
   ask<Answer>(question: string, params?: unknown): Promise<Answer>;
   end(): Promise<void>;
 }
 
 export interface StartOptions {
-  /** The core it may use, where processes can be tied to one. */
-  readonly core: number;
-  readonly nodeOptions?: readonly string[];
+  /** The core it may use, where processes can be tied to one; any when it is left out. */
+  readonly core?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -23,32 +23,36 @@ const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1));
+
+/** Ends the process with the bench, whatever becomes of it. */
+export function endsWithUs(child: ChildProcess): void {
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+}
+
+/** A command that is tied to a core, where that can be done. */
+export function onCore(core: number | undefined, command: readonly string[]): readonly string[] {
+  return pinned && core !== undefined ? ['taskset', '-c', String(core), ...command] : command;
+}
 
 /** Starts a script of this folder and waits until it says that it is ready. Its log goes nowhere, its errors to ours. */
 export function start<Ready>(
   script: string,
-  { core, nodeOptions = [], environment = {} }: StartOptions,
+  { core, environment = {} }: StartOptions = {},
 ): Promise<Child<Ready>> {
   const file = fileURLToPath(new URL(script, import.meta.url));
-  const command = [
-    ...(pinned ? ['taskset', '-c', String(core)] : []),
-    process.execPath,
-    ...nodeOptions,
-    file,
-  ];
-  const child = spawn(command[0] ?? '', command.slice(1), {
+  const [program = '', ...words] = onCore(core, [process.execPath, '--conditions=sluice-source', file]);
+  const child = spawn(program, words, {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: { ...process.env, NODE_ENV: 'production', ...environment },
   });
-  running.add(child);
+  endsWithUs(child);
   const ended = new Promise<void>((done) => child.once('exit', () => done()));
   const waiting = new Map<number, { resolve(answer: unknown): void; reject(error: Error): void }>();
   let numbers = 0;
 
   return new Promise((resolve, reject) => {
     child.once('exit', (code, signal) => {
-      running.delete(child);
       const error = new Error(`${script} ended early (${signal ?? `code ${code}`}).`);
       reject(error);
       for (const one of waiting.values()) one.reject(error);
@@ -62,7 +66,7 @@ export function start<Ready>(
         failure?: string;
       };
       if (number === undefined) {
-        resolve({ ready: ready as Ready, ask, end });
+        resolve({ pid: child.pid ?? 0, ready: ready as Ready, ask, end });
         return;
       }
       const one = waiting.get(number);

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
-import { answering, measuring } from './answering.ts';
+import { answering } from './answering.ts';
 
 const pool = new Pool(process.env.BENCH_UPSTREAM ?? '');
 
@@ -20,5 +20,5 @@ const server = createServer((request, response) => {
 });
 
 server.listen(0, '127.0.0.1', () => {
-  answering(measuring, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  answering({}, { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
 });

@@ -1,152 +1,173 @@
-/** What the fake provider says, in three formats. Deltas carry {@link word}, so that the load can count them. */
+/** What the fake provider says, in each wire format. */
+import type { Wire } from './inputs.ts';
+
+/** One format's replies. The pieces of a stream are joined as they are. */
 export interface Shapes {
-  whole(model: string, length: number): object;
+  /** A whole reply that says the text. */
+  whole(model: string, text: string): object;
+  /** A stream of text. */
+  readonly text: StreamShapes;
+  /** A stream of the arguments of one tool call. */
+  readonly tool: StreamShapes;
+}
+
+/** The pieces of a stream: what comes before the deltas, one delta, and what comes after so many. */
+export interface StreamShapes {
   begin(model: string): string;
-  delta(model: string): string;
+  /** `text` begins with {@link word}, without what needs an escape. */
+  delta(model: string, text: string): string;
   end(model: string, chunks: number): string;
 }
 
-/** The first word of each delta, with the quote before it: the texts that some formats repeat at the end hold it once more. */
+/** How each delta begins, with the quote before it: clients count these. */
 export const word = '"lorem';
 
-/** The pattern of what stands at the end of a stream that is complete, in each client's format. */
-export const lastWords = {
-  chat: String.raw`data: \[DONE\]\n\n$`,
-  messages: String.raw`\{"type":"message_stop"\}\n\n$`,
-  responses: String.raw`\{"type":"response\.completed".*\n\n$`,
+/** What stands at the end of a stream that is complete, in each client's format. */
+export const lastWords: Readonly<Record<Wire, RegExp>> = {
+  chat: /data: \[DONE\]\n\n$/,
+  messages: /\{"type":"message_stop"\}\n\n$/,
+  responses: /"type":"response\.completed".*\n\n$/,
+  generateContent: /"finishReason":"STOP".*\r?\n\r?\n$/,
 };
-
-const said = `${word.slice(1)} `;
 
 const created = 1_700_000_000;
 
-function chunk(model: string, delta: object, finish: string | null = null): string {
-  const body = {
-    id: 'chatcmpl-bench',
-    object: 'chat.completion.chunk',
-    created,
-    model,
-    choices: [{ index: 0, delta, finish_reason: finish }],
-  };
+function data(body: object): string {
   return `data: ${JSON.stringify(body)}\n\n`;
 }
-
-/** The chat-completions format. */
-export const chat: Shapes = {
-  whole: (model, length) => ({
-    id: 'chatcmpl-bench',
-    object: 'chat.completion',
-    created,
-    model,
-    choices: [
-      {
-        index: 0,
-        message: { role: 'assistant', content: 'x'.repeat(length), refusal: null },
-        logprobs: null,
-        finish_reason: 'stop',
-      },
-    ],
-    usage: { prompt_tokens: 20, completion_tokens: 30, total_tokens: 50 },
-  }),
-  begin: (model) => chunk(model, { role: 'assistant', content: '' }),
-  delta: (model) => chunk(model, { content: said }),
-  end: (model) => `${chunk(model, {}, 'stop')}data: [DONE]\n\n`,
-};
 
 function event(body: { readonly type: string; readonly [member: string]: unknown }): string {
   return `event: ${body.type}\ndata: ${JSON.stringify(body)}\n\n`;
 }
 
-/** The messages format. */
-export const messages: Shapes = {
-  whole: (model, length) => ({
+const chatId = { id: 'chatcmpl-bench', created };
+const chatUsage = { prompt_tokens: 20, completion_tokens: 30, total_tokens: 50 };
+
+function chunk(model: string, delta: object, finish: string | null = null): string {
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }];
+  return data({ ...chatId, object: 'chat.completion.chunk', model, choices, usage: null });
+}
+
+function chatEnd(model: string, finish: string): string {
+  const usage = data({
+    ...chatId,
+    object: 'chat.completion.chunk',
+    model,
+    choices: [],
+    usage: chatUsage,
+  });
+  return `${chunk(model, {}, finish)}${usage}data: [DONE]\n\n`;
+}
+
+function called(fields: object): object {
+  return { tool_calls: [{ index: 0, ...fields }] };
+}
+
+const chat: Shapes = {
+  whole: (model, text) => ({
+    ...chatId,
+    object: 'chat.completion',
+    model,
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: text, refusal: null },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: chatUsage,
+  }),
+  text: {
+    begin: (model) => chunk(model, { role: 'assistant', content: '' }),
+    delta: (model, content) => chunk(model, { content }),
+    end: (model) => chatEnd(model, 'stop'),
+  },
+  tool: {
+    begin: (model) =>
+      chunk(model, {
+        role: 'assistant',
+        content: null,
+        ...called({ id: 'call_bench', type: 'function', function: { name: 'write_file', arguments: '' } }),
+      }) + chunk(model, called({ function: { arguments: '{"text":"' } })),
+    delta: (model, text) => chunk(model, called({ function: { arguments: text } })),
+    end: (model) => chunk(model, called({ function: { arguments: '"}' } })) + chatEnd(model, 'tool_calls'),
+  },
+};
+
+function messageStart(model: string, block: object): string {
+  const message = {
     id: 'msg_bench',
     type: 'message',
     role: 'assistant',
     model,
-    content: [{ type: 'text', text: 'x'.repeat(length) }],
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 20, output_tokens: 1 },
+  };
+  return (
+    event({ type: 'message_start', message }) +
+    event({ type: 'content_block_start', index: 0, content_block: block })
+  );
+}
+
+function messageEnd(reason: string, chunks: number): string {
+  const delta = { stop_reason: reason, stop_sequence: null };
+  return (
+    event({ type: 'content_block_stop', index: 0 }) +
+    event({ type: 'message_delta', delta, usage: { output_tokens: chunks } }) +
+    event({ type: 'message_stop' })
+  );
+}
+
+function blockDelta(delta: object): string {
+  return event({ type: 'content_block_delta', index: 0, delta });
+}
+
+const messages: Shapes = {
+  whole: (model, text) => ({
+    id: 'msg_bench',
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [{ type: 'text', text }],
     stop_reason: 'end_turn',
     stop_sequence: null,
     usage: { input_tokens: 20, output_tokens: 30 },
   }),
-  begin: (model) => {
-    const usage = { input_tokens: 20, output_tokens: 1 };
-    const message = {
-      id: 'msg_bench',
-      type: 'message',
-      role: 'assistant',
-      model,
-      content: [],
-      stop_reason: null,
-      stop_sequence: null,
-      usage,
-    };
-    return (
-      event({ type: 'message_start', message }) +
-      event({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } })
-    );
+  text: {
+    begin: (model) => messageStart(model, { type: 'text', text: '' }),
+    delta: (_model, text) => blockDelta({ type: 'text_delta', text }),
+    end: (_model, chunks) => messageEnd('end_turn', chunks),
   },
-  delta: () => event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: said } }),
-  end: (_model, chunks) =>
-    event({ type: 'content_block_stop', index: 0 }) +
-    event({
-      type: 'message_delta',
-      delta: { stop_reason: 'end_turn', stop_sequence: null },
-      usage: { output_tokens: chunks },
-    }) +
-    event({ type: 'message_stop' }),
-};
-
-/** The Responses format. */
-export const responses: Shapes = {
-  whole: (model, length) => responseOf(model, 'completed', 'x'.repeat(length)),
-  begin: (model) =>
-    event({
-      type: 'response.created',
-      sequence_number: 0,
-      response: { ...responseOf(model, 'in_progress', ''), output: [], usage: null },
-    }) +
-    event({
-      type: 'response.output_item.added',
-      sequence_number: 1,
-      output_index: 0,
-      item: { ...messageOf('', 'in_progress'), content: [] },
-    }) +
-    event({ type: 'response.content_part.added', sequence_number: 2, ...place, part: partOf('') }),
-  delta: () =>
-    event({ type: 'response.output_text.delta', sequence_number: 3, ...place, delta: said, logprobs: [] }),
-  // The whole text stands here again, in other letters: the load counts each delta once.
-  end: (model, chunks) => {
-    const text = 'y'.repeat(chunks);
-    return (
-      event({ type: 'response.output_text.done', sequence_number: 4, ...place, text, logprobs: [] }) +
-      event({ type: 'response.content_part.done', sequence_number: 5, ...place, part: partOf(text) }) +
-      event({
-        type: 'response.output_item.done',
-        sequence_number: 6,
-        output_index: 0,
-        item: messageOf(text, 'completed'),
-      }) +
-      event({
-        type: 'response.completed',
-        sequence_number: 7,
-        response: responseOf(model, 'completed', text),
-      })
-    );
+  tool: {
+    begin: (model) =>
+      messageStart(model, { type: 'tool_use', id: 'toolu_bench', name: 'write_file', input: {} }) +
+      blockDelta({ type: 'input_json_delta', partial_json: '{"text":"' }),
+    delta: (_model, text) => blockDelta({ type: 'input_json_delta', partial_json: text }),
+    end: (_model, chunks) =>
+      blockDelta({ type: 'input_json_delta', partial_json: '"}' }) + messageEnd('tool_use', chunks),
   },
 };
 
-const place = { item_id: 'msg_bench', output_index: 0, content_index: 0 };
+const place = { item_id: 'item_bench', output_index: 0 };
+const part = { ...place, content_index: 0 };
 
 function partOf(text: string): object {
   return { type: 'output_text', text, annotations: [], logprobs: [] };
 }
 
 function messageOf(text: string, status: string): object {
-  return { id: 'msg_bench', type: 'message', status, role: 'assistant', content: [partOf(text)] };
+  return { id: 'item_bench', type: 'message', status, role: 'assistant', content: [partOf(text)] };
 }
 
-function responseOf(model: string, status: string, text: string): object {
+function callOf(input: string, status: string): object {
+  const call = { call_id: 'call_bench', name: 'write_file', arguments: input };
+  return { id: 'item_bench', type: 'function_call', status, ...call };
+}
+
+function responseOf(model: string, status: string, output: readonly object[]): object {
   return {
     id: 'resp_bench',
     object: 'response',
@@ -155,15 +176,102 @@ function responseOf(model: string, status: string, text: string): object {
     error: null,
     incomplete_details: null,
     model,
-    output: [messageOf(text, status)],
+    output,
     tools: [],
     store: false,
-    usage: {
-      input_tokens: 20,
-      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
-      output_tokens: 30,
-      output_tokens_details: { reasoning_tokens: 0 },
-      total_tokens: 50,
-    },
+    usage:
+      status === 'completed'
+        ? {
+            input_tokens: 20,
+            input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+            output_tokens: 30,
+            output_tokens_details: { reasoning_tokens: 0 },
+            total_tokens: 50,
+          }
+        : null,
   };
 }
+
+/** Sequence numbers grow in each stream; here each stands for many, and nobody counts them. */
+function responseStart(model: string, item: object): string {
+  const response = responseOf(model, 'in_progress', []);
+  return (
+    event({ type: 'response.created', sequence_number: 0, response }) +
+    event({ type: 'response.output_item.added', sequence_number: 1, output_index: 0, item })
+  );
+}
+
+function responseEnd(model: string, item: object): string {
+  const response = responseOf(model, 'completed', [item]);
+  return (
+    event({ type: 'response.output_item.done', sequence_number: 6, output_index: 0, item }) +
+    event({ type: 'response.completed', sequence_number: 7, response })
+  );
+}
+
+const responses: Shapes = {
+  whole: (model, text) => responseOf(model, 'completed', [messageOf(text, 'completed')]),
+  text: {
+    begin: (model) =>
+      responseStart(model, { ...messageOf('', 'in_progress'), content: [] }) +
+      event({ type: 'response.content_part.added', sequence_number: 2, ...part, part: partOf('') }),
+    delta: (_model, delta) =>
+      event({ type: 'response.output_text.delta', sequence_number: 3, ...part, delta, logprobs: [] }),
+    // The whole text stands here again, in other letters: clients count each delta once.
+    end: (model, chunks) => {
+      const text = 'y'.repeat(chunks * 6);
+      return (
+        event({ type: 'response.output_text.done', sequence_number: 4, ...part, text, logprobs: [] }) +
+        event({ type: 'response.content_part.done', sequence_number: 5, ...part, part: partOf(text) }) +
+        responseEnd(model, messageOf(text, 'completed'))
+      );
+    },
+  },
+  tool: {
+    begin: (model) => responseStart(model, callOf('', 'in_progress')) + argumentsDelta('{"text":"'),
+    delta: (_model, text) => argumentsDelta(text),
+    end: (model, chunks) => {
+      const input = `{"text":"${'y'.repeat(chunks * 6)}"}`;
+      return (
+        argumentsDelta('"}') +
+        event({
+          type: 'response.function_call_arguments.done',
+          sequence_number: 5,
+          ...place,
+          arguments: input,
+        }) +
+        responseEnd(model, callOf(input, 'completed'))
+      );
+    },
+  },
+};
+
+function argumentsDelta(delta: string): string {
+  return event({ type: 'response.function_call_arguments.delta', sequence_number: 3, ...place, delta });
+}
+
+function generated(model: string, parts: readonly object[], finished: boolean): object {
+  const finish = finished ? { finishReason: 'STOP' } : {};
+  return {
+    candidates: [{ content: { role: 'model', parts }, ...finish, index: 0 }],
+    usageMetadata: { promptTokenCount: 20, candidatesTokenCount: 30, totalTokenCount: 50 },
+    modelVersion: model,
+    responseId: 'bench',
+  };
+}
+
+const generateContentText: StreamShapes = {
+  begin: () => '',
+  delta: (model, text) => data(generated(model, [{ text }], false)),
+  end: (model) => data(generated(model, [{ text: '' }], true)),
+};
+
+/** Arguments of tools come in one piece here: there is no stream of them. */
+const generateContent: Shapes = {
+  whole: (model, text) => generated(model, [{ text }], true),
+  text: generateContentText,
+  tool: generateContentText,
+};
+
+/** The replies of each format. */
+export const shapes: Readonly<Record<Wire, Shapes>> = { chat, messages, responses, generateContent };

@@ -1,60 +1,62 @@
+/** The bench's tables. */
+import type { Rounds } from './rounds.ts';
 import type { Scenario } from './scenarios.ts';
-import { spread, type Spread } from './statistics.ts';
+import { spread } from './statistics.ts';
 
-/** One round: raw and Sluice one right after the other. */
-export interface Round {
-  readonly raw: { readonly cpu: number; readonly memory?: number };
-  readonly sluice: { readonly cpu: number; readonly memory?: number };
-}
+/** A row: cells from the left. */
+export type Row = readonly string[];
 
-/** The table's line for one scenario. */
-export function line(
-  { title, unit, target, memoryTarget }: Scenario,
-  rounds: readonly Round[],
-): readonly string[] {
-  const ratio = spread(rounds.map(({ raw, sluice }) => sluice.cpu / raw.cpu));
-  const cost = (name: keyof Round): string =>
-    `${spread(rounds.map((round) => round[name].cpu)).median.toFixed(1)} us/${unit}`;
-  return [
-    title,
-    cost('raw'),
-    cost('sluice'),
-    `${ratio.median.toFixed(2)} [${ratio.low.toFixed(2)}-${ratio.high.toFixed(2)}]`,
-    target === undefined ? '' : judged(`<= ${target.toFixed(1)}`, ratio, target),
-    ...(memoryTarget === undefined ? ['', '', ''] : memoryCells(rounds, memoryTarget)),
-  ];
-}
-
-function memoryCells(rounds: readonly Round[], target: number): readonly string[] {
-  const memory = (name: keyof Round): Spread =>
-    spread(rounds.map((round) => round[name].memory ?? Number.NaN));
-  const sluice = memory('sluice');
-  return [
-    `${memory('raw').median.toFixed(0)} KB`,
-    `${sluice.median.toFixed(0)} KB`,
-    judged(`<= ${target} KB`, sluice, target),
-  ];
-}
-
-function judged(text: string, { median }: Spread, target: number): string {
-  return `${text} ${median <= target ? 'yes' : 'NO'}`;
-}
-
-/** What stands above the lines. */
-export const heading = [
+/** What stands above {@link costs}. */
+export const costHeading: Row = [
   'scenario',
-  'raw',
-  'sluice',
-  'ratio [quartiles]',
   'target',
-  'raw/stream',
-  'sluice/stream',
-  'target',
+  'CPU per call or chunk',
+  'x raw [quartiles]',
+  'in a second',
+  'x raw',
+  'goal (CPU)',
 ];
 
+/** Rows for the rounds of scenarios: one for each target. A goal is judged by the median of CPU ratios within rounds. */
+export function costs(scenarios: readonly Scenario[], rounds: Rounds): readonly Row[] {
+  return scenarios.flatMap(({ name, title, unit, goal }) => {
+    const own = rounds.get(name) ?? [];
+    const targets = Object.keys(own[0] ?? {});
+    return targets.toSorted(rawFirst).map((target, index): Row => {
+      const of = (member: 'cpu' | 'perSecond', against?: 'raw'): number[] =>
+        own.map((round) => {
+          const value = round[target]?.[member] ?? Number.NaN;
+          return against === undefined ? value : value / (round[against]?.[member] ?? Number.NaN);
+        });
+      const cpu = spread(of('cpu'));
+      const perSecond = spread(of('perSecond'));
+      const first = [index === 0 ? `${name}: ${title}` : '', target, `${digits(cpu.median)} us`];
+      if (target === 'raw') return [...first, '', `${digits(perSecond.median)} ${unit}s`];
+      const ratio = spread(of('cpu', 'raw'));
+      return [
+        ...first,
+        Number.isNaN(ratio.median)
+          ? ''
+          : `${ratio.median.toFixed(2)} [${ratio.low.toFixed(2)}-${ratio.high.toFixed(2)}]`,
+        `${digits(perSecond.median)} ${unit}s`,
+        Number.isNaN(ratio.median) ? '' : spread(of('perSecond', 'raw')).median.toFixed(2),
+        goal === undefined || Number.isNaN(ratio.median) ? '' : judged(ratio.median, goal),
+      ];
+    });
+  });
+}
+
+/** What stands above {@link Row}s of other figures. */
+export const figureHeading: Row = ['figure', 'target', 'value', 'goal'];
+
+/** A goal, and whether it is reached. */
+export function judged(value: number, goal: number, unit = ''): string {
+  return `<= ${goal}${unit} ${value <= goal ? 'yes' : 'NO'}`;
+}
+
 /** Rows in columns. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+export function table(rows: readonly Row[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   return rows
     .map((row) =>
       row
@@ -63,4 +65,13 @@ export function table(rows: readonly (readonly string[])[]): string {
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** Three digits that count. */
+export function digits(value: number): string {
+  return Number(value.toPrecision(3)).toLocaleString('en', { maximumFractionDigits: 2 });
+}
+
+function rawFirst(a: string, b: string): number {
+  return Number(b === 'raw') - Number(a === 'raw');
 }

@@ -1,179 +1,171 @@
-import type { Used } from './answering.ts';
-import type { Done, Shot, StreamLoad, WholeLoad } from './load.ts';
-import type { Child } from './processes.ts';
-import { lastWords } from './replies.ts';
-import { benchKey, type ProxyName, type Stage } from './stage.ts';
-
-/** A proxy under test. */
-export type Proxy = Child<{ readonly url: string }>;
+import type { ClosedLoad, Done, Shot, StreamLoad } from './load.ts';
+import { wires, type Wire } from './inputs.ts';
+import { inputs, type InputName } from './sessions.ts';
+import type { Stage } from './stage.ts';
+import { cpuUsed, type Target } from './targets.ts';
 
 /** What one run of a scenario cost. */
 export interface Measured {
-  /** Microseconds of the proxy's CPU per request or chunk. */
+  /** Microseconds of CPU, of all processes of the target, per call or chunk. */
   readonly cpu: number;
-  /** Kilobytes of memory per open stream, where that is measured. */
-  readonly memory?: number;
+  /** Calls or chunks in a second. */
+  readonly perSecond: number;
   readonly failures: readonly string[];
 }
 
-/** One line of the table. */
+/** One kind of call, made many times. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
+  readonly group: 'native' | 'translated';
   /** What is counted. */
-  readonly unit: 'request' | 'chunk';
+  readonly unit: 'call' | 'chunk';
   /** Sluice should cost at most so many times what raw costs. */
-  readonly target?: number;
-  /** Kilobytes that Sluice should take per open stream at most. */
-  readonly memoryTarget?: number;
-  /** True when each run needs a process that has done nothing else. */
-  readonly fresh?: boolean;
-  run(stage: Stage, proxy: Proxy, name: ProxyName, seconds: number): Promise<Measured>;
+  readonly goal?: number;
+  run(stage: Stage, target: Target, seconds: number): Promise<Measured>;
 }
 
-const headers = { 'content-type': 'application/json', authorization: `Bearer ${benchKey}` };
-const messagesHeaders = { ...headers, 'anthropic-version': '2023-06-01' };
-
-function chatShot(proxy: Proxy, model: string, text = 'Say something short.', stream = false): Shot {
-  const body = {
-    model,
-    messages: [
-      { role: 'system', content: 'Be brief.' },
-      { role: 'user', content: text },
-    ],
-    ...(stream ? { stream } : {}),
-  };
-  return { url: proxy.ready.url, path: '/v1/chat/completions', headers, body: JSON.stringify(body) };
+/** A call without its target: what the client speaks, and what its provider does. */
+interface Pair {
+  readonly client: Wire;
+  readonly provider: Wire;
 }
 
-function responsesShot(proxy: Proxy, model: string): Pick<StreamLoad, 'shot' | 'lastWords'> {
-  const body = {
-    model,
-    instructions: 'Be brief.',
-    input: 'Say something short.',
-    stream: true,
-    store: false,
-  };
+/** Raw translates nothing: its clients speak as the provider does. */
+function shotFor(
+  target: Target,
+  { client, provider }: Pair,
+  input: InputName,
+  reply: string,
+  rest: Pick<Shot, 'deltas' | 'atLeast'> & { readonly stream: boolean },
+): Shot {
+  const wire = target.name === 'raw' ? provider : client;
+  return { url: target.url, key: target.key, wire, input, model: `${provider}.${reply}`, ...rest };
+}
+
+async function costOf(target: Target, unit: Scenario['unit'], work: () => Promise<Done>): Promise<Measured> {
+  const before = cpuUsed(target);
+  const { replies, deltas, seconds, failures } = await work();
+  const count = unit === 'call' ? replies : deltas;
   return {
-    shot: { url: proxy.ready.url, path: '/v1/responses', headers, body: JSON.stringify(body) },
-    lastWords: lastWords.responses,
+    cpu: (cpuUsed(target) - before) / Math.max(1, count),
+    perSecond: count / seconds,
+    failures,
   };
 }
 
-async function costOf(proxy: Proxy, work: () => Promise<Done>): Promise<Measured> {
-  const before = await proxy.ask<Used>('used');
-  const { count, failures } = await work();
-  const after = await proxy.ask<Used>('used');
-  return { cpu: (after.cpu - before.cpu) / Math.max(1, count), failures };
-}
-
-/** Whole replies, one after the other in 64 lanes. */
-function whole(
-  name: string,
-  title: string,
-  target: number,
-  shotFor: (proxy: Proxy) => Shot,
-  atLeast = 300,
+/** Whole replies, as many as fit in the time. */
+function calls(
+  named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>,
+  pair: Pair,
+  input: InputName,
+  reply = 'small',
 ): Scenario {
+  const concurrency = inputs[input].concurrency;
+  const atLeast = reply === 'large' ? 50_000 : 100;
   return {
-    name,
-    title,
-    unit: 'request',
-    target,
-    run(stage, proxy, _name, seconds) {
-      const load: WholeLoad = { shot: shotFor(proxy), concurrency: 64, seconds, atLeast };
-      return costOf(proxy, () => stage.load.ask('whole', load));
+    unit: 'call',
+    ...named,
+    run(stage, target, seconds) {
+      const shot = shotFor(target, pair, input, reply, { stream: false, atLeast });
+      const load: ClosedLoad = { shot, concurrency, seconds };
+      return costOf(target, 'call', () => stage.load.ask('closed', load));
     },
   };
 }
 
-const pace = 20;
-const pacedStreams = 100;
-
-/** Streams of one chunk each 20 ms, a hundred at a time. */
-function paced(
-  name: string,
-  title: string,
-  target: number,
-  shotFor: (proxy: Proxy, proxyName: ProxyName, chunks: number) => Pick<StreamLoad, 'shot' | 'lastWords'>,
+/** Streams of 200 deltas as fast as they come, as many as fit in the time. */
+function fast(
+  named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>,
+  pair: Pair,
+  kind: 'fast' | 'tool',
 ): Scenario {
+  const deltas = 200;
   return {
-    name,
-    title,
     unit: 'chunk',
-    target,
-    run(stage, proxy, proxyName, seconds) {
-      const chunks = Math.max(1, Math.round((seconds * 1000) / pace));
-      const load: StreamLoad = {
-        ...shotFor(proxy, proxyName, chunks),
-        streams: pacedStreams,
-        spread: pace,
-        chunks,
-      };
-      return costOf(proxy, () => stage.load.ask('streams', load));
+    ...named,
+    run(stage, target, seconds) {
+      const shot = shotFor(target, pair, 'small', `${kind}-${deltas}`, { stream: true, deltas });
+      const load: ClosedLoad = { shot, concurrency: 16, seconds };
+      return costOf(target, 'chunk', () => stage.load.ask('closed', load));
     },
   };
 }
 
-const openStreams = 1000;
+/** A hundred streams at once, of one chunk each 20 milliseconds. */
+function paced(named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>, pair: Pair): Scenario {
+  const pace = 20;
+  return {
+    unit: 'chunk',
+    ...named,
+    run(stage, target, seconds) {
+      const deltas = Math.max(1, Math.round((seconds * 1000) / pace));
+      const shot = shotFor(target, pair, 'small', `paced-${deltas}-${pace}`, { stream: true, deltas });
+      const load: StreamLoad = { shot, streams: 100, spread: pace };
+      return costOf(target, 'chunk', () => stage.load.ask('streams', load));
+    },
+  };
+}
 
-const open: Scenario = {
-  name: 'open',
-  title: '1,000 open streams, 2 chunks/s each',
-  unit: 'chunk',
-  memoryTarget: 150,
-  fresh: true,
-  async run(stage, proxy, _name, seconds) {
-    const shot = chatShot(proxy, 'bench-open-500', undefined, true);
-    // A few streams first, so that code that is loaded and compiled once is not counted as theirs.
-    await stage.load.ask('openStreams', { shot, streams: 20 });
-    await stage.load.ask('closeStreams');
-    const before = await proxy.ask<Used>('settled');
-    await stage.load.ask('openStreams', { shot, streams: openStreams });
-    await stage.load.ask('counted');
-    const { cpu, failures } = await costOf(proxy, async () => {
-      await new Promise((done) => setTimeout(done, Math.max(1, seconds) * 1000));
-      return stage.load.ask<Done>('counted');
-    });
-    const after = await proxy.ask<Used>('settled');
-    await stage.load.ask('closeStreams');
-    return { cpu, failures, memory: (after.rss - before.rss) / 1024 / openStreams };
-  },
-};
+const chat: Pair = { client: 'chat', provider: 'chat' };
 
-const longText = 'All work and no play makes a long prompt. '.repeat(2400);
+function native(name: InputName, goal: number, wire: Wire = 'chat'): Scenario {
+  const of = wire === 'chat' ? '' : `, ${wire}`;
+  return calls(
+    {
+      name: wire === 'chat' ? name : `${name}:${wire}`,
+      title: `${inputs[name].title}${of}`,
+      group: 'native',
+      goal,
+    },
+    { client: wire, provider: wire },
+    name,
+  );
+}
 
-/** Every line of the table, in its order. */
+const translations = wires.flatMap((client) =>
+  wires.filter((provider) => provider !== client).map((provider): Pair => ({ client, provider })),
+);
+
+function translated({ client, provider }: Pair): readonly Scenario[] {
+  const pair = { client, provider };
+  const of = `${client} client, ${provider} channel`;
+  return [
+    calls(
+      {
+        name: `turn30:${client}>${provider}`,
+        title: `agent turn 30, ${of}`,
+        group: 'translated',
+        goal: 3,
+      },
+      pair,
+      'turn30',
+    ),
+    paced(
+      {
+        name: `paced:${client}>${provider}`,
+        title: `paced stream, ${of}`,
+        group: 'translated',
+        goal: 1.3,
+      },
+      pair,
+    ),
+  ];
+}
+
+/** Every scenario, in the order of the table. */
 export const scenarios: readonly Scenario[] = [
-  whole('small', 'small whole reply', 1.8, (proxy) => chatShot(proxy, 'bench-small')),
-  whole('alias', 'small whole reply, model renamed', 1.8, (proxy) => chatShot(proxy, 'bench-alias')),
-  whole('large', '50 KB reply', 1.6, (proxy) => chatShot(proxy, 'bench-large'), 50_000),
-  whole('request', '100 KB request', 1.9, (proxy) => chatShot(proxy, 'bench-small', longText)),
-  paced('stream', 'paced stream', 1.3, (proxy, _name, chunks) => ({
-    shot: chatShot(proxy, `bench-paced-${chunks}-${pace}`, undefined, true),
-    lastWords: lastWords.chat,
-  })),
-  paced('translated', 'paced stream, chat client to messages channel', 2.1, (proxy, name, chunks) => {
-    const shot = chatShot(proxy, `claude-bench-paced-${chunks}-${pace}`, undefined, true);
-    // Raw translates nothing: its client speaks the provider's format.
-    if (name === 'raw')
-      return {
-        shot: { ...shot, path: '/v1/messages', headers: messagesHeaders },
-        lastWords: lastWords.messages,
-      };
-    return { shot, lastWords: lastWords.chat };
-  }),
-  paced('to-responses', 'paced stream, chat client to Responses channel', 2.1, (proxy, name, chunks) => {
-    const model = `responses-bench-paced-${chunks}-${pace}`;
-    return name === 'raw'
-      ? responsesShot(proxy, model)
-      : { shot: chatShot(proxy, model, undefined, true), lastWords: lastWords.chat };
-  }),
-  paced('from-responses', 'paced stream, Responses client to chat channel', 2.1, (proxy, name, chunks) => {
-    const model = `bench-paced-${chunks}-${pace}`;
-    return name === 'raw'
-      ? { shot: chatShot(proxy, model, undefined, true), lastWords: lastWords.chat }
-      : responsesShot(proxy, model);
-  }),
-  open,
+  native('small', 1.6),
+  native('turn1', 2),
+  native('turn30', 1.9),
+  native('turn100', 1.9),
+  native('plain', 1.9),
+  native('turn30', 1.9, 'messages'),
+  native('turn30', 1.9, 'responses'),
+  native('turn30', 1.9, 'generateContent'),
+  calls({ name: 'reply', title: '50 KB reply', group: 'native', goal: 1.2 }, chat, 'small', 'large'),
+  fast({ name: 'fast', title: 'fast stream, 200 deltas', group: 'native', goal: 1.25 }, chat, 'fast'),
+  fast({ name: 'tool', title: 'fast stream of tool arguments', group: 'native', goal: 1.25 }, chat, 'tool'),
+  paced({ name: 'paced', title: 'paced stream, 100 at once', group: 'native', goal: 1.1 }, chat),
+  ...translations.flatMap(translated).toSorted((a, b) => (a.unit < b.unit ? -1 : a.unit > b.unit ? 1 : 0)),
 ];

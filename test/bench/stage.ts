@@ -1,83 +1,82 @@
-import { rmSync } from 'node:fs';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startPostgres } from '../support/postgres.ts';
+import { startRedis } from '../support/redis.ts';
 import { start, type Child } from './processes.ts';
+import { startRaw, startSluice, type SluiceOptions, type Target } from './targets.ts';
 
 /** Everything that runs during the bench. */
 export interface Stage {
   readonly load: Child<unknown>;
-  /** Starts one of the two that are compared. */
-  proxy(name: ProxyName): Promise<Child<{ readonly url: string }>>;
+  /** More clients, for what goes on beside a measurement. */
+  background(): Promise<Child<unknown>>;
+  readonly upstream: string;
+  raw(): Promise<Target>;
+  sluice(options: Partial<SluiceOptions> & Pick<SluiceOptions, 'name' | 'tree'>): Promise<Target>;
+  /** An empty PostgreSQL database, on a server that the bench starts. */
+  database(): Promise<string>;
+  /** The URL of a Redis that the bench starts. */
+  shared(): Promise<string>;
   end(): Promise<void>;
 }
 
-export type ProxyName = 'raw' | 'sluice';
-
-/** The key that the load shows. */
-export const benchKey = `sk-${'bench'.repeat(9)}xyz`;
-
-/** What `npm start` gives its Node. */
-const asStarted = ['--max-semi-space-size=64'];
-
-/** The proxies have a core of their own; what stands on both sides of them shares the other. */
-const proxyCore = 1;
+/** Gateways have a core of their own; what stands on both sides of them shares the other. */
+export const gatewayCore = 1;
 const otherCore = 0;
 
-/** Starts the provider and the clients. `nodeOptions` are for Sluice alone. */
-export async function buildStage(nodeOptions: readonly string[]): Promise<Stage> {
-  const folder = await mkdtemp(join(tmpdir(), 'sluice-bench-'));
+/** Starts the provider and the clients. The rest is started when it is asked for. */
+export async function buildStage(providerPort = 0): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const upstream = await start<{ url: string }>('./fake-upstream.ts', { core: otherCore });
+  const provider = await start<{ url: string }>('./provider.ts', {
+    core: otherCore,
+    environment: { BENCH_PORT: String(providerPort) },
+  });
   const load = await start('./load.ts', { core: otherCore });
-  const config = join(folder, 'gateway.config.ts');
-  await writeFile(config, configFor(upstream.ready.url));
-  const children: Child<unknown>[] = [load, upstream];
+  const upstream = provider.ready.url;
+  const ends: (() => Promise<void>)[] = [() => load.end(), () => provider.end()];
+  const kept = <T extends { end(): Promise<void> }>(one: T): T => {
+    ends.unshift(() => one.end());
+    return one;
+  };
+  let postgres: ReturnType<typeof startPostgres> | undefined;
+  let redis: ReturnType<typeof startRedis> | undefined;
+  let gateways = 0;
   return {
     load,
-    async proxy(name) {
-      const child = await start<{ url: string }>(name === 'raw' ? './raw-proxy.ts' : './sluice-proxy.ts', {
-        core: proxyCore,
-        nodeOptions: ['--expose-gc', ...(name === 'sluice' ? [...asStarted, ...nodeOptions] : [])],
-        environment: { BENCH_UPSTREAM: upstream.ready.url, BENCH_CONFIG: config },
+    upstream,
+    background: async () => kept(await start('./load.ts', { core: otherCore })),
+    raw: async () => kept(await startRaw(upstream, gatewayCore)),
+    async sluice(options) {
+      gateways += 1;
+      return kept(
+        await startSluice({
+          upstream,
+          folder: join(folder, `gateway-${gateways}`),
+          workers: 1,
+          core: options.workers === undefined || options.workers === 1 ? gatewayCore : undefined,
+          ...options,
+        }),
+      );
+    },
+    async database() {
+      postgres ??= startPostgres().then((server) => {
+        ends.push(() => server.close());
+        return server;
       });
-      children.unshift(child);
-      return child;
+      return (await postgres).createDatabase();
+    },
+    async shared() {
+      redis ??= startRedis().then((server) => {
+        ends.push(() => server.close());
+        return server;
+      });
+      return (await redis).url;
     },
     async end() {
-      for (const child of children) await child.end();
+      for (const end of ends) await end();
+      rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** An ordinary configuration: three channels, one key, an alias, the log at its usual level. */
-function configFor(upstream: string): string {
-  return `
-import { defineConfig } from ${here('core/sdk/index.ts')};
-import anthropic from ${here('channels/anthropic.ts')};
-import openai from ${here('channels/openai.ts')};
-import modelAlias from ${here('plugins/model-alias.ts')};
-
-export default defineConfig({
-  listen: { port: 0 },
-  bootstrapKey: '${benchKey}',
-  plugins: [modelAlias({ aliases: { 'bench-alias': 'bench-small' } })],
-  channels: [
-    openai({ key: 'sk-upstream', baseUrl: '${upstream}/v1', models: ['bench-*'] }),
-    anthropic({ key: 'sk-upstream', baseUrl: '${upstream}/v1', models: ['claude-*'] }),
-    openai({
-      id: 'responses',
-      key: 'sk-upstream',
-      baseUrl: '${upstream}/v1',
-      models: ['responses-*'],
-      traits: { '*': { formats: ['responses'] } },
-    }),
-  ],
-});
-`;
-}
-
-/** A file of the repository, as an import spells it. */
-function here(path: string): string {
-  return JSON.stringify(new URL(`../../${path}`, import.meta.url).href);
 }

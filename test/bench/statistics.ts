@@ -8,11 +8,24 @@ export interface Spread {
 /** Median and quartiles; between two values, their weighted mean. */
 export function spread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (share: number): number => {
-    const place = share * (sorted.length - 1);
-    const below = sorted[Math.floor(place)] ?? Number.NaN;
-    const above = sorted[Math.ceil(place)] ?? below;
-    return below + (above - below) * (place - Math.floor(place));
-  };
-  return { low: at(0.25), median: at(0.5), high: at(0.75) };
+  return { low: quantile(sorted, 0.25), median: quantile(sorted, 0.5), high: quantile(sorted, 0.75) };
+}
+
+/** What half of the values, and 99 of 100, do not exceed. */
+export interface Delays {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** {@link Delays} of values in any order. */
+export function delays(values: readonly number[]): Delays {
+  const sorted = values.toSorted((a, b) => a - b);
+  return { p50: quantile(sorted, 0.5), p99: quantile(sorted, 0.99) };
+}
+
+function quantile(sorted: readonly number[], share: number): number {
+  const place = share * (sorted.length - 1);
+  const below = sorted[Math.floor(place)] ?? Number.NaN;
+  const above = sorted[Math.ceil(place)] ?? below;
+  return below + (above - below) * (place - Math.floor(place));
 }

@@ -1,5 +1,6 @@
 import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
-import type { Format } from '../../core/formats/format.ts';
+import type { Format } from '../../core/sdk/format.ts';
+import type { ChannelTools } from '../../core/sdk/define.ts';
 import type { ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
@@ -88,14 +89,17 @@ export function askDemo(ask: Ask, made = testCall()): Promise<Upstream> {
     headers: {},
     body: JSON.stringify(request),
   };
-  const parts = demo.spec.setup(demo.spec.options?.parse(ask.options ?? {}) as never, {
-    log: undefined as never,
-    http: undefined as never,
-    sockets: undefined as never,
-    keys: [],
-    format: plainFormat,
-    onClose: () => {},
-  });
+  const parts = demo.spec.setup(
+    demo.spec.options?.parse(ask.options ?? {}) as never,
+    {
+      log: undefined as never,
+      http: undefined as never,
+      sockets: undefined as never,
+      keys: [],
+      format: plainFormat,
+      onClose: () => {},
+    } as ChannelTools,
+  );
   return parts.open(made.call, wire);
 }
 

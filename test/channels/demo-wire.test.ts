@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import chatCompletions from '../../core/formats/chat-completions/index.ts';
 import generateContent from '../../core/formats/generate-content/index.ts';
 import messages from '../../core/formats/messages/index.ts';
-import type { Format, Frame } from '../../core/formats/format.ts';
+import type { ChannelTools } from '../../core/sdk/define.ts';
+import type { Format, Frame } from '../../core/sdk/format.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { isObject, parseObject, type JsonObject } from '../../core/model/json.ts';
 import demo from '../../channels/demo/index.ts';
@@ -27,14 +28,17 @@ interface Ways {
 
 async function ask(format: string, body: JsonObject, ways: Ways = {}): Promise<Answered> {
   const { stream = false, model = 'demo', operation = 'chat' } = ways;
-  const parts = demo.spec.setup(demo.spec.options?.parse({}) as never, {
-    log: undefined as never,
-    http: undefined as never,
-    sockets: undefined as never,
-    keys: [],
-    format: (name) => formats.find((one) => one.name === name),
-    onClose: () => {},
-  });
+  const parts = demo.spec.setup(
+    demo.spec.options?.parse({}) as never,
+    {
+      log: undefined as never,
+      http: undefined as never,
+      sockets: undefined as never,
+      keys: [],
+      format: (name: string) => formats.find((one) => one.name === name),
+      onClose: () => {},
+    } as ChannelTools,
+  );
   const named = format === 'generate-content' ? body : { model, ...(stream ? { stream } : {}), ...body };
   const bytes = Buffer.from(JSON.stringify(named));
   const upstream = await parts.open(testCall().call, {

@@ -7,7 +7,7 @@ import sora from '../../channels/sora.ts';
 import vidu from '../../channels/vidu.ts';
 import { jwt } from '../../channels/_jwt.ts';
 import { volcHeaders } from '../../channels/_volc-signature.ts';
-import type { ChannelKind, ChannelParts } from '../../core/sdk/define.ts';
+import type { ChannelKind, ChannelTools } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { HttpRequest } from '../../core/upstream/send.ts';
 import { createLog } from '../../core/log.ts';
@@ -28,24 +28,21 @@ async function sent(
   index = 0,
 ): Promise<HttpRequest> {
   let seen: HttpRequest | undefined;
-  const parts: ChannelParts = kind.spec.setup(
-    { keys },
-    {
-      log,
-      keys,
-      http: {
-        send: (_call, one) => {
-          seen = one;
-          return Promise.reject(new GatewayError('upstream_error', 'not today'));
-        },
-        read: () => Promise.reject(new GatewayError('upstream_error', 'not today')),
-        close: () => Promise.resolve(),
+  const parts = kind.spec.setup({ keys }, {
+    log,
+    keys,
+    http: {
+      send: (_call, one) => {
+        seen = one;
+        return Promise.reject(new GatewayError('upstream_error', 'not today'));
       },
-      sockets: undefined as never,
-      format: () => undefined,
-      onClose: () => {},
+      read: () => Promise.reject(new GatewayError('upstream_error', 'not today')),
+      close: () => Promise.resolve(),
     },
-  );
+    sockets: undefined as never,
+    format: () => undefined,
+    onClose: () => {},
+  } as ChannelTools);
   const call = testCall().call.with({ target: { key: { id: `${index}`, index } } as Target });
   await parts
     .open(call, {

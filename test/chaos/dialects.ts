@@ -1,6 +1,6 @@
 import type { ChannelEntry } from 'sluice';
 import openai from '../../channels/openai.ts';
-import type { WireFrame } from '../../core/formats/format.ts';
+import type { WireFrame } from '../../core/sdk/format.ts';
 import { voices, type Read, type Voice } from '../flows/_wire.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
 import { checkLegal as contentLegal } from '../support/legal-generate-content.ts';

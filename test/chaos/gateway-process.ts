@@ -1,9 +1,11 @@
 /** The gateway of the chaos, in a process of its own: a real server with every plugin, and a probe that looks into it. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { join } from 'node:path';
-import { definePlugin, type PluginTools, type UsageRecord } from 'sluice';
+import { definePlugin } from 'sluice';
+import type { InternalTools, UsageRecord } from 'sluice/internal';
 import demo from '../../channels/demo/index.ts';
-import { readConfig, type GatewayConfig } from '../../core/config/config.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { type GatewayConfig } from '../../core/sdk/config.ts';
 import { createLog } from '../../core/log.ts';
 import { startServer } from '../../core/server.ts';
 import type { PlaceHealth } from '../../core/routing/health/index.ts';
@@ -55,11 +57,11 @@ export interface Books {
 }
 
 const order = JSON.parse(process.env['CHAOS_GATEWAY'] ?? '{}') as GatewayOrder;
-const held: { tools?: PluginTools } = {};
+const held: { tools?: InternalTools } = {};
 const probe = definePlugin({
   name: 'probe',
   stage: 'observe',
-  setup(_options, tools) {
+  setup(_options, tools: InternalTools) {
     held.tools = tools;
     return (call, next) => next(call);
   },
@@ -120,7 +122,7 @@ const keys = await Promise.all(
   ),
 );
 
-function toolsOf(): PluginTools {
+function toolsOf(): InternalTools {
   if (held.tools === undefined) throw new Error('The probe was not set up.');
   return held.tools;
 }

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { catchError, EMPTY, of } from 'rxjs';
 import { definePlugin, type GatewayEvent, type PluginEntry } from 'sluice';
+import type { InternalTools } from 'sluice/internal';
 
 /** Ways to spoil the gateway itself, by which the suite proves that it would notice. */
 export const seams = ['clean-end', 'refusal-as-success', 'leak', 'lost-record'] as const;
@@ -26,7 +27,7 @@ export function seamPlugin(seam: Seam, upstream: string): PluginEntry | undefine
       return definePlugin({
         name: 'seam',
         stage: 'shape',
-        setup: (_options, { ledger, apiKeys }) => {
+        setup: (_options, { ledger, apiKeys }: InternalTools) => {
           const { port } = new URL(upstream);
           return async (call, next) => {
             connect(Number(port), '127.0.0.1').on('error', () => {});

@@ -11,7 +11,7 @@ import geminiChannel from '../../channels/gemini.ts';
 import groqChannel from '../../channels/groq.ts';
 import openaiChannel from '../../channels/openai.ts';
 import { asWave } from '../../core/formats/_shared/speech.ts';
-import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { eventually } from '../support/eventually.ts';

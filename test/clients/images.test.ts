@@ -10,7 +10,7 @@ import geminiChannel from '../../channels/gemini.ts';
 import openaiChannel from '../../channels/openai.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
-import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-images.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';

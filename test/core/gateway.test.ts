@@ -2,8 +2,9 @@ import { EMPTY, of } from 'rxjs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { z } from 'zod';
-import { readConfig, type GatewayConfig } from '../../core/config/config.ts';
-import { defineChannel, definePlugin, type Handler, type PluginTools } from '../../core/sdk/define.ts';
+import { readConfig } from '../../core/config/config.ts';
+import { type GatewayConfig } from '../../core/sdk/config.ts';
+import { defineChannel, definePlugin, type Handler, type InternalTools } from '../../core/sdk/define.ts';
 import { createGateway, type Gateway } from '../../core/gateway.ts';
 import { createApiKeys } from '../../core/state/api-keys.ts';
 import { openStores } from '../../core/state/stores.ts';
@@ -109,7 +110,7 @@ describe('plugins', () => {
   });
 
   test('get their options with defaults, and tools of their own', async () => {
-    const setup = vi.fn<(options: { size: number; color: string }, tools: PluginTools) => Handler>(
+    const setup = vi.fn<(options: { size: number; color: string }, tools: InternalTools) => Handler>(
       (_options, tools) => {
         tools.log.info('hello');
         tools.route('GET', '/mine', () => {});

@@ -1,4 +1,6 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { tries } from '../support/tries.ts';
 import { createLog, hideSecret, maskSecrets, type Log } from '../../core/log.ts';
 
 function written(write: (log: Log) => void, level = 'debug'): string {
@@ -24,6 +26,42 @@ describe('the log masks', () => {
     });
     expect(line).toContain('inner');
     expect(line).not.toContain(tail);
+  });
+
+  test('keys to their end, however long they are', () => {
+    const long = 'a1B'.repeat(5_000_000);
+    for (const start of ['Bearer ', 'sk-', 'AKIA', 'xyz-', '?key='])
+      expect(maskSecrets(`before ${start}${long} after`).length).toBeLessThan(40);
+    expect(maskSecrets('sk-'.repeat(3_000_000))).toBe('sk-…');
+  });
+
+  test('as one pattern would that the engine has no room for', () => {
+    const words = ['Bearer ', 'sk-', 'gsk_', 'AKIA', 'ya29.', '&key=', '?key=', 'xyz-', 'a_', 'A1b2C3d4'];
+    const others = [
+      'a'.repeat(1000),
+      'ABCDEFGHIJKL',
+      '0123',
+      'abc',
+      '.',
+      '/',
+      '-',
+      '=',
+      '"',
+      '\\',
+      ' ',
+      '\n',
+      'é',
+    ];
+    const piece = fc.constantFrom(...words, ...others);
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const text = pieces.join('');
+        const plain =
+          /\b(?:(Bearer\s+)[A-Za-z0-9._~+/=-]{8,}|(sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.)[A-Za-z0-9._~+/-]{8,}|([a-z]{1,8}[-_])(?=[A-Za-z0-9]{0,999}\d)(?=[A-Za-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20,})|([?&]key=)[^&\s"\\]+/g;
+        expect(maskSecrets(text)).toBe(text.replaceAll(plain, '$1$2$3$4…'));
+      }),
+      { numRuns: tries(20_000) },
+    );
   });
 
   test('keys in addresses', () => {

@@ -1,8 +1,9 @@
 import { of } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { definePlugin, gathered, type Budget, type GatewayEvent } from 'sluice';
+import { definePlugin, gathered, type GatewayEvent } from 'sluice';
+import type { Budget } from 'sluice/internal';
 import demo from '../../channels/demo/index.ts';
-import { openLedger } from '../../core/money/ledger/index.ts';
+import { openLedger } from '../../core/money/ledger/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -1,7 +1,8 @@
 import { request as send, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { definePlugin, type PluginTools, type UsageRecord } from 'sluice';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import { definePlugin } from 'sluice';
+import type { InternalTools, UsageRecord } from 'sluice/internal';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, read, readError, voices, type Answer } from './_wire.ts';
@@ -22,12 +23,12 @@ let second: ScriptedUpstream;
 let onFirst: Behaviour;
 let onSecond: Behaviour;
 let gateway: TestGateway | undefined;
-let tools: PluginTools | undefined;
+let tools: InternalTools | undefined;
 
 const spy = definePlugin({
   name: 'spy',
   stage: 'observe',
-  setup(_options, given) {
+  setup(_options, given: InternalTools) {
     tools = given;
     return (request, next) => next(request);
   },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
-import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import type { ApiKeys } from '../../core/state/api-keys.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

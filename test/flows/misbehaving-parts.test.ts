@@ -7,12 +7,11 @@ import {
   eachInOrder,
   GatewayError,
   observe,
-  type Call,
   type GatewayEvent,
-  type Handler,
   type Stage,
   type Upstream,
 } from 'sluice';
+import type { Call, Handler } from 'sluice/internal';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, formatNames, read, readError, voices, type Answer, type FormatName } from './_wire.ts';
@@ -29,7 +28,7 @@ const plugins = stages.map((stage) =>
   definePlugin({
     name: `at-${stage}`,
     stage,
-    setup: () => (context, next) => (stage === culprit ? handler(context, next) : next(context)),
+    setup: () => (context: Call, next) => (stage === culprit ? handler(context, next) : next(context)),
   })(),
 );
 
@@ -38,7 +37,7 @@ const odd = defineChannel({
   name: 'odd',
   needsKey: false,
   models: ['odd-model', 'odd-then-good'],
-  setup: () => ({ speaks: { chat: ['chat-completions'] }, open: (context) => open(context) }),
+  setup: () => ({ speaks: { chat: ['chat-completions'] }, open: (context: Call) => open(context) }),
 });
 
 const gateways: Record<'checked' | 'unchecked', TestGateway> = {} as never;

@@ -3,9 +3,9 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import demo from '../../channels/demo/index.ts';
-import { definePlugin } from '../../core/sdk/define.ts';
+import { definePlugin, type InternalTools } from '../../core/sdk/define.ts';
 import type { Load } from '../../core/front/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
@@ -181,7 +181,7 @@ describe('a large body that its provider has not answered', () => {
     const looking = definePlugin({
       name: 'looking',
       stage: 'observe',
-      setup(_options, tools) {
+      setup(_options, tools: InternalTools) {
         seen.load = tools.overload;
         return (asked, next) => next(asked);
       },
@@ -210,6 +210,22 @@ describe('a large body that its provider has not answered', () => {
     expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
     expect(await text(refused)).toContain('as many large requests as it may');
     await expect.poll(asked).toBe(1);
+    answer('hello');
+    expect((await first.answer).statusCode).toBe(200);
+    await expect.poll(bodies).toBe(0);
+  });
+
+  test('of many small values counts for what it comes to in memory, and is taken where it is alone', async () => {
+    const { door, answer, asked, bodies } = await silent();
+    const many = {
+      messages: [{ role: 'user', content: 'hello' }],
+      odd: Array.from({ length: 10_000 }, () => []),
+    };
+    const first = asking(door, many);
+    await expect.poll(asked).toBe(1);
+    expect(bodies()).toBe(100_000);
+    const refused = await asking(door, many).answer;
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '1']);
     answer('hello');
     expect((await first.answer).statusCode).toBe(200);
     await expect.poll(bodies).toBe(0);

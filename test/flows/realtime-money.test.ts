@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NewApiKey } from '../../core/state/api-keys.ts';
-import { openLedger } from '../../core/money/ledger/index.ts';
-import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { openLedger } from '../../core/money/ledger/open.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import openai from '../../channels/openai.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { responseDone, startRealtimeUpstream, type RealtimeUpstream } from '../support/realtime-upstream.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
-import type { WireFrame } from '../../core/formats/format.ts';
+import type { WireFrame } from '../../core/sdk/format.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-responses.ts';

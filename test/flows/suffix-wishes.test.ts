@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { httpChannel } from '../../channels/_http.ts';
 import { chatCodec as chatCompletions } from '../../core/formats/chat-completions/codec.ts';
-import type { Codec } from '../../core/formats/format.ts';
-import { chat as generateContent } from '../../core/formats/generate-content/chat.ts';
-import { chatCodec as messages } from '../../core/formats/messages/codecs.ts';
-import { chatCodec as responses } from '../../core/formats/responses/codecs.ts';
+import type { Codec } from '../../core/sdk/format.ts';
+import { chat as generateContent } from '../../core/formats/generate-content/codec.ts';
+import { chatCodec as messages } from '../../core/formats/messages/codec.ts';
+import { chatCodec as responses } from '../../core/formats/responses/codec.ts';
 import { chatCodec as textCompletions } from '../../core/formats/text-completions/codec.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { JsonObject } from '../../core/model/json.ts';

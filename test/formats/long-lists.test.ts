@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
-import type { EncodeTarget } from '../../core/formats/format.ts';
+import type { EncodeTarget } from '../../core/sdk/format.ts';
 import { chatCodecOf } from '../linear/codecs.ts';
 import { chatFormats, requestShapes } from '../linear/requests.ts';
+import images from '../../core/formats/images/index.ts';
 
 /** More than a function takes as arguments. */
 const many = 150_000;
@@ -30,3 +31,19 @@ test.each(['many parts', 'many messages of one role'])(
     }
   },
 );
+
+test('a reply of very many images reaches the client', () => {
+  const codec = images.codecs['generate-image'];
+  if (codec === undefined) throw new Error('Images are generated.');
+  const data = Array.from({ length: many }, () => ({ b64_json: 'iVBORw0KGgo=' }));
+  const encoder = codec.encodeWhole({
+    model: 'm',
+    body: {},
+    requestId: 'r',
+    created: 1,
+    inputEstimate: 1,
+    lose: () => {},
+  });
+  for (const event of codec.decodeWhole({ created: 1, data }, {})) encoder.event(event);
+  expect(encoder.end()['data']).toHaveLength(many);
+});

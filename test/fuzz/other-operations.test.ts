@@ -6,11 +6,11 @@ import jina from '../../channels/jina.ts';
 import voyage from '../../channels/voyage.ts';
 import audio from '../../core/formats/audio/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';
-import type { Codec } from '../../core/formats/format.ts';
+import type { Codec, Codecs } from '../../core/sdk/format.ts';
 import generateContent from '../../core/formats/generate-content/index.ts';
 import moderations from '../../core/formats/moderations/index.ts';
 import rerank from '../../core/formats/rerank/index.ts';
-import type { ChannelTools } from '../../core/sdk/define.ts';
+import type { ChannelParts, ChannelTools } from '../../core/sdk/define.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import type { GatewayRequest } from '../../core/model/request.ts';
 import { encodedBy, thereAndBack } from '../support/one-shot-laws.ts';
@@ -207,9 +207,11 @@ function known<R extends GatewayRequest>(codec: Codec<R> | undefined): Codec<R> 
 
 /** The codecs of a channel’s own; making them needs no more of the gateway than its keys. */
 const tools = { keys: ['key'] } as unknown as ChannelTools;
-const ownCohere = cohere.spec.setup({}, tools).codecs ?? {};
-const ownJina = jina.spec.setup({}, tools).codecs ?? {};
-const ownVoyage = voyage.spec.setup({}, tools).codecs ?? {};
+const codecsOf = ({ spec }: typeof cohere | typeof jina | typeof voyage): Codecs =>
+  (spec.setup({}, tools) as ChannelParts).codecs ?? {};
+const ownCohere = codecsOf(cohere);
+const ownJina = codecsOf(jina);
+const ownVoyage = codecsOf(voyage);
 
 const embedCodec = known(embeddings.codecs.embed);
 const contentCodec = known(generateContent.codecs.embed);

@@ -3,16 +3,8 @@ import type { ChatRequest } from '../../core/model/chat.ts';
 import * as fc from 'fast-check';
 import { Observable } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  GatewayError,
-  type Call,
-  type Codec,
-  type GatewayEvent,
-  type JsonObject,
-  type ReplyContext,
-  type Target,
-  type WireFrame,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import type { Call, Codec, ReplyContext, Target, WireFrame } from 'sluice/internal';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { decodeReply } from '../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../plugins/translation/pass-through.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { blank, everyFile, imports, lineOf, places, read, scripts } from './source.ts';
+import { blank, everyFile, imports, lineOf, places, read, scripts, spreads } from './source.ts';
 
 const core = scripts('core');
 const plugins = scripts('plugins');
@@ -27,6 +27,11 @@ function strangers(
   );
 }
 
+/** Packages that know a framing which nobody should write anew. */
+const framings: ReadonlyMap<string, string> = new Map([
+  ['core/formats/_shared/event-stream.ts', '@smithy/eventstream-codec'],
+]);
+
 const isBuiltin = (specifier: string): boolean => specifier.startsWith('node:');
 
 describe('who may import whom', () => {
@@ -44,19 +49,20 @@ describe('who may import whom', () => {
 
   test('formats know the model, errors and what formats share', () => {
     const allowed = (specifier: string, target: string | undefined, importer: string): boolean => {
-      if (target === undefined) return isBuiltin(specifier);
+      if (target === undefined) return isBuiltin(specifier) || framings.get(importer) === specifier;
       const folder = importer.split('/').slice(0, 3).join('/');
       return (
         target.startsWith('core/model/') ||
         target.startsWith('core/formats/_shared/') ||
+        (target.startsWith('core/formats/_openai/') && folder !== 'core/formats/_shared') ||
         target.startsWith(`${folder}/`) ||
-        ['core/sdk/errors.ts', 'core/formats/format.ts', 'core/sdk/define.ts'].includes(target)
+        ['core/sdk/errors.ts', 'core/sdk/format.ts', 'core/sdk/define.ts'].includes(target)
       );
     };
     expect(
       verdict(
         strangers(scripts('core/formats'), allowed),
-        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, format.ts, _shared and its own folder. What two formats share goes to _shared; what needs more is no business of a format.',
+        'A format imports core/model, core/sdk/errors.ts, core/sdk/define.ts, core/sdk/format.ts, _shared, _openai and its own folder. What two formats share goes to _shared, or to _openai where they are of that family; what needs more is no business of a format.',
       ),
     ).toBe('');
   });
@@ -77,15 +83,15 @@ describe('who may import whom', () => {
   test.each(['plugins', 'channels'])(
     '%s import sluice, their own folder, rxjs, zod, prom-client and Node',
     (folder) => {
-      const packages = new Set(['sluice', 'rxjs', 'zod', 'prom-client']);
+      const packages = new Set(['sluice', 'sluice/internal', 'rxjs', 'zod', 'prom-client']);
       expect(
         verdict(
           strangers(scripts(folder), (specifier, target) =>
-            target === undefined || specifier === 'sluice'
+            target === undefined || specifier.startsWith('sluice')
               ? packages.has(specifier) || isBuiltin(specifier)
               : target.startsWith(`${folder}/`),
           ),
-          `What ${folder} need of the core is exported by core/sdk/index.ts and imported as 'sluice': export it there, or do without.`,
+          `What ${folder} need of the core they import as 'sluice', where authors find it too; what is for this repository alone is 'sluice/internal' (core/sdk/internal.ts).`,
         ),
       ).toBe('');
     },
@@ -133,6 +139,8 @@ describe('what the core knows', () => {
 
   /** Words of the public formats: they stand on the wire, so that a codec cannot do without them. Nothing else belongs here. */
   const wireFacts = new Set([
+    // The family of formats whose shapes stand in one folder.
+    '_openai',
     // Header names of the three formats, which also decide in which format models are listed.
     'openai-beta',
     'anthropic-version',
@@ -199,6 +207,7 @@ describe('one of a kind', () => {
     'core/upstream/compression.ts', // undoes a provider's compression
     'core/sdk/operators.ts', // the operators for plugins
     'core/sdk/hold-back.ts', // another of them
+    'core/sdk/testing/plugins.ts', // stands for the reply where plugins are tested
     'core/call/followed-reply.ts', // passes a reply's events to all who follow it
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
@@ -231,6 +240,8 @@ describe('one of a kind', () => {
     'core/upstream/guarded/connection.ts', // to addresses that clients and providers give: the guard
     'core/upstream/guarded/media.ts', // where `fetch` is the guard's
     'core/upstream/undici.ts', // what those below connect with:
+    'core/upstream/send.ts', // through the connections that follow,
+    'core/upstream/services.ts',
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
@@ -300,13 +311,30 @@ describe('one of a kind', () => {
     ).toBe('');
   });
 
-  test('the environment is read in core/config/config.ts', () => {
+  test('the environment is read in core/settings/environment.ts', () => {
     expect(
       verdict(
         places(product, /\bprocess\s*\.\s*env\b|\bprocess\s*\[/).filter(
-          (place) => !place.startsWith('core/config/config.ts:'),
+          (place) => !place.startsWith('core/settings/environment.ts:'),
         ),
-        "Read the environment with env('NAME') from core/config/config.ts, so that .env files count and one place lists what there is.",
+        "Read the environment with env('NAME') from core/settings/environment.ts, so that .env files count and one place lists what there is.",
+      ),
+    ).toBe('');
+  });
+
+  test('no list of a client or provider becomes the arguments of a call', () => {
+    const rooms =
+      /^(?:core\/(?:call|formats|front|model|routing|sdk|state|tokens|upstream)|plugins|channels)\//;
+    // Statements bind as many values as they have places; the others take tuples.
+    const fewArguments =
+      /\b(?:rows?|run|all|emit|failed|fields|extraOf|set)\(|\bfunction \w+\(|\(\.\.\.values: unknown/;
+    expect(
+      verdict(
+        product
+          .filter((path) => rooms.test(path))
+          .flatMap(spreads)
+          .filter((place) => !fewArguments.test(place)),
+        'Arguments stand on the stack, which has room for some ten thousand: push one by one, reduce with Math.max, take from() in place of of().',
       ),
     ).toBe('');
   });
@@ -556,17 +584,45 @@ describe('what is published', () => {
 
   test('the map of the core is true', () => {
     const map = read('core/README.md');
+    // Files of formats have names in place of paths.
+    const mapped = core.filter((path) => !/^core\/formats\/(?!_)[^/]+\//.test(path));
     const named = new Set([...map.matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => `core/${path}`));
     expect(
       verdict(
-        core.filter((path) => !named.has(path)),
+        mapped.filter((path) => !named.has(path)),
         'Add a line for each of these to core/README.md.',
       ),
     ).toBe('');
     expect(
       verdict(
-        [...named].filter((path) => !core.includes(path)),
+        [...named].filter((path) => !mapped.includes(path)),
         'core/README.md names files that are gone: take their lines out.',
+      ),
+    ).toBe('');
+  });
+
+  test('who knows the files of one format knows those of all', () => {
+    const [, section = ''] = /^### A format$([\s\S]*?)^##/m.exec(read('core/README.md')) ?? [];
+    const lists = [...section.matchAll(/^- (.*?) —/gms)].map(([, list = '']) => list);
+    const names = new Set(
+      lists.flatMap((list) => [...list.matchAll(/`([\w/-]+)`/g)].map(([, name = '']) => name)),
+    );
+    const used = new Map(
+      core.flatMap((path) => {
+        const name = /^core\/formats\/(?!_)[^/]+\/(.+?)(?:(?<!^)\/index)?\.ts$/.exec(path)?.[1];
+        return name === undefined ? [] : [[name, path] as const];
+      }),
+    );
+    expect(
+      verdict(
+        [...used].flatMap(([name, path]) => (names.has(name) ? [] : [path])),
+        'core/README.md lists the names that files of a format may have: take the one that means this, or add a name with its meaning there when no format has had such a thing.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        [...names].filter((name) => !used.has(name)),
+        'core/README.md lists names that no format has: take them out.',
       ),
     ).toBe('');
   });

@@ -137,8 +137,16 @@ export function imports(path: string): Import[] {
   );
 }
 
+/** What authors import by name. */
+const entries: Readonly<Record<string, string>> = {
+  sluice: 'core/sdk/index.ts',
+  'sluice/internal': 'core/sdk/internal.ts',
+  'sluice/testing': 'core/sdk/testing/index.ts',
+};
+
 function targetOf(path: string, specifier: string): string | undefined {
-  if (specifier === 'sluice') return 'core/sdk/index.ts';
+  const entry = entries[specifier];
+  if (entry !== undefined) return entry;
   if (specifier.startsWith('sluice/')) return `${specifier.slice('sluice/'.length)}.ts`;
   return specifier.startsWith('.') ? relative(home, join(home, dirname(path), specifier)) : undefined;
 }
@@ -162,4 +170,29 @@ export function places(
       return `${path}:${line}: ${text.split('\n')[line - 1]?.trim() ?? ''}`;
     });
   });
+}
+
+/** `path:line: text` for each call of a function that is given a list as its arguments: `push(...list)`. */
+export function spreads(path: string): string[] {
+  const text = read(path);
+  const code = blank(text, { strings: true });
+  return [...code.matchAll(/[\w\])]\(/g)].flatMap(({ index }) => {
+    const { hasSpread, end } = listAt(code, index + 2);
+    if (!hasSpread || code.slice(end).trimStart().startsWith('=>')) return [];
+    const line = lineOf(text, index);
+    return [`${path}:${line}: ${text.split('\n')[line - 1]?.trim() ?? ''}`];
+  });
+}
+
+/** Whether an argument of the list that begins here is spread (what a function takes has a type), and where the list ends. */
+function listAt(code: string, start: number): { readonly hasSpread: boolean; readonly end: number } {
+  let depth = 1;
+  let hasSpread = false;
+  let at = start;
+  for (; depth > 0 && at < code.length; at += 1) {
+    if ('([{'.includes(code[at] ?? '')) depth += 1;
+    else if (')]}'.includes(code[at] ?? '')) depth -= 1;
+    else if (depth === 1 && /^\.\.\.(?!\w+:)/.test(code.slice(at, at + 60))) hasSpread = true;
+  }
+  return { hasSpread, end: at };
 }

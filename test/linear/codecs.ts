@@ -1,4 +1,4 @@
-import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/formats/format.ts';
+import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/sdk/format.ts';
 import { parseSse, SseCutter, writeSse } from '../../core/formats/_shared/sse.ts';
 import { JsonCutter } from '../../core/formats/_shared/json-frames.ts';
 import { parseJsonBody } from '../../core/front/body.ts';
@@ -228,7 +228,8 @@ const cuts: readonly { readonly name: string; readonly length: number; readonly 
   { name: 'in reads of 64 KiB', length: 64 * 1024, most: Infinity },
 ];
 
-const streams: readonly { readonly name: string; make(size: number): string }[] = [
+/** Streams of server-sent events, in every size. */
+export const streams: readonly { readonly name: string; make(size: number): string }[] = [
   { name: 'one giant line', make: (size) => `data: {"a":"${'b'.repeat(64 * size)}"}\n\n` },
   { name: 'tiny frames', make: (size) => 'data: {}\n\n'.repeat(size) },
   { name: 'tiny frames with carriage returns', make: (size) => 'data: {}\r\n\r\n'.repeat(size) },
@@ -239,7 +240,8 @@ const streams: readonly { readonly name: string; make(size: number): string }[] 
   { name: 'escaped quotes', make: (size) => `data: {"a":"${'\\"'.repeat(16 * size)}"}\n\n` },
 ];
 
-function pieces(bytes: Buffer, length: number): Buffer[] {
+/** A stream as reads of so many bytes. */
+export function pieces(bytes: Buffer, length: number): Buffer[] {
   const list: Buffer[] = [];
   for (let start = 0; start < bytes.length; start += length) list.push(bytes.subarray(start, start + length));
   return list;

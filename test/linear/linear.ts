@@ -12,6 +12,8 @@ import { EffortCounter } from './effort.ts';
 import { countedWork, otherWork } from './others.ts';
 import { gatewayWork, MeasuredGateway } from './gateway.ts';
 import { factor, measure, type Work } from './measure.ts';
+import { PluginBench } from './plugin-bench.ts';
+import { pluginWork } from './plugins.ts';
 
 /** Above this, work grows faster than its input. */
 const mostExponent = 1.2;
@@ -55,6 +57,15 @@ function tell(isAbove: boolean, row: string): void {
 const nameOf = ({ part, shape }: Work, size: number): string =>
   `${part}, ${shape}, ${size} and ${size * factor}`;
 
+/** What throws is told as a row, and the others go on. */
+async function judged(work: Work, judge: () => void | Promise<void>): Promise<void> {
+  try {
+    await judge();
+  } catch (error) {
+    tell(true, `${String(error)}  ${work.part}, ${work.shape}`);
+  }
+}
+
 async function time(work: Work): Promise<void> {
   const growth = await measure(work, mostExponent);
   const { size, time: taken, exponent, perMegabyte } = growth;
@@ -82,15 +93,17 @@ const isWanted = ({ part, shape }: Work): boolean => `${part}, ${shape}`.include
 
 if (process.argv.includes('--counts')) {
   const counter = new EffortCounter();
-  for (const work of countedWork.filter(isWanted)) count(counter, work);
+  for (const work of countedWork.filter(isWanted)) await judged(work, () => count(counter, work));
   counter.close();
 } else {
+  const bench = await PluginBench.start();
   const gateway = await MeasuredGateway.start();
+  const works = [...otherWork, ...codecWork, ...pluginWork(bench), ...gatewayWork(gateway, all)];
   try {
-    for (const work of [...otherWork, ...codecWork, ...gatewayWork(gateway, all)].filter(isWanted))
-      await time(work);
+    for (const work of works.filter(isWanted)) await judged(work, () => time(work));
   } finally {
     await gateway.close();
+    await bench.close();
   }
 }
 if (above.length > 0) console.log(`\nAbove the limits:\n${above.join('\n')}\n`);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { IncomingMessage } from 'node:http';
 import { redact } from '../../core/formats/_shared/redact.ts';
 import { upstreamError } from '../../core/formats/_shared/upstream-error.ts';
-import type { Codec, Format, RouteParams } from '../../core/formats/format.ts';
+import type { Codec, Format, RouteParams } from '../../core/sdk/format.ts';
 import { readForm } from '../../core/front/form.ts';
 import { starsOf } from '../../core/routing/model-names.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -365,11 +365,12 @@ function formWork(): Work[] {
         },
       })),
     ),
-    ...['many images', 'many fields'].map((name): Work => ({
+    ...['many images', 'unknown members'].map((name): Work => ({
       part: 'images: edit-image: form decode',
       shape: name,
       make: (size) => {
-        const fields = name === 'many fields' ? members(size) : { image: times(size, () => 'iVBORw0KGgo=') };
+        const fields =
+          name === 'unknown members' ? members(size) : { image: times(size, () => 'iVBORw0KGgo=') };
         const body = { model: 'm', prompt: 'a cat', ...fields };
         const params = formOf(body, []);
         const codec = images.codecs['edit-image'] as Codec;

@@ -1,8 +1,9 @@
 import { firstValueFrom, of, toArray, type Observable } from 'rxjs';
 import type { Call, Wire } from '../../core/call/call.ts';
 import { Exchange, firstView } from '../../core/call/call.ts';
-import type { Handler, Next, PluginSpec, PluginTools } from '../../core/sdk/define.ts';
-import type { Codec, Format, Operation } from '../../core/formats/format.ts';
+import type { Next as PluginNext } from '../../core/sdk/author/plugin.ts';
+import type { Handler, Next, PluginSpec, InternalTools } from '../../core/sdk/define.ts';
+import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 import { createLog } from '../../core/log.ts';
 import type { ChatRequest, ChatSettings } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -66,8 +67,8 @@ function plainCodec(format: string, operation: Operation): Codec {
 export type Lines = Record<string, unknown>[];
 
 /** What a plugin's `setup` gets in a test: a log that is kept, and whatever else the test gives. */
-export function testTools(given: Partial<PluginTools> = {}): {
-  readonly tools: PluginTools;
+export function testTools(given: Partial<InternalTools> = {}): {
+  readonly tools: InternalTools;
   readonly lines: Lines;
 } {
   const lines: Lines = [];
@@ -80,18 +81,18 @@ export function testTools(given: Partial<PluginTools> = {}): {
     reads: () => 'nothing',
     ...given,
   };
-  return { tools: tools as PluginTools, lines };
+  return { tools: tools as InternalTools, lines };
 }
 
 /** Sets a plugin up with options as an operator would write them. What the handler throws is a rejection, as in a pipeline. */
 export async function handlerOf<Schema extends z.ZodType>(
   { spec }: { readonly spec: PluginSpec<Schema> },
-  tools: PluginTools,
+  tools: InternalTools,
   options: z.input<Schema> | undefined = undefined,
 ): Promise<Handler> {
   const parsed = spec.options === undefined ? undefined : spec.options.parse(options ?? {});
   const handler = await spec.setup(parsed as z.output<Schema>, tools);
-  return async (call, next) => handler(call, next);
+  return async (call, next) => handler(call, next as PluginNext);
 }
 
 /** The end of a pipeline in a test: remembers the calls that arrive and answers with these events. */

@@ -3,7 +3,7 @@ import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { Exchange, firstView, type Call, type Wire } from '../../core/call/call.ts';
-import type { Codec, Format, Operation, RouteParams } from '../../core/formats/format.ts';
+import type { Codec, Format, Operation, RouteParams } from '../../core/sdk/format.ts';
 import audio from '../../core/formats/audio/index.ts';
 import chatCompletions from '../../core/formats/chat-completions/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';

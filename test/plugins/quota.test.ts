@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
 import type { Call } from '../../core/call/call.ts';
 import { charge, reachedProviders, sending } from '../../core/sdk/charge.ts';
-import type { Handler, PluginTools } from '../../core/sdk/define.ts';
+import type { Handler, InternalTools } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { Block } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -37,11 +37,11 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
     near: false,
   };
   const { tools } = testTools({
-    settings: { routing: { hedge: false } } as unknown as PluginTools['settings'],
+    settings: { routing: { hedge: false } } as unknown as InternalTools['settings'],
     prices: createPrices({ x: { input: 10, output: 20 } }),
     catalog: {
       targets: () => (given.traits ?? [{}]).map((traits) => ({ traits, channel: { speaks: {} } })),
-    } as unknown as PluginTools['catalog'],
+    } as unknown as InternalTools['catalog'],
     bookkeeper: {
       reserve: (_key, _budgets, most, _lease, less) => {
         asked.push(most);

@@ -5,7 +5,7 @@ import { Exchange, firstView, type Call } from '../../core/call/call.ts';
 import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelKind, ChannelOptions, ChannelParts } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
-import type { Codec, Format, Operation } from '../../core/formats/format.ts';
+import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 import { createHttpClient, type HttpClient } from '../../core/upstream/send.ts';
 import { createLog } from '../../core/log.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
@@ -69,7 +69,7 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
       const keys = options.keys ?? (options.key === undefined ? [] : [options.key]);
       return kind.spec.setup(
         { ...kind.spec.options?.parse(expected.options ?? {}), ...options },
-        { log, keys, http, sockets: undefined as never, format: () => undefined, onClose: () => {} },
+        { log, keys, http, onClose: () => {} },
       );
     };
     const parts = (options: ChannelOptions = { key }): ChannelParts =>
@@ -238,8 +238,6 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
           log,
           keys: [key],
           http: fake,
-          sockets: undefined as never,
-          format: () => undefined,
           onClose: () => {},
         },
       );
@@ -252,7 +250,8 @@ export function channelSuite(kind: Kind, expected: ChannelExpectations): void {
     });
 
     it.each(Object.entries(expected.models))('knows %s', (model, traits) => {
-      expect(kind.spec.models?.some((pattern) => fits(pattern, model))).toBe(true);
+      const { models } = kind.spec;
+      expect(models === 'discover' || models?.some((pattern) => fits(pattern, model))).toBe(true);
       expect(parts().traits?.(model)).toMatchObject(traits);
     });
   });

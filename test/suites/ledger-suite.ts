@@ -2,10 +2,11 @@ import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { UsageRecord } from '../../core/model/usage-record.ts';
 import type { Budget } from '../../core/state/api-keys.ts';
-import { openLedger, type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';
+import { openLedger } from '../../core/money/ledger/open.ts';
+import { type Ledger, type Reservation, type Settlement } from '../../core/money/ledger/index.ts';
 import { rows } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import { openUsageLog } from '../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { tries } from '../support/tries.ts';
 
 let numbers = 0;

@@ -6,11 +6,8 @@ import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { JsonObject } from '../../core/model/json.ts';
 import { deleteExpiredResponses, mostText } from '../../core/state/responses/tables.ts';
-import {
-  openResponseStore,
-  type ResponseStore,
-  type StoredResponse,
-} from '../../core/state/responses/index.ts';
+import { openResponseStore } from '../../core/state/responses/open.ts';
+import { type ResponseStore, type StoredResponse } from '../../core/state/responses/index.ts';
 import { sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { eventually } from '../support/eventually.ts';

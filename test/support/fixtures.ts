@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { discover } from '../../core/config/discover.ts';
-import type { Format, RouteParams } from '../../core/formats/format.ts';
+import type { Format, RouteParams } from '../../core/sdk/format.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 
 const fixtures = fileURLToPath(new URL('../fixtures/', import.meta.url));

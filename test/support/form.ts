@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { RouteParams } from '../../core/formats/format.ts';
+import type { RouteParams } from '../../core/sdk/format.ts';
 import type { FormPart, Upload } from '../../core/model/form.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 

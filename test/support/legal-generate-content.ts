@@ -1,4 +1,4 @@
-import type { WireFrame } from '../../core/formats/format.ts';
+import type { WireFrame } from '../../core/sdk/format.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 
 const dataFields = new Set([

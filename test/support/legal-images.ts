@@ -1,4 +1,4 @@
-import type { WireFrame } from '../../core/formats/format.ts';
+import type { WireFrame } from '../../core/sdk/format.ts';
 
 /**
  * What is wrong with the frames of a complete stream of images, each problem a sentence; empty for a legal one. Every sketch belongs to an

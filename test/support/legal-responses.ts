@@ -1,5 +1,5 @@
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
-import type { WireFrame } from '../../core/formats/format.ts';
+import type { WireFrame } from '../../core/sdk/format.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../core/model/json.ts';
 
 /** What is illegal in a stream of responses as its clients read it; empty when nothing is. */

@@ -1,4 +1,4 @@
-import type { Codec, EncodedRequest, ReplyContext, RouteParams } from '../../core/formats/format.ts';
+import type { Codec, EncodedRequest, ReplyContext, RouteParams } from '../../core/sdk/format.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import type { GatewayRequest } from '../../core/model/request.ts';

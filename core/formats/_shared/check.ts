@@ -94,3 +94,8 @@ export function checkModelName(model: string): void {
   if (model.length > longestName) throw wrongValue('model', `a name of at most ${longestName} characters`);
   if (unprintable.test(model)) throw wrongValue('model', 'a name of printable characters');
 }
+
+/** The model's name and the stream flag of a body. Throws 400 when the model is missing or either has the wrong type. */
+export function peek(body: JsonObject): { readonly model: string; readonly stream: boolean } {
+  return { model: requiredModel(body.model), stream: optionalBoolean(body.stream, 'stream') ?? false };
+}

@@ -1,5 +1,5 @@
 import type { ChatSettings } from '../../model/chat.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 
 /**
  * A loss's path as the client would write it: `settings.topP` → `generationConfig.topP`, `messages[0].content[1].cache` →

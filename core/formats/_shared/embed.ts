@@ -1,5 +1,5 @@
 import type { EmbedRequest } from '../../model/embed.ts';
-import type { Expected } from '../format.ts';
+import type { Expected } from '../../sdk/format.ts';
 
 /** What providers write around each input: what it is for, where it begins and ends. */
 const frame = 16;

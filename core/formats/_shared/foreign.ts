@@ -1,4 +1,6 @@
 import type { Extra } from '../../model/extra.ts';
+import { isObject } from '../../model/json.ts';
+import { aside } from './extra.ts';
 
 /**
  * Reports every field that only another format knows as lost. Formats and keys that begin with `$` say how something was spelled and are no loss.
@@ -14,7 +16,13 @@ export function loseForeign(
   for (const [from, fields] of Object.entries(extra)) {
     if (from === format || from.startsWith('$')) continue;
     for (const field of Object.keys(fields)) {
-      if (!field.startsWith('$')) lose(path === undefined || path === '' ? field : `${path}.${field}`);
+      if (field === aside && isObject(fields[field]))
+        for (const name of Object.keys(fields[field])) lose(placed(path, name));
+      else if (!field.startsWith('$')) lose(placed(path, field));
     }
   }
+}
+
+function placed(path: string | undefined, field: string): string {
+  return path === undefined || path === '' ? field : `${path}.${field}`;
 }

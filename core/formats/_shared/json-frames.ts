@@ -1,5 +1,5 @@
 import { GatewayError } from '../../sdk/errors.ts';
-import type { Frame, WireFrame } from '../format.ts';
+import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { frameLimit } from './sse.ts';
 

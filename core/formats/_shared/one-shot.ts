@@ -3,7 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { tellsError } from './told-error.ts';
 import { upstreamError } from './upstream-error.ts';
 import { requiredModel } from './check.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 
 /** What a codec must say for itself when its operation has one request and one reply, and its requests name their model as `model`. */
 export type OneShot<R extends GatewayRequest> = Pick<

@@ -2,7 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest, RerankResult, RerankScore } from '../../model/rerank.ts';
-import type { Expected } from '../format.ts';
+import type { Expected } from '../../sdk/format.ts';
 import { throwIfError } from './one-shot.ts';
 import { extraOf } from './spelling.ts';
 import { noUsage, readPlainUsage } from './usage.ts';

@@ -67,8 +67,7 @@ function rowsFor(body: JsonObject, rows: readonly SettingRow[]): readonly Settin
   }
   let found: number[] | undefined;
   for (const member of Object.keys(body)) {
-    const more = places.get(member);
-    if (more !== undefined) (found ??= []).push(...more);
+    for (const place of places.get(member) ?? []) (found ??= []).push(place);
   }
   return found === undefined
     ? none

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
-import type { Frame } from '../format.ts';
+import type { Frame } from '../../sdk/format.ts';
 import { throwIfError } from './one-shot.ts';
 
 /** What an event is called that has no name. */

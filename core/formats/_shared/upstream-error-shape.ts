@@ -70,7 +70,7 @@ function readObject(body: JsonObject, depth: number): ErrorShape {
     return {
       shape: 'string',
       message,
-      words: words(error, body.code, body.type),
+      words: words([error, body.code, body.type]),
       ...statusIn(body.code, body.status),
     };
   }
@@ -93,7 +93,7 @@ function readEnvelope(body: JsonObject, error: JsonObject, depth: number): Error
   return {
     shape: shapeOf(body, error),
     message: inner?.message || sentence(error.message) || sentence(error.detail) || '',
-    words: [...words(error.type, error.code, error.status, code, ...reasons), ...(inner?.words ?? [])],
+    words: [...words([error.type, error.code, error.status, code, ...reasons]), ...(inner?.words ?? [])],
     ...(isString(error.param) && error.param !== '' ? { param: error.param } : {}),
     ...errorCodeIn(error.details),
     ...statusIn(error.code, error.status, error.status_code, error.http_code, body.status, inner?.status),
@@ -136,7 +136,7 @@ function readPlain(body: JsonObject, depth: number): ErrorShape {
   return {
     shape: message === '' ? 'empty' : 'message',
     message,
-    words: words(body.code, body.type, body[awsType], body.status, body.error_code),
+    words: words([body.code, body.type, body[awsType], body.status, body.error_code]),
     ...statusIn(body.code, body.status, body.status_code, body.error_code),
   };
 }
@@ -155,7 +155,7 @@ function sentence(value: JsonValue | undefined): string {
   return parts.join('; ');
 }
 
-function words(...values: readonly (JsonValue | undefined)[]): readonly string[] {
+function words(values: readonly (JsonValue | undefined)[]): readonly string[] {
   const found: string[] = [];
   // AWS writes `com.amazonaws.x#ThrottlingException`.
   for (const value of values)

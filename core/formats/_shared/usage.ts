@@ -35,11 +35,9 @@ export function isUsageOnly(data: string): boolean {
   );
 }
 
-/** A streamed request for a completion that asks for usage; the same object where nothing is to be added. */
-export function askUsage(body: JsonObject): JsonObject {
-  if (body.stream !== true) return body;
+/** The member by which a streamed request for a completion asks for usage; undefined where it is not streamed, or asks already. */
+export function askUsage(body: JsonObject): JsonObject | undefined {
+  if (body.stream !== true) return undefined;
   const options = isObject(body.stream_options) ? body.stream_options : {};
-  return options.include_usage === true
-    ? body
-    : { ...body, stream_options: { ...options, include_usage: true } };
+  return options.include_usage === true ? undefined : { stream_options: { ...options, include_usage: true } };
 }

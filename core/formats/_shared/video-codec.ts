@@ -1,7 +1,14 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../../model/video.ts';
-import type { Codec, Codecs, EncodedRequest, EncodeTarget, ReplyContext, RouteParams } from '../format.ts';
+import type {
+  Codec,
+  Codecs,
+  EncodedRequest,
+  EncodeTarget,
+  ReplyContext,
+  RouteParams,
+} from '../../sdk/format.ts';
 import { loseForeign } from './foreign.ts';
 
 /** What one format says of videos: the rest is the same for all of them. */

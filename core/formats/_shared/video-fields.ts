@@ -2,7 +2,7 @@ import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 import { given, optionalArray, optionalString } from './check.ts';
 import { parseDataUrl, sniffBase64, toDataUrl } from './data-url.ts';
 

@@ -1,5 +1,5 @@
 import type { VideoRequest } from '../../model/video.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 
 /** How far a size may be from a ratio and still be meant by it. */
 const tolerance = 0.03;
@@ -32,7 +32,8 @@ export function ratioOfSize(size: string, known: readonly string[]): string | un
 
 /** `480p`, `720p`, `1080p`: named after the short side; undefined when it has no such name. */
 export function resolutionOfSize(size: string): string | undefined {
-  const short = Math.min(...sidesOf(size));
+  const [width, height] = sidesOf(size);
+  const short = Math.min(width, height);
   // The large sizes of 1024 lines are closest to 1080p.
   if (short === 1024) return '1080p';
   return [360, 480, 540, 720, 1080, 1440, 2160].includes(short) ? `${short}p` : undefined;

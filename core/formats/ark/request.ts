@@ -2,7 +2,7 @@ import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.t
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
-import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { given, optionalArray, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
 import {
   atMost,

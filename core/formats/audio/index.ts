@@ -1,13 +1,13 @@
 import type { SpeakRequest, TranscribeRequest } from '../../model/audio.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { requiredModel } from '../_shared/check.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
-import type { Codec, Format } from '../format.ts';
-import { decodeSpeech, encodeSpeech, expectedOfSpeech, passesSpeech } from './speech-request.ts';
-import * as speech from './speech-reply.ts';
-import * as transcript from './transcript-reply.ts';
+import type { Codec, Format } from '../../sdk/format.ts';
+import { decodeSpeech, encodeSpeech, expectedOfSpeech, passesSpeech } from './speak/request.ts';
+import * as speech from './speak/reply.ts';
+import * as transcript from './transcribe/reply.ts';
 import {
   decodeTranscript,
   encodeTranscript,
@@ -15,8 +15,8 @@ import {
   passesTranscript,
   peekTranscript,
   wantsPlain,
-} from './transcript-request.ts';
-import { TranscriptStreamDecoder, TranscriptStreamEncoder } from './transcript-stream.ts';
+} from './transcribe/request.ts';
+import { TranscriptStreamDecoder, TranscriptStreamEncoder } from './transcribe/stream.ts';
 import { formatName, paths } from './wire.ts';
 
 function transcribing(operation: TranscribeRequest['operation']): Codec<TranscribeRequest> {

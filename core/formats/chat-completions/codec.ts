@@ -1,19 +1,20 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
-import type { Codec } from '../format.ts';
-import { decodeRequest, peek } from './decode-request.ts';
-import { ChatStreamDecoder } from './decode-stream.ts';
-import { wantsBytes } from './encode-parts.ts';
-import { chatPath, encodeRequest, headersFor } from './encode-request.ts';
-import { ChatStreamEncoder } from './encode-stream.ts';
+import type { Codec } from '../../sdk/format.ts';
+import { decodeRequest } from './request-in/index.ts';
+import { ChatStreamDecoder } from './stream-in/index.ts';
+import { wantsBytes } from './request-out/parts.ts';
+import { chatPath, encodeRequest, headersFor } from './request-out/index.ts';
+import { ChatStreamEncoder } from './stream-out/index.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { checkSampling, validate } from './validate.ts';
-import { ChatWholeEncoder, decodeWhole } from './whole.ts';
+import { ChatWholeEncoder, decodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
+import { peek } from '../_shared/check.ts';
 
 /** Chat completions. */
 export const chatCodec: Codec<ChatRequest> = {
@@ -29,6 +30,7 @@ export const chatCodec: Codec<ChatRequest> = {
   endsStream: endsCompletion,
   peek,
   validate,
+  outlines: true,
   checkSampling,
   clientFraming: () => 'sse',
   patch,

@@ -1,8 +1,8 @@
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import type { Format } from '../format.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import type { Format } from '../../sdk/format.ts';
 import { chatCodec } from './codec.ts';
-import { models } from './models.ts';
+import { models } from '../_openai/models.ts';
 import { formatName } from './wire.ts';
 
 const chatCompletions: Format = {

@@ -2,8 +2,8 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Edits } from '../format.ts';
-import { readReasoning, reasoningFields, writeReasoning } from './reasoning.ts';
+import type { Edits } from '../../sdk/format.ts';
+import { readReasoning, reasoningFields, writeReasoning } from './reasoning/index.ts';
 
 /** The client's body with the edits made and nothing else changed. What the model cannot be asked for is reported. */
 export function patch(

@@ -2,7 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { checkMetadata, given } from '../_shared/check.ts';
-import { decodeRequest } from './decode-request.ts';
+import { decodeRequest } from './request-in/index.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject): ChatRequest {

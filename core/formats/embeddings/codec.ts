@@ -1,7 +1,7 @@
 import type { EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import { expectedOfInputs } from '../_shared/embed.ts';
 import { oneShot } from '../_shared/one-shot.ts';
-import type { Codec } from '../format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeWhole, encodeWhole, usageTap } from './reply.ts';
 import { decodeRequest, encodeRequest } from './request.ts';
 import { formatName, path } from './wire.ts';

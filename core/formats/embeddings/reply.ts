@@ -7,7 +7,7 @@ import { throwIfError } from '../_shared/one-shot.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { readPlainUsage } from '../_shared/usage.ts';
 import { asBase64, asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
-import type { ReplyContext, UsageTap, WholeEncoder } from '../format.ts';
+import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';
 import { countInputs } from './request.ts';
 import { formatName } from './wire.ts';
 

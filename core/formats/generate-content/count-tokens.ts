@@ -11,13 +11,13 @@ import type {
   ReplyContext,
   RouteParams,
   WholeEncoder,
-} from '../format.ts';
-import { chat } from './chat.ts';
-import { decodeChat } from './decode-request.ts';
-import { encodeBody, methodPath } from './encode-request.ts';
-import { Encoding } from './encoding.ts';
-import { Extras, own, restore } from './extras.ts';
-import { wantsBytes } from './media.ts';
+} from '../../sdk/format.ts';
+import { chat } from './codec.ts';
+import { decodeChat } from './request-in/index.ts';
+import { encodeBody, methodPath } from './request-out/index.ts';
+import { Encoding } from './request-out/scope.ts';
+import { leftovers, own } from './extra.ts';
+import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { countFields, name, official } from './wire.ts';
@@ -48,11 +48,11 @@ export const countTokens: Codec<ChatRequest> = {
 function decodeCount(wire: JsonObject, params: RouteParams): ChatRequest {
   const body = official(wire, countFields);
   const inner = optionalObject(body.generateContentRequest, 'generateContentRequest');
-  const extras = new Extras();
+  const extras = leftovers();
   if (inner === undefined) return { ...decodeChat(body, params, extras), operation: 'count-tokens' };
   if (given(body.contents)) throw wrongValue('generateContentRequest', 'given without contents');
   const { generateContentRequest: _, ...outer } = body;
-  extras.set('$wrapped', outer);
+  extras.put('$wrapped', outer);
   try {
     return { ...decodeChat(inner, params, extras), operation: 'count-tokens' };
   } catch (error) {
@@ -76,7 +76,7 @@ function encodeCount(request: ChatRequest, target: EncodeTarget): EncodedRequest
   const wrapped: MutableObject = {
     generateContentRequest: model === undefined ? inner : { ...inner, model },
   };
-  if (isObject(outer)) restore(wrapped, outer);
+  if (isObject(outer)) Object.assign(wrapped, outer);
   return { ...methodPath(target.model, 'countTokens'), body: bare ? inner : wrapped };
 }
 

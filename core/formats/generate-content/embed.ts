@@ -15,9 +15,9 @@ import type {
   ReplyContext,
   RouteParams,
   WholeEncoder,
-} from '../format.ts';
-import { modelOf } from './decode-request.ts';
-import { methodPath } from './encode-request.ts';
+} from '../../sdk/format.ts';
+import { modelOf } from './request-in/index.ts';
+import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { embedFields, name, official } from './wire.ts';

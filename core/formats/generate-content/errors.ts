@@ -1,7 +1,7 @@
-import type { GatewayError } from '../../sdk/errors.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { GatewayError } from '../../sdk/errors.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
-import type { ErrorReply } from '../format.ts';
+import type { ErrorReply } from '../../sdk/format.ts';
 
 const statuses: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -73,4 +73,21 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
     headers: { 'x-request-id': requestId, ...retryHeaders(error) },
     body: errorBody(error),
   };
+}
+
+/** 502: the provider sent something that cannot be understood. */
+export function garbage(cause?: unknown): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream sent something that is no answer.', {
+    origin: 'upstream',
+    cause,
+  });
+}
+
+/** Compact JSON of a value in a reply. Throws 502 for what is nested beyond what can be written. */
+export function replyText(value: JsonValue): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw garbage(cause);
+  }
 }

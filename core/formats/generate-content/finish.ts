@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import type { Frame } from '../format.ts';
+import type { Frame } from '../../sdk/format.ts';
 
 /** The provider's words that mean something particular; all others are `other`. */
 const reasons: Readonly<Record<string, FinishReason>> = {

@@ -1,14 +1,59 @@
-import type { Format } from '../format.ts';
-import { chat } from './chat.ts';
+import { wrongValue } from '../../sdk/errors.ts';
+import type { Format, Framing, Operation, Route, RouteParams } from '../../sdk/format.ts';
+import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
 import { embed } from './embed.ts';
 import { errorReply } from './errors.ts';
-import { images } from './images.ts';
+import { images } from './images/index.ts';
 import { models } from './models.ts';
-import { routes } from './routes.ts';
 import { speak } from './speak.ts';
-import { videos } from './videos.ts';
+import { videos } from './videos/index.ts';
 import { name } from './wire.ts';
+
+/** Where the methods of a model are called: both versions, with `tunedModels/` as another name of `models/`. */
+const folders = ['/v1beta/models', '/v1/models', '/v1beta/tunedModels', '/v1/tunedModels'];
+
+type Matched = Readonly<Record<string, string>>;
+type Headers = Readonly<Record<string, string | undefined>>;
+
+/** The framing that `alt` and `Accept` ask of a stream. Throws 400 for one that is not served. */
+function framingOf(query: URLSearchParams, headers: Headers): Framing {
+  const alt = (query.get('alt') ?? query.get('$alt') ?? '').toLowerCase();
+  if (alt === 'sse') return 'sse';
+  if (alt === 'json' || alt.startsWith('json;')) return 'json-array';
+  if (alt !== '') throw wrongValue('alt', 'sse or json');
+  return headers.accept?.toLowerCase().includes('text/event-stream') ? 'sse' : 'ndjson';
+}
+
+function method(verb: string, operation: Operation, stream: boolean): readonly Route[] {
+  const params = (matched: Matched, query: URLSearchParams, headers: Headers): RouteParams => {
+    const framing = framingOf(query, headers);
+    return { model: modelName(matched.model ?? ''), stream, framing: stream ? framing : 'none' };
+  };
+  return folders.map((folder) => ({ method: 'POST', path: `${folder}/*model\\:${verb}`, operation, params }));
+}
+
+/** Without `models/`, however often a client put it there. */
+function modelName(matched: string): string {
+  return matched.replace(/^(?:models\/)+/, '');
+}
+
+/** Everything this format answers. `GET /v1/models` is shared with other formats and belongs to none. */
+const routes: readonly Route[] = [
+  ...method('generateContent', 'chat', false),
+  ...method('streamGenerateContent', 'chat', true),
+  ...method('countTokens', 'count-tokens', false),
+  ...method('predictLongRunning', 'create-video', false),
+  ...method('embedContent', 'embed', false),
+  ...method('batchEmbedContents', 'embed', false),
+  { method: 'GET', path: '/v1beta/models', operation: 'list-models' },
+  {
+    method: 'GET',
+    path: '/v1beta/models/*model',
+    operation: 'get-model',
+    params: (matched) => ({ model: modelName(matched.model ?? '') }),
+  },
+];
 
 const generateContent: Format = {
   name,

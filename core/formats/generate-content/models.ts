@@ -1,7 +1,7 @@
 import { wrongValue } from '../../sdk/errors.ts';
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ModelListing } from '../format.ts';
+import type { ModelListing } from '../../sdk/format.ts';
 
 const usualSize = 50;
 const largestSize = 1000;

@@ -1,15 +1,12 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
-import {
-  budgetOfEffort,
-  effortFrom,
-  effortOfBudget,
-  efforts,
-  type Effort,
-  type Reasoning,
-} from '../../model/reasoning.ts';
+import { budgetOfEffort, effortFrom, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import type { Proof } from '../../model/extra.ts';
+import { sealProof, unsealProof } from '../_shared/proof.ts';
+import { name } from './wire.ts';
+import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
 
 const base = 'generationConfig.thinkingConfig';
 
@@ -79,9 +76,9 @@ function writeLevel(
   traits: ModelTraits,
   lose: (path: string) => void,
 ): void {
-  const wanted = wantedEffort(reasoning);
+  const wanted = effortOf(reasoning);
   if (wanted === undefined) return;
-  const effort = nearest(wanted, allowedOf(traits, levels));
+  const effort = nearestEffort(wanted, allowedOf(traits, levels)) ?? 'low';
   if (effort !== wanted) lose(spelledBy(reasoning));
   config.thinkingLevel = effort;
 }
@@ -102,20 +99,14 @@ function writeBudget(
     config.thinkingBudget = Math.min(reasoning.budget, limit);
     return;
   }
-  const wanted = wantedEffort(reasoning);
+  const wanted = effortOf(reasoning);
   if (wanted === undefined) {
     if (reasoning.mode === 'on' || reasoning.mode === 'adaptive') config.thinkingBudget = -1;
     return;
   }
-  const effort = nearest(wanted, allowed);
+  const effort = nearestEffort(wanted, allowed) ?? 'low';
   if (effort !== wanted) lose(spelledBy(reasoning));
   config.thinkingBudget = Math.min(effort === 'minimal' ? 512 : budgetOfEffort[effort], limit);
-}
-
-function wantedEffort({ mode, effort, budget }: Reasoning): Effort | undefined {
-  if (mode === 'off') return 'none';
-  if (effort !== undefined) return effort;
-  return budget === undefined ? undefined : effortOfBudget(budget);
 }
 
 /** What the client said that cannot be had: the whole wish when it wanted no thinking at all. */
@@ -131,8 +122,22 @@ function allowedOf(traits: ModelTraits, usual: readonly Effort[]): readonly Effo
   return possible.length === 0 ? usual : possible;
 }
 
-/** The effort itself, else the nearest lower one that the model takes, else the lowest. Both lists ascend. */
-function nearest(wanted: Effort, allowed: readonly Effort[]): Effort {
-  const rank = efforts.indexOf(wanted);
-  return allowed.findLast((effort) => efforts.indexOf(effort) <= rank) ?? allowed[0] ?? 'low';
+/** What base64 makes of a sealed proof's first characters. */
+const sealedStart = 'Z3cxL';
+
+/** Accepted by the provider in place of a signature it never gave, so that history of another vendor can be continued. */
+export const placeholderSignature = 'skip_thought_signature_validator';
+
+/** A `thoughtSignature` as a proof; one that the gateway sealed names the vendor that made it. */
+export function readSignature(value: string): Proof {
+  if (value.startsWith(sealedStart)) {
+    const opened = unsealProof(Buffer.from(value, 'base64').toString());
+    if (opened !== undefined) return opened.proof;
+  }
+  return { format: name, kind: 'signature', value };
+}
+
+/** A proof as a `thoughtSignature`: base64 is what the field holds, also for another vendor's proof in its container. */
+export function writeSignature(proof: Proof): string {
+  return proof.format === name ? proof.value : Buffer.from(sealProof(proof)).toString('base64');
 }

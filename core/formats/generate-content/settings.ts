@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } from '../_shared/settings.ts';
-import type { Extras } from './extras.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
 import { configFields, official, pick, thinkingFields } from './wire.ts';
@@ -127,7 +127,7 @@ function numbers(object: JsonObject): JsonObject {
 }
 
 /** Reads every setting, and leaves in `extras` what only this format knows. Throws 400 with the path. */
-export function decodeSettings(body: JsonObject, extras: Extras): ChatSettings {
+export function decodeSettings(body: JsonObject, extras: Leftovers): ChatSettings {
   const { config, thinking } = officialConfig(body);
   const view: MutableObject = { ...body };
   if (config !== undefined)
@@ -140,7 +140,7 @@ export function decodeSettings(body: JsonObject, extras: Extras): ChatSettings {
     if (value !== undefined) settings[row.name] = value;
     if (raw !== undefined) written[row.name] = raw;
   }
-  if (Object.keys(written).length > 0) extras.set('$written', written);
+  if (Object.keys(written).length > 0) extras.put('$written', written);
   if (config !== undefined) keepConfig(config, thinking, extras);
   return settings as ChatSettings;
 }
@@ -155,27 +155,27 @@ function rawOf(body: JsonObject, paths: readonly string[]): JsonObject | undefin
 }
 
 /** Unknown fields of the two objects, that an object was there though nothing was in it, and words that have no neutral meaning. */
-function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Extras): void {
-  extras.rest(config, read, 'generationConfig.');
+function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Leftovers): void {
+  extras.take(config, read, 'generationConfig.');
   const empty: string[] = [];
   if (Object.keys(pick(config, Object.keys(config))).length === 0) empty.push('generationConfig');
   if (thinking !== undefined) {
-    extras.rest(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
+    extras.take(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
     if (Object.keys(pick(thinking, Object.keys(thinking))).length === 0)
       empty.push('generationConfig.thinkingConfig');
   }
-  if (empty.length > 0) extras.set('$empty', empty);
+  if (empty.length > 0) extras.put('$empty', empty);
   const level = thinking?.thinkingLevel;
   if (typeof level === 'string' && effortFrom(level) === undefined && !/unspecified$/i.test(level)) {
-    extras.set('generationConfig.thinkingConfig.thinkingLevel', level);
+    extras.put('generationConfig.thinkingConfig.thinkingLevel', level);
   }
   const { responseMimeType } = config;
   if (
     typeof responseMimeType === 'string' &&
     readResponseFormat({ generationConfig: config }) === undefined
   ) {
-    extras.set('generationConfig.responseMimeType', responseMimeType);
-    if (isObject(config.responseSchema)) extras.set('generationConfig.responseSchema', config.responseSchema);
+    extras.put('generationConfig.responseMimeType', responseMimeType);
+    if (isObject(config.responseSchema)) extras.put('generationConfig.responseSchema', config.responseSchema);
   }
 }
 
@@ -193,4 +193,18 @@ export function writeAsWritten(
   if (!isDeepStrictEqual(row.read(view), settings[row.name])) return false;
   for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(body, path, value);
   return true;
+}
+
+const paths = new Map<string, string>([
+  ...rows.map((row) => [row.name, row.path] as const),
+  ['reasoning', 'generationConfig.thinkingConfig'],
+  ['responseFormat', 'generationConfig.responseSchema'],
+  ...respelled.flatMap(({ name, write, paths: [path = name] }) =>
+    write === undefined ? [] : [[name, path] as const],
+  ),
+]);
+
+/** Where a client of this format writes a setting; the setting's own name when it has no place here. */
+export function settingPath(name: keyof ChatSettings): string {
+  return paths.get(name) ?? name;
 }

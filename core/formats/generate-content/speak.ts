@@ -4,8 +4,8 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
-import type { Codec, EncodedRequest, EncodeTarget } from '../format.ts';
-import { methodPath } from './encode-request.ts';
+import type { Codec, EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
+import { methodPath } from './request-out/index.ts';
 import { readUsage } from './usage.ts';
 import { name } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { UsageTap } from '../format.ts';
+import type { UsageTap } from '../../sdk/format.ts';
 import { name as format } from './wire.ts';
 
 /** A count; int64 may be written as a string. */

@@ -1,10 +1,10 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ReplyContext, WholeEncoder } from '../format.ts';
-import { ReplyDecoder } from './decode-stream.ts';
-import { ReplyEncoder } from './encode-stream.ts';
-import { replySigns } from './reply-fields.ts';
+import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
+import { ReplyDecoder } from './stream-in/index.ts';
+import { ReplyEncoder } from './stream-out/index.ts';
+import { replySigns } from './wire.ts';
 
 /** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

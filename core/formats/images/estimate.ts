@@ -1,5 +1,5 @@
 import type { ImageRequest } from '../../model/image.ts';
-import type { Expected } from '../format.ts';
+import type { Expected } from '../../sdk/format.ts';
 
 /** Tokens of one image of the largest usual size, by quality: what is not here may come to the most. */
 const tokensOf: Readonly<Record<string, number>> = { low: 408, medium: 1_584 };

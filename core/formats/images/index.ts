@@ -1,9 +1,9 @@
 import type { ImageRequest } from '../../model/image.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
-import type { Codec, Format } from '../format.ts';
+import type { Codec, Format } from '../../sdk/format.ts';
 import { expectedOf } from './estimate.ts';
 import { checkLimits } from './limits.ts';
 import { decodeWhole, encodeWhole } from './reply.ts';

@@ -6,7 +6,7 @@ import type { Usage } from '../../model/usage.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { throwIfError } from '../_shared/one-shot.ts';
 import { extraOf } from '../_shared/spelling.ts';
-import type { ReplyContext, WholeEncoder } from '../format.ts';
+import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { formatName } from './wire.ts';
 
@@ -84,7 +84,7 @@ export function encodeWhole({ created, lose }: ReplyContext): WholeEncoder {
       if (event.type === 'usage') usage = event.usage;
       if (event.type !== 'result') return;
       result = event.value as ImageResult;
-      images.push(...result.images);
+      for (const image of result.images) images.push(image);
       loseForeign(result.extra, formatName, undefined, lose);
     },
     end() {

@@ -3,11 +3,12 @@ import { plainName, type FormPart } from '../../model/form.ts';
 import type { ImageInput, ImageRequest } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalString, requiredModel, requiredString } from '../_shared/check.ts';
+import { fieldsBeside } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
-import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './files.ts';
-import { asBoolean, readSettings, typed, writeSettings } from './settings.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
+import { namedImage, namedImages, uploadedMask, uploadsOf, writeImage } from './parts.ts';
+import { asBoolean, readSettings, settingNames, typed, writeSettings } from './settings.ts';
 import { formatName, paths, type Making } from './wire.ts';
 
 /** What a decoder of requests finds in a body besides settings: pictures, and how they were spelled. */
@@ -21,9 +22,9 @@ interface Pictures {
 export function decodeRequest(operation: Making): (body: JsonObject, params: RouteParams) => ImageRequest {
   return (wire, params) => {
     const body = params.form === undefined ? wire : typed(wire);
-    const { model, prompt, ...rest } = body;
-    const { settings, own } = readSettings(rest, operation);
-    const { images, mask, spelling } = picturesOf(operation, own, params);
+    const settings = readSettings(body, operation);
+    const { images, mask, spelling } = picturesOf(operation, body, params);
+    const { model, prompt } = body;
     return {
       operation,
       format: formatName,
@@ -32,7 +33,11 @@ export function decodeRequest(operation: Making): (body: JsonObject, params: Rou
       images,
       ...(mask === undefined ? {} : { mask }),
       ...settings,
-      ...extraOf(formatName, unread(own, operation), spelling),
+      ...extraOf(
+        formatName,
+        fieldsBeside(body, operation === 'generate-image' ? read : readWithImages),
+        spelling,
+      ),
     };
   };
 }
@@ -90,16 +95,9 @@ function isFull(object: JsonObject): boolean {
   return Object.keys(object).length > 0;
 }
 
-/** What is left for `extra`. */
-function unread({ image, images, mask, ...rest }: JsonObject, operation: Making): JsonObject {
-  if (operation !== 'generate-image') return rest;
-  return {
-    ...(image === undefined ? {} : { image }),
-    ...(images === undefined ? {} : { images }),
-    ...(mask === undefined ? {} : { mask }),
-    ...rest,
-  };
-}
+/** What is not left for `extra`. */
+const read: ReadonlySet<string> = new Set(['model', 'prompt', ...settingNames]);
+const readWithImages: ReadonlySet<string> = new Set([...read, 'image', 'images', 'mask']);
 
 /** Writes a request for a provider: a form where its images are files. */
 export function encodeRequest(request: ImageRequest, target: EncodeTarget): EncodedRequest {

@@ -4,16 +4,16 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { EncodeTarget } from '../format.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Making } from './wire.ts';
 
 /** Texts of a form as what they mean, where they mean something else. What they cannot mean is left for the checks to refuse. */
 export function typed(body: JsonObject): JsonObject {
-  const read: MutableObject = { ...body };
+  const read: MutableObject = {};
   for (const name of ['n', 'output_compression', 'partial_images'])
     if (given(body[name])) read[name] = asNumber(body[name]);
   if (given(body.stream)) read.stream = asBoolean(body.stream);
-  return read;
+  return Object.keys(read).length === 0 ? body : { ...body, ...read };
 }
 
 function asNumber(value: JsonValue | undefined): JsonValue | undefined {
@@ -52,7 +52,7 @@ const texts = [
 ] as const;
 
 /** Every setting that is written from what it means. */
-const settingNames: ReadonlySet<string> = new Set([
+export const settingNames: ReadonlySet<string> = new Set([
   ...texts.map(([name]) => name),
   'n',
   'output_compression',
@@ -61,11 +61,8 @@ const settingNames: ReadonlySet<string> = new Set([
   'response_format',
 ]);
 
-/** The settings of a body, and what else is in it. Throws 400 naming the field that is wrong. */
-export function readSettings(
-  body: JsonObject,
-  operation: Making,
-): { readonly settings: Settings; readonly own: JsonObject } {
+/** The settings of a body. Throws 400 naming the field that is wrong. */
+export function readSettings(body: JsonObject, operation: Making): Settings {
   const found: { -readonly [Name in keyof Settings]: Settings[Name] } = { stream: false };
   for (const [name, member] of texts) {
     const value = optionalString(body[name], name);
@@ -91,9 +88,7 @@ export function readSettings(
       param: 'stream',
     });
   found.stream = stream === true;
-  const own: MutableObject = {};
-  for (const [name, value] of Object.entries(body)) if (!settingNames.has(name)) own[name] = value;
-  return { settings: found, own };
+  return found;
 }
 
 /** The settings as a provider takes them. */

@@ -3,12 +3,12 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, MadeImage } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
-import { chatErrorBody } from '../_shared/chat-error.ts';
+import { chatErrorBody } from '../_openai/errors.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { cutShort, frameBody } from '../_shared/stream-frames.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../format.ts';
+import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { eventNames, formatName, type Making } from './wire.ts';
@@ -150,11 +150,11 @@ export class ImageStreamEncoder implements StreamEncoder {
     loseForeign(result.extra, formatName, undefined, this.#context.lose);
     const frames: WireFrame[] = [];
     for (const image of result.images) {
-      frames.push(...this.#release());
+      for (const frame of this.#release()) frames.push(frame);
       this.#held = { image, result };
     }
     // What a stream told of its image is there already.
-    if (usageIn(result) !== undefined) frames.push(...this.#release());
+    if (usageIn(result) !== undefined) for (const frame of this.#release()) frames.push(frame);
     return frames;
   }
 

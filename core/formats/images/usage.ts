@@ -2,7 +2,7 @@ import type { ImageTokens } from '../../model/image.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
-import type { UsageTap } from '../format.ts';
+import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
 /** Usage of so many images: the tokens where they are told. */

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../sdk/errors.ts';
-import type { ErrorReply } from '../format.ts';
+import type { ErrorReply } from '../../sdk/format.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
 
 /** The error before anything was sent: `{code, message, request_id, status}`. */

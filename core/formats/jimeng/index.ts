@@ -1,5 +1,5 @@
 import { videoCodecs } from '../_shared/video-codec.ts';
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
 import { ask, decode, encode, modelIn } from './request.ts';

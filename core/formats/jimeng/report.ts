@@ -1,7 +1,7 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
-import type { ReplyContext } from '../format.ts';
+import type { ReplyContext } from '../../sdk/format.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import { noTask } from '../_shared/video-codec.ts';
 import { contentRefused } from '../_shared/video-report.ts';

@@ -2,7 +2,7 @@ import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest, VideoTaskRequest } from '../../model/video.ts';
-import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { given, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {

@@ -1,5 +1,5 @@
 import { videoCodecs } from '../_shared/video-codec.ts';
-import type { Format, Route } from '../format.ts';
+import type { Format, Route } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeSubmitted } from './report.ts';
 import { decode, encode, modelIn, pathFor } from './request.ts';

@@ -1,7 +1,7 @@
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
-import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { given, optionalNumber, optionalString } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {

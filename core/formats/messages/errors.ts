@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ErrorReply } from '../format.ts';
+import type { ErrorReply } from '../../sdk/format.ts';
 
 const typeOfStatus: Readonly<Record<number, string>> = {
   401: 'authentication_error',

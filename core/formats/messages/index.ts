@@ -1,9 +1,8 @@
-import type { Format } from '../format.ts';
-import { chatCodec, countCodec } from './codecs.ts';
+import type { Format } from '../../sdk/format.ts';
+import { chatCodec, countCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
-import { checkVersion } from './headers.ts';
+import { checkVersion, rateHeaders } from './headers.ts';
 import { modelListing } from './models.ts';
-import { rateHeaders } from './rate-headers.ts';
 import { name } from './wire.ts';
 
 const messages: Format = {

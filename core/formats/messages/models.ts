@@ -1,7 +1,7 @@
 import { wrongValue } from '../../sdk/errors.ts';
 import type { ListedModel } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ModelListing } from '../format.ts';
+import type { ModelListing } from '../../sdk/format.ts';
 
 const defaultLimit = 20;
 const largestLimit = 1000;

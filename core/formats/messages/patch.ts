@@ -3,8 +3,9 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { given } from '../_shared/check.ts';
-import type { Edits } from '../format.ts';
-import { askForThinking, historyForbidsThinking, makeRoomForThinking, thinks } from './thinking.ts';
+import type { Edits } from '../../sdk/format.ts';
+import { askForThinking } from '../_shared/thinking.ts';
+import { historyForbidsThinking, makeRoomForThinking, thinks } from './reasoning.ts';
 
 type Lose = (path: string) => void;
 

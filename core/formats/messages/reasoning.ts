@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { keepInner } from './wire.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
 
@@ -26,25 +26,25 @@ export const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>
 const thinkingFields: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
 
 /**
- * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `rest`. A budget below 1024 is not refused
+ * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `left`. A budget below 1024 is not refused
  * here: it is wrong on this format's own channels only, others take the nearest effort.
  */
-export function decodeReasoning(body: JsonObject, rest: MutableObject): Reasoning | undefined {
+export function decodeReasoning(body: JsonObject, left: Leftovers): Reasoning | undefined {
   const reasoning: Writable = {};
-  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, rest);
-  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, rest);
+  readThinking(optionalObject(body.thinking, 'thinking'), reasoning, left);
+  readEffort(optionalObject(body.output_config, 'output_config')?.effort, reasoning, left);
   for (const _ in reasoning) {
-    rest.$reasoning = { ...reasoning } as JsonObject;
+    left.put('$reasoning', { ...reasoning } as JsonObject);
     return reasoning;
   }
   return undefined;
 }
 
-function readThinking(thinking: JsonObject | undefined, reasoning: Writable, rest: MutableObject): void {
+function readThinking(thinking: JsonObject | undefined, reasoning: Writable, left: Leftovers): void {
   if (thinking === undefined) return;
   const type = requiredString(thinking.type, 'thinking.type');
   const mode = Object.hasOwn(modes, type) ? modes[type] : undefined;
-  if (mode === undefined) rest['thinking.type'] = type;
+  if (mode === undefined) left.put('thinking.type', type);
   else reasoning.mode = mode;
   const budget = optionalNumber(thinking.budget_tokens, 'thinking.budget_tokens', { integer: true, min: 0 });
   if (budget !== undefined) reasoning.budget = budget;
@@ -53,19 +53,19 @@ function readThinking(thinking: JsonObject | undefined, reasoning: Writable, res
     reasoning.show = display !== 'omitted';
     reasoning.display = display;
   }
-  keepInner(rest, 'thinking', thinking, thinkingFields);
+  left.take(thinking, thinkingFields, 'thinking.');
 }
 
-function readEffort(value: JsonValue | undefined, reasoning: Writable, rest: MutableObject): void {
+function readEffort(value: JsonValue | undefined, reasoning: Writable, left: Leftovers): void {
   const word = optionalString(value, 'output_config.effort');
   if (word === undefined) return;
   const effort = effortFrom(word);
   if (effort === undefined) {
-    rest['output_config.effort'] = word;
+    left.put('output_config.effort', word);
     return;
   }
   reasoning.effort = effort;
-  if (effort !== word) rest.$effort = word;
+  if (effort !== word) left.put('$effort', word);
 }
 
 /** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */
@@ -104,4 +104,57 @@ export function nativeThinking(
     ...(Object.keys(thinking).length === 0 ? {} : { thinking }),
     ...(word === undefined ? {} : { effort: word }),
   };
+}
+
+/** True when the body asks for thinking of the kind that forbids sampling settings and forced tools. */
+export function thinks(body: JsonObject): boolean {
+  const type = isObject(body.thinking) ? body.thinking.type : undefined;
+  return type === 'enabled' || type === 'adaptive';
+}
+
+/** Takes out what providers refuse beside thinking: sampling that is not at rest, and a forced tool. */
+export function makeRoomForThinking(body: MutableObject, lose: (path: string) => void): void {
+  const remove = (field: string, path: string): void => {
+    delete body[field];
+    lose(path);
+  };
+  if (typeof body.temperature === 'number' && body.temperature !== 1)
+    remove('temperature', 'settings.temperature');
+  if (typeof body.top_p === 'number' && body.top_p < 0.95) remove('top_p', 'settings.topP');
+  if (typeof body.top_k === 'number') remove('top_k', 'settings.topK');
+  const choice = body.tool_choice;
+  if (isObject(choice) && (choice.type === 'any' || choice.type === 'tool')) {
+    const { name: _, ...rest } = choice;
+    body.tool_choice = { ...rest, type: 'auto' };
+    lose('tool_choice');
+  }
+}
+
+/**
+ * True when the history forbids thinking for this turn: it ends with words put into the model's mouth, or (for `enabled`) inside a tool
+ * loop whose assistant turn does not begin with a thinking block that the provider would know again.
+ */
+export function historyForbidsThinking(body: JsonObject): boolean {
+  const turns = (Array.isArray(body.messages) ? (body.messages as readonly JsonValue[]) : []).filter(
+    (message): message is JsonObject => isObject(message) && message.role !== 'system',
+  );
+  const last = turns.at(-1);
+  if (last?.role === 'assistant') return true;
+  if (!isObject(body.thinking) || body.thinking.type !== 'enabled' || !has(last, 'tool_result')) return false;
+  const before = turns.at(-2);
+  return has(before, 'tool_use') && !/^(redacted_)?thinking$/.test(firstType(before));
+}
+
+function has(message: JsonObject | undefined, type: string): boolean {
+  return blocksOf(message).some((block) => isObject(block) && block.type === type);
+}
+
+function firstType(message: JsonObject | undefined): string {
+  const first = blocksOf(message)[0];
+  return isObject(first) && typeof first.type === 'string' ? first.type : '';
+}
+
+function blocksOf(message: JsonObject | undefined): readonly JsonValue[] {
+  const content = message?.content;
+  return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
 }

@@ -2,14 +2,21 @@ import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.t
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { given, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
-import type { Codec, EncodedRequest, EncodeTarget, Format, ReplyContext, WholeEncoder } from '../format.ts';
+import type {
+  Codec,
+  EncodedRequest,
+  EncodeTarget,
+  Format,
+  ReplyContext,
+  WholeEncoder,
+} from '../../sdk/format.ts';
 
 const formatName = 'moderations';
 const path = '/moderations';

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { RealtimeRequest } from '../../model/realtime.ts';
 import { requiredModel } from '../_shared/check.ts';
-import type { Codec } from '../format.ts';
-import { dial } from './tunnel.ts';
+import type { Codec } from '../../sdk/format.ts';
+import { dial } from './tunnel/index.ts';
 import { formatName } from './wire.ts';
 
 /** Tokens that one answer is expected to read and to give, before anything is known of the conversation. */

@@ -1,8 +1,8 @@
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import type { Format } from '../format.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import type { Format } from '../../sdk/format.ts';
 import { realtimeCodec } from './codec.ts';
-import { tunnel } from './tunnel.ts';
+import { tunnel } from './tunnel/index.ts';
 import { formatName } from './wire.ts';
 
 const realtime: Format = {

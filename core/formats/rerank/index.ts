@@ -1,9 +1,9 @@
 import type { RerankRequest } from '../../model/rerank.ts';
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import { decodeScores, expectedOfDocuments } from '../_shared/rerank.ts';
-import type { Codec, Format, Route } from '../format.ts';
+import type { Codec, Format, Route } from '../../sdk/format.ts';
 import { encodeWhole } from './reply.ts';
 import { decodeRequest, encodeRequest } from './request.ts';
 import { formatName, path } from './wire.ts';

@@ -2,7 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Usage } from '../../model/usage.ts';
-import type { ReplyContext, WholeEncoder } from '../format.ts';
+import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
 /**

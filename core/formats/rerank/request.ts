@@ -9,25 +9,25 @@ import {
   requiredModel,
   requiredString,
 } from '../_shared/check.ts';
+import { fieldsBeside } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import type { EncodedRequest, EncodeTarget } from '../format.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { formatName, mostDocuments, mostFields, path } from './wire.ts';
 
 /** Reads and checks a request, in the words of both families of providers. */
 export function decodeRequest(body: JsonObject): RerankRequest {
-  const { model, query, documents, top_n: topN, top_k: topK, return_documents: returns, ...others } = body;
-  const { rank_fields: rankFields, ...rest } = others;
+  const { model, query, documents, top_n: topN, top_k: topK, return_documents: returns } = body;
   const wanted =
     optionalNumber(topN, 'top_n', { min: 1, integer: true }) ??
     optionalNumber(topK, 'top_k', { min: 1, integer: true });
-  const fields = optionalArray(rankFields, 'rank_fields')?.map((field, index) =>
+  const fields = optionalArray(body.rank_fields, 'rank_fields')?.map((field, index) =>
     requiredString(field, `rank_fields[${index}]`),
   );
   if (fields !== undefined && fields.length > mostFields)
     throw wrongValue('rank_fields', `a list of at most ${mostFields} names`);
   const count = (name: string): number | undefined =>
-    optionalNumber(rest[name], name, { min: 0, integer: true });
+    optionalNumber(body[name], name, { min: 0, integer: true });
   const chunks = count('max_chunk_per_doc') ?? count('max_chunks_per_doc');
   const tokens = count('max_tokens_per_doc');
   const overlap = count('overlap_tokens');
@@ -43,23 +43,30 @@ export function decodeRequest(body: JsonObject): RerankRequest {
     ...(chunks === undefined ? {} : { maxChunksPerDocument: chunks }),
     ...(tokens === undefined ? {} : { maxTokensPerDocument: tokens }),
     ...(overlap === undefined ? {} : { overlapTokens: overlap }),
-    ...extraOf(formatName, ...ownFields(rest)),
+    ...extraOf(formatName, fieldsBeside(body, read), spellingOf(body)),
   };
 }
 
 /** How the limits on documents were spelled is for this format alone; what they mean stands in the request. */
-const limits: ReadonlySet<string> = new Set([
-  'max_chunk_per_doc',
-  'max_chunks_per_doc',
-  'max_tokens_per_doc',
-  'overlap_tokens',
-]);
+const limits = ['max_chunk_per_doc', 'max_chunks_per_doc', 'max_tokens_per_doc', 'overlap_tokens'];
 
-function ownFields(rest: JsonObject): readonly [own: JsonObject, spelling: JsonObject] {
-  const spelled = Object.fromEntries(Object.entries(rest).filter(([name]) => limits.has(name)));
-  const others = Object.fromEntries(Object.entries(rest).filter(([name]) => !limits.has(name)));
-  return [others, spelled];
+function spellingOf(body: JsonObject): JsonObject {
+  return Object.fromEntries(
+    limits.flatMap((name) => (Object.hasOwn(body, name) ? [[name, body[name]] as const] : [])),
+  );
 }
+
+/** What is not left for `extra`. */
+const read: ReadonlySet<string> = new Set([
+  'model',
+  'query',
+  'documents',
+  'top_n',
+  'top_k',
+  'return_documents',
+  'rank_fields',
+  ...limits,
+]);
 
 function readDocuments(
   value: JsonValue | undefined,

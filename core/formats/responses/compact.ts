@@ -4,8 +4,8 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { optionalBoolean } from '../_shared/check.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../format.ts';
-import { chatCodec } from './codecs.ts';
+import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
+import { chatCodec } from './codec.ts';
 
 const path = '/responses/compact';
 

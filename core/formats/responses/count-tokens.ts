@@ -3,7 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { ReplyContext, WholeEncoder } from '../format.ts';
+import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
 const object = 'response.input_tokens';

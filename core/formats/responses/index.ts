@@ -1,7 +1,7 @@
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import type { Format } from '../format.ts';
-import { chatCodec, countTokensCodec } from './codecs.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import type { Format } from '../../sdk/format.ts';
+import { chatCodec, countTokensCodec } from './codec.ts';
 import { compactCodec } from './compact.ts';
 import { responsesSocket } from './socket.ts';
 import { formatName } from './wire.ts';

@@ -1,16 +1,11 @@
-import {
-  budgetOfEffort,
-  effortFrom,
-  effortOfBudget,
-  efforts,
-  type Effort,
-  type Reasoning,
-} from '../../model/reasoning.ts';
+import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Leftovers } from './extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { clampEffort, loseBudget } from '../_openai/reasoning.ts';
+import { effortOf } from '../_shared/reasoning.ts';
 
 type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 
@@ -47,7 +42,7 @@ export function reasons(wanted: Reasoning | undefined, traits: ModelTraits): boo
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning') === true) return false;
   if (traits.efforts !== undefined) return traits.efforts.some((effort) => effort !== 'none');
   if (traits.reasoning !== undefined) return true;
-  return wanted !== undefined && effortOf(wanted) !== 'none';
+  return wanted !== undefined && measureOf(wanted) !== 'none';
 }
 
 /** `reasoning` of a neutral wish; undefined when there is nothing to say. What cannot be said is reported. */
@@ -61,7 +56,7 @@ export function writeReasoning(
     return undefined;
   }
   const object: MutableObject = {};
-  const effort = effortOf(wanted);
+  const effort = measureOf(wanted);
   loseBudget(wanted, effort, lose);
   if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
   const clamped = effort === undefined ? undefined : clampEffort(effort, traits, lose);
@@ -81,23 +76,6 @@ function summaryOf({ display }: Reasoning, lose: (path: string) => void): string
 }
 
 /** "On" with no measure is the middle one; "the model decides" is what saying nothing means. */
-function effortOf(wanted: Reasoning): Effort | undefined {
-  if (wanted.mode === 'off') return 'none';
-  const effort = wanted.effort ?? (wanted.budget === undefined ? undefined : effortOfBudget(wanted.budget));
-  return effort ?? (wanted.mode === 'on' && wanted.budget === undefined ? 'medium' : undefined);
-}
-
-/** An effort stands for its budget; it is only a loss where the two say different things. */
-function loseBudget(wanted: Reasoning, effort: Effort | undefined, lose: (path: string) => void): void {
-  if (wanted.budget === undefined || wanted.mode === 'off') return;
-  if (effort === undefined || (wanted.effort !== undefined && wanted.budget !== budgetOfEffort[effort]))
-    lose('settings.reasoning.budget');
-}
-
-/** The nearest effort that the model takes: the next lower one, else its lowest. Undefined when it takes none. */
-function clampEffort(effort: Effort, traits: ModelTraits, lose: (path: string) => void): string | undefined {
-  if (traits.efforts === undefined || traits.efforts.includes(effort)) return effort;
-  lose('settings.reasoning.effort');
-  const taken = efforts.filter((candidate) => traits.efforts?.includes(candidate));
-  return taken.findLast((candidate) => efforts.indexOf(candidate) <= efforts.indexOf(effort)) ?? taken[0];
+function measureOf(wanted: Reasoning): Effort | undefined {
+  return effortOf(wanted) ?? (wanted.mode === 'on' && wanted.budget === undefined ? 'medium' : undefined);
 }

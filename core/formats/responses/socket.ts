@@ -1,7 +1,7 @@
 import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import type { SocketRequest, SocketRoute, WireFrame } from '../format.ts';
-import { errorReply } from '../_shared/chat-error.ts';
+import type { SocketRequest, SocketRoute, WireFrame } from '../../sdk/format.ts';
+import { errorReply } from '../_openai/errors.ts';
 
 /** Ids of lanes come back in every message: longer ones would multiply. */
 const longestLane = 256;

@@ -2,10 +2,9 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { ReplyContext, WholeEncoder } from '../format.ts';
-import { ResponsesStreamDecoder, unfold } from './decode-stream.ts';
-import { ResponsesStreamEncoder } from './encode-stream.ts';
-import { ResponsesFold } from './fold.ts';
+import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
+import { ResponsesStreamDecoder, unfold } from './stream-in/index.ts';
+import { ResponsesStreamEncoder } from './stream-out/index.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one, and for an answer that is not there yet. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -42,5 +41,18 @@ export class ResponsesWholeEncoder implements WholeEncoder {
   end(): JsonObject {
     for (const frame of this.#stream.end()) this.#fold.frame(frame);
     return this.#fold.end();
+  }
+}
+
+/** Puts the frames of one reply together: the last snapshot of the response holds everything. */
+export class ResponsesFold implements FrameFold {
+  #response: JsonObject = {};
+
+  frame(frame: WireFrame): void {
+    if ('json' in frame && isObject(frame.json.response)) this.#response = frame.json.response;
+  }
+
+  end(): JsonObject {
+    return this.#response;
   }
 }

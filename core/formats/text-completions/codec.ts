@@ -1,17 +1,18 @@
 import type { ChatRequest } from '../../model/chat.ts';
 import { endsCompletion } from '../_shared/stream-frames.ts';
 import { askUsage, isUsageOnly } from '../_shared/usage.ts';
-import type { Codec } from '../format.ts';
-import { decodeRequest, peek, validate } from './decode-request.ts';
-import { TextStreamDecoder } from './decode-stream.ts';
-import { encodeRequest } from './encode-request.ts';
-import { TextStreamEncoder } from './encode-stream.ts';
-import { onlyNative } from './native.ts';
+import type { Codec } from '../../sdk/format.ts';
+import { decodeRequest, validate } from './request-in.ts';
+import { TextStreamDecoder } from './stream-in.ts';
+import { encodeRequest } from './request-out.ts';
+import { TextStreamEncoder } from './stream-out.ts';
+import { onlyNative } from './validate.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, TextWholeEncoder } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
+import { peek } from '../_shared/check.ts';
 
 /** Text completions: a chat of one user turn, as far as the rest of the gateway is concerned. */
 export const chatCodec: Codec<ChatRequest> = {

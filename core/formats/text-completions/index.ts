@@ -1,6 +1,6 @@
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
-import type { Format } from '../format.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
+import type { Format } from '../../sdk/format.ts';
 import { chatCodec } from './codec.ts';
 import { formatName } from './wire.ts';
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import type { Edits } from '../format.ts';
+import type { Edits } from '../../sdk/format.ts';
 
 /** The client's body with the edits made and nothing else changed. Reasoning has no place in this format, and is reported. */
 export function patch(

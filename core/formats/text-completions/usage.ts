@@ -1,7 +1,7 @@
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { noUsage, tokenCount } from '../_shared/usage.ts';
-import type { UsageTap } from '../format.ts';
+import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
 /** Token counts in the neutral meaning. */

@@ -5,9 +5,9 @@ import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { ReplyContext, WholeEncoder, WireFrame } from '../format.ts';
-import { TextStreamDecoder } from './decode-stream.ts';
-import { TextStreamEncoder } from './encode-stream.ts';
+import type { ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
+import { TextStreamDecoder } from './stream-in.ts';
+import { TextStreamEncoder } from './stream-out.ts';
 import { formatName, own } from './wire.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */

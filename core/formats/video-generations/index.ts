@@ -1,8 +1,8 @@
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
 import { decode, encode } from './request.ts';
 import { name, words } from './wire.ts';

@@ -1,7 +1,7 @@
 import { upstreamError } from '../_shared/upstream-error.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
-import type { ReplyContext } from '../format.ts';
+import type { ReplyContext } from '../../sdk/format.ts';
 import { createdOf, modelOf, noTask } from '../_shared/video-codec.ts';
 import { failureOf } from '../_shared/video-report.ts';
 import { readState, stateWords } from './wire.ts';

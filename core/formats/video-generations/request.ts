@@ -3,7 +3,7 @@ import { filesOf } from '../../model/form.ts';
 import type { ImageInput } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
-import type { EncodedRequest, EncodeTarget, RouteParams } from '../format.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { given, optionalString, requiredModel } from '../_shared/check.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import {

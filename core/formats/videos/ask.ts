@@ -1,5 +1,5 @@
 import type { VideoTaskRequest } from '../../model/video.ts';
-import type { Codec, EncodedRequest } from '../format.ts';
+import type { Codec, EncodedRequest } from '../../sdk/format.ts';
 
 function pathOf({ id }: VideoTaskRequest): string {
   return `/videos/${encodeURIComponent(id)}`;

@@ -1,7 +1,7 @@
-import { chatRateHeaders } from '../_shared/chat-rate-headers.ts';
-import { errorReply, replyHeaders } from '../_shared/chat-error.ts';
+import { chatRateHeaders } from '../_openai/headers.ts';
+import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { videoCodecs } from '../_shared/video-codec.ts';
-import type { Format } from '../format.ts';
+import type { Format } from '../../sdk/format.ts';
 import { askTask, cancelTask, contentRequest } from './ask.ts';
 import { readReport, writeReport } from './report.ts';
 import { decode, encode, modelIn } from './request.ts';

@@ -1,6 +1,6 @@
 import { videoCodecs } from '../_shared/video-codec.ts';
 import { requiredModel } from '../_shared/check.ts';
-import type { Format, Route } from '../format.ts';
+import type { Format, Route } from '../../sdk/format.ts';
 import { errorReply } from './errors.ts';
 import { readReport, writeStatus, writeSubmitted } from './report.ts';
 import { decode, encode } from './request.ts';

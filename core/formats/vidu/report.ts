@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
-import type { ReplyContext } from '../format.ts';
+import type { ReplyContext } from '../../sdk/format.ts';
 import { redact } from '../_shared/redact.ts';
 import { createdOf, modelOf } from '../_shared/video-codec.ts';
 import { readState, stateWords } from './wire.ts';

@@ -1,29 +1,5 @@
 import { BudgetExhausted } from './periods.ts';
-import type { Ledger, Reservation, Settlement } from './index.ts';
-
-/** Takes settlements off the calls' path: gathers them and settles them in batches, from a bounded queue. */
-export interface Bookkeeper {
-  /**
-   * As {@link Ledger.reserve}. Where only the claims of other calls stand in the way, what has ended is settled first: here, and in other
-   * processes that share the database. So nobody is refused because of a call whose answer was read to its end.
-   */
-  readonly reserve: Ledger['reserve'];
-  /**
-   * Never throws, never waits. Settled within about 50 milliseconds, which is what a process can lose that is killed; kept and tried again
-   * while the database fails. What charges nobody anything is let go of when the queue is full.
-   */
-  book(settlement: Settlement): void;
-  /** Gives back the claim of a call that came to nothing and that nobody books. */
-  release(reservation: string): void;
-  /** Watches over the claim of a running call: renews it until the returned function is called. */
-  watch(reservation: Reservation): () => void;
-  /** True when so much waits that no new call should be taken. */
-  readonly full: boolean;
-  /** Settlements that wait. */
-  readonly waiting: number;
-  /** Settles what waits; for the end of the process. */
-  close(): Promise<void>;
-}
+import type { Ledger, Reservation, Settlement, Bookkeeper } from './index.ts';
 
 /** Times in milliseconds. */
 export interface BookkeeperOptions {

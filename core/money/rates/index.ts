@@ -1,7 +1,3 @@
-import { MemoryRates } from './memory.ts';
-import { PrimaryRates, type RatesLine } from './primary.ts';
-import { RedisRates } from './redis.ts';
-
 /** A limit on how much may be counted for one subject within a minute. */
 export interface RateRule {
   /** What is counted together: `key:key_…:requests` and the like. */
@@ -59,8 +55,6 @@ export interface Rates {
   close(): Promise<void>;
 }
 
-export type { RatesLine } from './primary.ts';
-
 /** How the shared store is found, and what happens while it is gone. */
 export interface SharedSettings {
   /** `memory:` (the processes of this gateway alone) or `redis://…`. */
@@ -75,16 +69,36 @@ export interface RateTimes {
   readonly lease?: number;
 }
 
-/** Told when the shared store goes, with the reason, and without one when it is back. */
-export type ReportShared = (error?: Error) => void;
+/** What a worker asks of the process that counts for all of them. */
+export type RatesQuestion =
+  | {
+      readonly kind: 'take';
+      readonly id: number;
+      readonly rules: readonly RateRule[];
+      readonly slots: readonly SlotRule[];
+    }
+  | {
+      readonly kind: 'correct';
+      readonly subject: string;
+      readonly difference: number;
+      readonly slice: number;
+    }
+  | { readonly kind: 'release'; readonly slots: readonly string[] };
 
-/** Opens the rates: at once, also when the shared store cannot be reached. `line` leads to whoever counts for several processes. */
-export function openRates(
-  shared: SharedSettings,
-  report: ReportShared,
-  times: RateTimes = {},
-  line?: RatesLine,
-): Rates {
-  if (!shared.url.startsWith('memory:')) return new RedisRates(shared, report, times);
-  return line === undefined ? new MemoryRates(times) : new PrimaryRates(line, shared.whenDown, report, times);
+/** What it is answered when it took something. */
+export interface RatesAnswer {
+  readonly id: number;
+  readonly verdict: Omit<RateVerdict, 'grant' | 'degraded'>;
+  /** The piece of the minute in which it was counted. */
+  readonly slice: number;
+  /** Subjects whose slots it holds from now on. */
+  readonly slots: readonly string[];
+}
+
+/** The way to the process that counts for all. */
+export interface RatesLine {
+  /** False when it leads nowhere any more. */
+  send(question: RatesQuestion): boolean;
+  /** Tells who wants to hear the answers. */
+  listen(listener: (answer: RatesAnswer) => void): void;
 }

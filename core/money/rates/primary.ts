@@ -5,44 +5,13 @@ import type {
   Rates,
   RateTimes,
   RateVerdict,
-  ReportShared,
   SharedSettings,
   SlotRule,
+  RatesAnswer,
+  RatesLine,
+  RatesQuestion,
 } from './index.ts';
-
-/** What a worker asks of the process that counts for all of them. */
-export type RatesQuestion =
-  | {
-      readonly kind: 'take';
-      readonly id: number;
-      readonly rules: readonly RateRule[];
-      readonly slots: readonly SlotRule[];
-    }
-  | {
-      readonly kind: 'correct';
-      readonly subject: string;
-      readonly difference: number;
-      readonly slice: number;
-    }
-  | { readonly kind: 'release'; readonly slots: readonly string[] };
-
-/** What it is answered when it took something. */
-export interface RatesAnswer {
-  readonly id: number;
-  readonly verdict: Omit<RateVerdict, 'grant' | 'degraded'>;
-  /** The piece of the minute in which it was counted. */
-  readonly slice: number;
-  /** Subjects whose slots it holds from now on. */
-  readonly slots: readonly string[];
-}
-
-/** The way to the process that counts for all. */
-export interface RatesLine {
-  /** False when it leads nowhere any more. */
-  send(question: RatesQuestion): boolean;
-  /** Tells who wants to hear the answers. */
-  listen(listener: (answer: RatesAnswer) => void): void;
-}
+import type { ReportShared } from '../../state/links/shared-link.ts';
 
 /** Longest wait for an answer, in milliseconds: the other process does nothing else. */
 const patience = 1_000;

@@ -7,11 +7,10 @@ import type {
   Rates,
   RateTimes,
   RateVerdict,
-  ReportShared,
   SharedSettings,
   SlotRule,
 } from './index.ts';
-import { SharedLink } from '../../state/links/shared-link.ts';
+import { type ReportShared, SharedLink } from '../../state/links/shared-link.ts';
 
 /** Before every name in the store. What stands in braces keeps all on one node of a cluster, where one script may touch them. */
 const prefix = 'sluice:{rates}:';

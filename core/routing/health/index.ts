@@ -99,5 +99,6 @@ export function channelStanding(
     const place = report.find((one) => one.channel === id && one.key === key.id && one.model === undefined);
     return order.indexOf(place?.standing ?? 'up');
   });
-  return { best: order[Math.min(...ranks)] ?? 'up', worst: order[Math.max(...ranks)] ?? 'up' };
+  const sorted = ranks.toSorted((one, other) => one - other);
+  return { best: order[sorted[0] ?? 0] ?? 'up', worst: order[sorted.at(-1) ?? 0] ?? 'up' };
 }

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { hideSecret } from '../../log.ts';
-import type { ReportShared } from '../../money/rates/index.ts';
 
 /** Longest time for one command, in milliseconds. What takes longer is taken for gone, so that no call waits for it. */
 const commandTime = 400;
@@ -27,6 +26,9 @@ export interface Script {
 export function script(text: string): Script {
   return { text, sha: createHash('sha1').update(text).digest('hex') };
 }
+
+/** Told when the shared store goes, with the reason, and without one when it is back. */
+export type ReportShared = (error?: Error) => void;
 
 /** What one user of the shared store needs of its connection. */
 export interface SharedLinkOptions {

@@ -1,9 +1,4 @@
 import type { JsonObject } from '../../model/json.ts';
-import { createConversations } from './conversations.ts';
-import { sweepResponses } from './tables.ts';
-import { createTurns } from './turns.ts';
-import { sqlOf } from '../database/sql.ts';
-import type { ReportError, Stores } from '../stores.ts';
 
 /** One turn of the Responses format as the gateway keeps it. */
 export interface StoredResponse {
@@ -105,19 +100,4 @@ export interface ResponseStore {
   findItem(owner: string, conversation: string, item: string): Promise<JsonObject | undefined>;
   /** False when there was none. */
   removeItem(owner: string, conversation: string, item: string): Promise<boolean>;
-}
-
-/**
- * Opens what the gateway's database keeps. Expired responses are removed while the database is open. `report` is told about damaged rows.
- */
-export function openResponseStore(stores: Stores, report: ReportError = () => {}): ResponseStore {
-  const sql = sqlOf(stores.database);
-  sweepResponses(sql, report);
-  const turns = createTurns(sql, report);
-  const conversations = createConversations(sql, report);
-  return {
-    ...turns,
-    ...conversations,
-    item: async (owner, id) => (await turns.item(owner, id)) ?? conversations.item(owner, id),
-  };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { WireFrame } from '../../../core/formats/format.ts';
+import type { WireFrame } from '../../../core/sdk/format.ts';
 import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openUsageLog } from '../../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import { call, voices } from '../../flows/_wire.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as send, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
@@ -152,6 +153,15 @@ describe('the bytes of a body over a socket', () => {
   };
 
   const json = '{"text":"grüße 😀"}';
+
+  test.each(['with its length announced', 'without'])(
+    'of a large body are what was sent, %s',
+    async (how) => {
+      const large = randomBytes(400_000).toString('hex');
+      const headers = how === 'without' ? { 'transfer-encoding': 'chunked' } : { 'content-length': '800000' };
+      expect(await post(large, headers)).toBe(`read ${large}`);
+    },
+  );
 
   test.each([
     ['gzip', gzipSync],

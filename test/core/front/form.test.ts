@@ -258,6 +258,7 @@ describe('the memory of a form', () => {
   const budgetOf = (most: number) => {
     const budget = {
       held: 0,
+      most,
       take(bytes: number) {
         if (budget.held + bytes > most) throw new GatewayError('server_is_overloaded', 'full');
         budget.held += bytes;

@@ -5,10 +5,10 @@ import * as fc from 'fast-check';
 import { Observable, type Subscriber } from 'rxjs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { callKey, type Call } from '../../../core/call/call.ts';
-import { settingsSchema } from '../../../core/config/config.ts';
+import { settingsSchema } from '../../../core/settings/index.ts';
 import { connection } from '../../../core/sdk/connection.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec, Format, SocketRoute } from '../../../core/formats/format.ts';
+import type { Codec, Format, SocketRoute } from '../../../core/sdk/format.ts';
 import type { Gateway } from '../../../core/gateway.ts';
 import { bodyReader } from '../../../core/front/body.ts';
 import { createSockets, type Sockets } from '../../../core/front/sockets.ts';
@@ -120,7 +120,7 @@ async function stage(
   } as unknown as Gateway;
   let ids = 0;
   const sockets = createSockets(
-    { ...gateway, bodyBudget: { take() {}, giveBack() {} } },
+    { ...gateway, bodyBudget: { most: Infinity, take() {}, giveBack() {} } },
     () => `req_${(ids += 1)}`,
     () => '127.0.0.1',
   );

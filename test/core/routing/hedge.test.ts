@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CallEdits } from '../../../core/call/call.ts';
-import type { Operation } from '../../../core/formats/format.ts';
+import type { Operation } from '../../../core/sdk/format.ts';
 import { mostHedges } from '../../../core/routing/hedge.ts';
 import { testCall } from '../../plugins/_call.ts';
 

@@ -5,7 +5,7 @@ import {
   argumentsObject,
   brokenArguments,
 } from '../../../core/formats/_shared/call-arguments.ts';
-import type { Codec } from '../../../core/formats/format.ts';
+import type { Codec } from '../../../core/sdk/format.ts';
 import { parseObject, type JsonObject } from '../../../core/model/json.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

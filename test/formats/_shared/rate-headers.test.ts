@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { chatRateHeaders } from '../../../core/formats/_shared/chat-rate-headers.ts';
-import type { RateStanding } from '../../../core/formats/format.ts';
-import { rateHeaders } from '../../../core/formats/messages/rate-headers.ts';
+import { chatRateHeaders } from '../../../core/formats/_openai/headers.ts';
+import type { RateStanding } from '../../../core/sdk/format.ts';
+import { rateHeaders } from '../../../core/formats/messages/headers.ts';
 
 const standings: readonly RateStanding[] = [
   { counts: 'requests', limit: 60, remaining: 59, resetMs: 60_420 },

@@ -1,6 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec, Format, ReplyContext, RouteParams } from '../../../core/formats/format.ts';
+import type { Codec, Format, ReplyContext, RouteParams } from '../../../core/sdk/format.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { VideoReport, VideoRequest, VideoState, VideoTaskRequest } from '../../../core/model/video.ts';
 import { fileURLToPath } from 'node:url';

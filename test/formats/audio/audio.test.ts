@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { asSrt, asVtt } from '../../../core/formats/audio/subtitles.ts';
-import { secondsOf } from '../../../core/formats/audio/recording.ts';
+import { asSrt, asVtt } from '../../../core/formats/audio/transcribe/subtitles.ts';
+import { secondsOf } from '../../../core/formats/audio/transcribe/recording.ts';
 import audio from '../../../core/formats/audio/index.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import { asWave } from '../../../core/formats/_shared/speech.ts';
-import type { Codec, RouteParams, WireFrame } from '../../../core/formats/format.ts';
+import type { Codec, RouteParams, WireFrame } from '../../../core/sdk/format.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { SpeakRequest, TranscribeRequest } from '../../../core/model/audio.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

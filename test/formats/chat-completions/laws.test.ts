@@ -6,7 +6,7 @@
  * - an effort word in unusual case, and `index` in the tool calls of a whole reply.
  */
 import { describe, expect, it } from 'vitest';
-import { ChatFold } from '../../../core/formats/chat-completions/fold.ts';
+import { ChatFold } from '../../../core/formats/chat-completions/whole/fold.ts';
 import { fixturesOf, requestOf } from '../../support/fixtures.ts';
 import { checkLegal } from '../../support/legal-chat-completions.ts';
 import {

@@ -10,7 +10,7 @@ import type {
   StreamDecoder,
   StreamEncoder,
   WireFrame,
-} from '../../../core/formats/format.ts';
+} from '../../../core/sdk/format.ts';
 import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

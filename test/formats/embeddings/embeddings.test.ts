@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import embeddings from '../../../core/formats/embeddings/index.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import { asBase64, asNumbers } from '../../../core/formats/_shared/vectors.ts';
-import type { Codec } from '../../../core/formats/format.ts';
+import type { Codec } from '../../../core/sdk/format.ts';
 import type { EmbedRequest } from '../../../core/model/embed.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { checked, encodedBy, thereAndBack, replyTo } from '../../support/one-shot-laws.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { PartialArguments } from '../../../core/formats/generate-content/partial-arguments.ts';
+import { PartialArguments } from '../../../core/formats/generate-content/stream-in/arguments.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../core/model/json.ts';
 import { allFormats } from '../../support/fixtures.ts';
@@ -198,7 +198,10 @@ describe('a call whose arguments are streamed', () => {
       const frames = [...events.flatMap((event) => [...encoder.event(event)]), ...encoder.end()];
       const decoder = codec!.decodeStream!({});
       const again = frames.flatMap((frame) => [
-        ...decoder.frame({ data: 'json' in frame ? JSON.stringify(frame.json) : frame.text }),
+        ...decoder.frame({
+          ...(frame.event === undefined ? {} : { event: frame.event }),
+          data: 'json' in frame ? JSON.stringify(frame.json) : frame.text,
+        }),
       ]);
       again.push(...decoder.end());
       expect(parsed(again)).toEqual([

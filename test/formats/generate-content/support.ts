@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSse } from '../../../core/formats/_shared/sse.ts';
-import type { EncodeTarget, ReplyContext, RouteParams, WireFrame } from '../../../core/formats/format.ts';
+import type { EncodeTarget, ReplyContext, RouteParams, WireFrame } from '../../../core/sdk/format.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';

@@ -2,7 +2,7 @@ import { Router } from '@koa/router';
 import { describe, expect, test } from 'vitest';
 import { errorTable, GatewayError, type ErrorCode } from '../../../core/sdk/errors.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
-import type { Route } from '../../../core/formats/format.ts';
+import type { Route } from '../../../core/sdk/format.ts';
 import type { ListedModel } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { chat, context, countTokens, target, thrown } from './support.ts';

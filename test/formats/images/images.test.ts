@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import images from '../../../core/formats/images/index.ts';
 import generateContent from '../../../core/formats/generate-content/index.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec, RouteParams, StreamEncoder, WireFrame } from '../../../core/formats/format.ts';
+import type { Codec, RouteParams, StreamEncoder, WireFrame } from '../../../core/sdk/format.ts';
 import { parseSse } from '../../../core/formats/_shared/sse.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { Form, FormPart, Upload } from '../../../core/model/form.ts';

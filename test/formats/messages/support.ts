@@ -8,7 +8,7 @@ import type {
   ReplyContext,
   StreamEncoder,
   WireFrame,
-} from '../../../core/formats/format.ts';
+} from '../../../core/sdk/format.ts';
 import messages from '../../../core/formats/messages/index.ts';
 import { MessagesFold } from '../../../core/formats/messages/whole.ts';
 import { parseSse } from '../../../core/formats/_shared/sse.ts';

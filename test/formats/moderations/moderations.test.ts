@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import moderations from '../../../core/formats/moderations/index.ts';
-import type { Codec } from '../../../core/formats/format.ts';
+import type { Codec } from '../../../core/sdk/format.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { ModerationRequest } from '../../../core/model/moderation.ts';
 import { encodedBy, thereAndBack, replyTo } from '../../support/one-shot-laws.ts';

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import rerank from '../../../core/formats/rerank/index.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec } from '../../../core/formats/format.ts';
+import type { Codec } from '../../../core/sdk/format.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import type { RerankRequest } from '../../../core/model/rerank.ts';
 import { checked, encodedBy, replyTo } from '../../support/one-shot-laws.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import { errorReply } from '../../../core/formats/_shared/chat-error.ts';
+import { errorReply } from '../../../core/formats/_openai/errors.ts';
 
 describe('an error before anything was sent', () => {
   it('has the envelope of chat completions, and the request id', () => {

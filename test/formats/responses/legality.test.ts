@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import { ResponsesStreamDecoder } from '../../../core/formats/responses/decode-stream.ts';
-import { ResponsesStreamEncoder } from '../../../core/formats/responses/encode-stream.ts';
+import { ResponsesStreamDecoder } from '../../../core/formats/responses/stream-in/index.ts';
+import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-out/index.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { fixturesOf } from '../../support/fixtures.ts';

@@ -1,7 +1,7 @@
-import { ResponsesStreamDecoder } from '../../../core/formats/responses/decode-stream.ts';
-import { ResponsesStreamEncoder } from '../../../core/formats/responses/encode-stream.ts';
+import { ResponsesStreamDecoder } from '../../../core/formats/responses/stream-in/index.ts';
+import { ResponsesStreamEncoder } from '../../../core/formats/responses/stream-out/index.ts';
 import { ResponsesWholeEncoder } from '../../../core/formats/responses/whole.ts';
-import type { Frame, ReplyContext, WireFrame } from '../../../core/formats/format.ts';
+import type { Frame, ReplyContext, WireFrame } from '../../../core/sdk/format.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { isObject, parseObject, type JsonObject } from '../../../core/model/json.ts';
 

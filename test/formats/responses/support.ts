@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec, EncodeTarget } from '../../../core/formats/format.ts';
+import type { Codec, EncodeTarget } from '../../../core/sdk/format.ts';
 import responses from '../../../core/formats/responses/index.ts';
 import type { Block, ChatRequest } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../../core/formats/format.ts';
+import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../../core/sdk/format.ts';
 import textCompletions from '../../../core/formats/text-completions/index.ts';
 import type { ChatRequest } from '../../../core/model/chat.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Codec } from '../../../core/formats/format.ts';
+import type { Codec } from '../../../core/sdk/format.ts';
 import { Listener } from '../../../plugins/reasoning-vault/listener.ts';
 import { Passing } from '../../../plugins/reasoning-vault/passing.ts';
 

@@ -46,12 +46,12 @@ const withoutPlace = (block: Block): Block => {
 };
 const signed = (value: string, kind: Proof['kind'] = 'signature'): Proof => ({ format: 'f', kind, value });
 
-const keyOf = (id: string): string => keyOfCall('o', { id, name: 'find' }, new Asked([]), 0);
+const keyOf = (id: string): string => keyOfCall('o', { id, name: 'find' }, new Asked(() => []), 0);
 
 /** Stores a turn as the plugin does. */
 async function keep(turn: Turn, history: readonly Message[], owner = 'o'): Promise<void> {
   const [first = '', ...others] = turn.calls.map((made) =>
-    keyOfCall(owner, made, new Asked(history), history.length),
+    keyOfCall(owner, made, new Asked(() => history), history.length),
   );
   await memory.write([
     { key: first, value: { turn } },

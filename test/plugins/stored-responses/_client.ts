@@ -1,6 +1,7 @@
 import { onTestFinished } from 'vitest';
 import demo from '../../../channels/demo/index.ts';
-import { openResponseStore, type JsonObject, type ResponseStore } from '../../../core/sdk/index.ts';
+import type { JsonObject } from 'sluice';
+import { openResponseStore, type ResponseStore } from 'sluice/internal';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 
 /** An answer with its parsed body. */

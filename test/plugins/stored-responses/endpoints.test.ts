@@ -4,12 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import {
-  parseSse,
-  type JsonObject,
-  type ResponseStore,
-  type StoredResponse,
-} from '../../../core/sdk/index.ts';
+import type { JsonObject } from 'sluice';
+import { parseSse, type ResponseStore, type StoredResponse } from 'sluice/internal';
 import { replay } from '../../../plugins/stored-responses/replay.ts';
 import { clientOf, startStored, type Client } from './_client.ts';
 import { connectionOf } from '../../support/sqlite.ts';

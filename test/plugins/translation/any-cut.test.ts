@@ -2,7 +2,8 @@
 import * as fc from 'fast-check';
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test, vi } from 'vitest';
-import { GatewayError, type Call, type Codec, type GatewayEvent, type Target } from 'sluice';
+import { GatewayError, type GatewayEvent } from 'sluice';
+import type { Call, Codec, Target } from 'sluice/internal';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 import { allFormats, fixturesOf } from '../../support/fixtures.ts';

@@ -1,7 +1,8 @@
 /* oxlint-disable vitest/no-conditional-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Codec, Usage } from 'sluice';
+import type { Usage } from 'sluice';
+import type { Codec } from 'sluice/internal';
 import { findModel, renamed, Renamer, usageIn } from '../../../plugins/translation/bytes.ts';
 import { tries } from '../../support/tries.ts';
 

@@ -1,10 +1,11 @@
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { GatewayError, type Call, type Codec, type GatewayEvent, type Target } from 'sluice';
+import { GatewayError, type GatewayEvent } from 'sluice';
+import type { Call, Codec, Target } from 'sluice/internal';
 import { chatCodec as chatCompletions } from '../../../core/formats/chat-completions/codec.ts';
-import { chat as generateContent } from '../../../core/formats/generate-content/chat.ts';
-import { chatCodec as messages } from '../../../core/formats/messages/codecs.ts';
-import { chatCodec as responses } from '../../../core/formats/responses/codecs.ts';
+import { chat as generateContent } from '../../../core/formats/generate-content/codec.ts';
+import { chatCodec as messages } from '../../../core/formats/messages/codec.ts';
+import { chatCodec as responses } from '../../../core/formats/responses/codec.ts';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 

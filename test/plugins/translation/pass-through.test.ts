@@ -1,19 +1,10 @@
 /* oxlint-disable vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
 import { from, type Observable } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import {
-  GatewayError,
-  parseObject,
-  type Call,
-  type Codec,
-  type Frame,
-  type GatewayEvent,
-  type JsonObject,
-  type Target,
-  type Usage,
-} from 'sluice';
+import { GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
+import { parseObject, type Call, type Codec, type Frame, type Target } from 'sluice/internal';
 import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
-import { chatCodec as messagesCodec } from '../../../core/formats/messages/codecs.ts';
+import { chatCodec as messagesCodec } from '../../../core/formats/messages/codec.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 
 const chat = {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { EncodedRequest, GatewayEvent } from 'sluice';
+import type { GatewayEvent } from 'sluice';
+import type { EncodedRequest } from 'sluice/internal';
 import { undoSpelling } from '../../../plugins/translation/undo-spelling.ts';
 
 function undone(

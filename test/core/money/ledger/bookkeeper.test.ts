@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { BudgetExhausted } from '../../../../core/money/ledger/periods.ts';
 import {
-  BudgetExhausted,
   type Ledger,
   type Reservation,
   type Settlement,
+  type Bookkeeper,
 } from '../../../../core/money/ledger/index.ts';
-import { startBookkeeper, type Bookkeeper } from '../../../../core/money/ledger/bookkeeper.ts';
+import { startBookkeeper } from '../../../../core/money/ledger/bookkeeper.ts';
 import { settlementOf } from '../../../suites/ledger-suite.ts';
 
 /** A ledger that remembers what it was asked, and fails while it is told to. */

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { openLedger } from '../../../../core/money/ledger/index.ts';
+import { openLedger } from '../../../../core/money/ledger/open.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { ledgerSuite, settlementOf } from '../../../suites/ledger-suite.ts';

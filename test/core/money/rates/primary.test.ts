@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  PrimaryRates,
-  RatesDesk,
-  type RatesAnswer,
-  type RatesLine,
-} from '../../../../core/money/rates/primary.ts';
+import { PrimaryRates, RatesDesk } from '../../../../core/money/rates/primary.ts';
+import { type RatesAnswer, type RatesLine } from '../../../../core/money/rates/index.ts';
 import { newSubject, one, ratesSuite } from '../../../suites/rates-suite.ts';
 
 const times = { minute: 1_200, lease: 600 };

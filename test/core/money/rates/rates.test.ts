@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { MemoryRates } from '../../../../core/money/rates/memory.ts';
-import { openRates, type Rates, type SharedSettings } from '../../../../core/money/rates/index.ts';
+import { openRates } from '../../../../core/money/rates/open.ts';
+import { type Rates, type SharedSettings } from '../../../../core/money/rates/index.ts';
 import { newSubject, one, ratesSuite } from '../../../suites/rates-suite.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../../../support/redis.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStores } from '../../../../core/state/stores.ts';
-import { openUsageLog } from '../../../../core/money/usage-log/index.ts';
+import { openUsageLog } from '../../../../core/money/usage-log/open.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 import { insertRecords, newYear, usageLogSuite, usageRecord } from '../../../suites/usage-log-suite.ts';
 import { tries } from '../../../support/tries.ts';

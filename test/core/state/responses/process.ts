@@ -2,7 +2,7 @@
  * A second process on the same database: `node responses-process.ts URL COMMAND [ARGUMENT]`. It prints one line per thing done, so that
  * the test knows what must be there afterwards.
  */
-import { openResponseStore } from '../../../../core/state/responses/index.ts';
+import { openResponseStore } from '../../../../core/state/responses/open.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 
 const [url = '', command = '', argument = ''] = process.argv.slice(2);

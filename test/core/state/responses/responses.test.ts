@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openResponseStore } from '../../../../core/state/responses/index.ts';
+import { openResponseStore } from '../../../../core/state/responses/open.ts';
 import { openStores } from '../../../../core/state/stores.ts';
 import { responsesSuite } from '../../../suites/responses-suite.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import type { ChannelTools } from 'sluice/internal';
+import { bearer, overHttp } from './_http.ts';
+
+const options = z.object({
+  /** How the key is shown. */
+  auth: z.enum(['x-api-key', 'bearer']).default('x-api-key'),
+  /** Whether `/messages/count_tokens` is there. */
+  countsTokens: z.boolean().default(false),
+});
+
+const kind = defineChannel({
+  name: 'anthropic-compatible',
+  needsKey: false,
+  models: 'discover',
+  options,
+  setup({ auth, countsTokens, ...rest }, tools: ChannelTools) {
+    if (rest.baseUrl === undefined)
+      throw new Error(
+        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/anthropic/v1.',
+      );
+    return overHttp(rest, tools, {
+      baseUrl: rest.baseUrl,
+      headers: (key) => (auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-api-key': key }),
+      defaults: { 'anthropic-version': '2023-06-01' },
+      speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
+      modelList: '/models?limit=1000',
+      // Without knowing the model a thinking budget and a plain history are what all of them take.
+      traits: () => ({ reasoning: 'budget', jsonSchema: false, midSystem: false }),
+    });
+  },
+});
+
+/**
+ * A provider that speaks the messages format, straight in the config: `name` is what logs, prices and the dashboard call it.
+ *
+ * @example
+ * channels: [anthropicCompatible({ name: 'kimi', baseUrl: 'https://api.moonshot.ai/anthropic/v1', key: env('KIMI_KEY'), models: ['kimi-*'] })],
+ */
+export default Object.assign(
+  ({
+    name,
+    ...rest
+  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
+    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
+  { spec: kind.spec },
+);

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { defineChannel } from 'sluice';
+import type { ChannelTools } from 'sluice/internal';
+import { bearer, overHttp } from './_http.ts';
+
+/** Cloudflare Workers AI: the account stands in the address. https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility/ */
+export default defineChannel({
+  name: 'cloudflare',
+  catalogue: ['cloudflare'],
+  models: ['@cf/*', '@hf/*'],
+  options: z.object({
+    account: z
+      .string()
+      .regex(/^[0-9a-f]{32}$/i, 'must be the 32 hexadecimal digits of an account')
+      .optional(),
+  }),
+  setup({ account, ...options }, tools: ChannelTools) {
+    if (account === undefined && options.baseUrl === undefined)
+      throw new Error('account is missing. Give the id of your Cloudflare account, or baseUrl.');
+    return overHttp(options, tools, {
+      baseUrl: `https://api.cloudflare.com/client/v4/accounts/${account ?? ''}/ai/v1`,
+      headers: bearer,
+      speaks: { chat: ['chat-completions', 'responses'], embed: ['embeddings'] },
+      traits: (model) => ({
+        // Only these are offered in responses, and take an effort.
+        ...(model.includes('gpt-oss')
+          ? { reasoning: 'effort', efforts: ['low', 'medium', 'high'] }
+          : { formats: ['chat-completions'], reasoning: 'none' }),
+        outputLimitField: 'max_tokens',
+        refuses: ['customTools', 'choices'],
+      }),
+    });
+  },
+});

@@ -1,0 +1,21 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** DeepInfra. https://deepinfra.com/docs/openai_api */
+export default openaiLike({
+  name: 'deepinfra',
+
+  catalogue: ['deepinfra'],
+  baseUrl: 'https://api.deepinfra.com/v1/openai',
+  models: ['*/*'],
+  discover: true,
+  speaks: {
+    chat: ['chat-completions'],
+    embed: ['embeddings'],
+    'generate-image': ['images'],
+    transcribe: ['audio'],
+    speak: ['audio'],
+  },
+  traits: {
+    '*': { outputLimitField: 'max_tokens', efforts: ['none', 'low', 'medium', 'high'] },
+  },
+});

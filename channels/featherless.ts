@@ -1,0 +1,11 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Featherless. https://featherless.ai/docs/api-overview-and-common-options */
+export default openaiLike({
+  name: 'featherless',
+
+  catalogue: ['featherless_ai'],
+  baseUrl: 'https://api.featherless.ai/v1',
+  models: ['*/*'],
+  traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
+});

@@ -1,0 +1,16 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** The router of Hugging Face: `owner/model`, or `owner/model:provider`. https://huggingface.co/docs/inference-providers/tasks/chat-completion */
+export default openaiLike({
+  name: 'huggingface',
+
+  catalogue: ['huggingface'],
+  baseUrl: 'https://router.huggingface.co/v1',
+  models: ['*/*'],
+  discover: true,
+  speaks: { chat: ['chat-completions', 'responses'] },
+  traits: {
+    '*': { formats: ['chat-completions'], reasoning: 'none', outputLimitField: 'max_tokens' },
+    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+  },
+});

@@ -1,0 +1,31 @@
+import { bearer, httpChannel } from './_http.ts';
+
+/** A LiteLLM proxy behind `baseUrl`: it speaks every format to every model. https://docs.litellm.ai/docs/supported_endpoints */
+export default httpChannel({
+  name: 'litellm',
+  baseUrl: 'http://localhost:4000/v1',
+  models: 'discover',
+  headers: bearer,
+  modelList: '/models',
+  routingFields: [
+    'fallbacks',
+    'models',
+    'api_base',
+    'base_url',
+    'api_key',
+    'custom_llm_provider',
+    'mock_response',
+  ],
+  speaks: {
+    chat: ['chat-completions', 'messages', 'responses'],
+    'count-tokens': ['messages'],
+    embed: ['embeddings'],
+    rerank: ['rerank'],
+    moderate: ['moderations'],
+    'generate-image': ['images'],
+    'edit-image': ['images'],
+    transcribe: ['audio'],
+    speak: ['audio'],
+    realtime: ['realtime'],
+  },
+});

@@ -1,0 +1,20 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** LM Studio. https://lmstudio.ai/docs/developer/openai-compat */
+export default openaiLike({
+  name: 'lm-studio',
+
+  baseUrl: 'http://localhost:1234/v1',
+  needsKey: false,
+  prices: { '*': { input: 0, output: 0 } },
+  models: 'discover',
+  speaks: { chat: ['chat-completions', 'responses', 'text-completions'], embed: ['embeddings'] },
+  traits: {
+    '*': {
+      formats: ['chat-completions'],
+      reasoning: 'none',
+      outputLimitField: 'max_tokens',
+      fetchesUrls: false,
+    },
+  },
+});

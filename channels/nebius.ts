@@ -1,0 +1,17 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Nebius Token Factory, once AI Studio. https://docs.tokenfactory.nebius.com/api-reference/introduction */
+export default openaiLike({
+  name: 'nebius',
+
+  catalogue: ['nebius'],
+  baseUrl: 'https://api.tokenfactory.nebius.com/v1',
+  models: ['*/*'],
+  discover: true,
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'], 'generate-image': ['images'] },
+  traits: {
+    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
+    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    'black-forest-labs/*': { images: { streams: false, qualities: [], styles: [] } },
+  },
+});

@@ -1,0 +1,17 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Novita AI. https://novita.ai/docs/guides/llm-api */
+export default openaiLike({
+  name: 'novita',
+
+  catalogue: ['novita'],
+  baseUrl: 'https://api.novita.ai/openai/v1',
+  models: ['*/*'],
+  discover: true,
+  speaks: { chat: ['chat-completions', 'text-completions'], embed: ['embeddings'], rerank: ['rerank'] },
+  traits: {
+    '*': { formats: ['chat-completions'], reasoning: 'none', outputLimitField: 'max_tokens' },
+    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    'deepseek/deepseek-r1*': { inlineThinking: true },
+  },
+});

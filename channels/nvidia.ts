@@ -1,0 +1,20 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** NVIDIA NIM, in its catalogue or (`baseUrl`) on machines of your own. https://docs.api.nvidia.com/nim/reference/llm-apis */
+export default openaiLike({
+  name: 'nvidia',
+
+  catalogue: ['nvidia_nim'],
+  baseUrl: 'https://integrate.api.nvidia.com/v1',
+  models: ['*/*'],
+  discover: true,
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  traits: {
+    '*': {
+      reasoning: 'none',
+      outputLimitField: 'max_tokens',
+      refuses: ['choices', 'metadata', 'serviceTier'],
+    },
+    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+  },
+});

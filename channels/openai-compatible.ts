@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import type { ChannelTools } from 'sluice/internal';
+import { bearer, overHttp } from './_http.ts';
+
+const operations = [
+  'chat',
+  'count-tokens',
+  'compact',
+  'embed',
+  'rerank',
+  'moderate',
+  'transcribe',
+  'translate-audio',
+  'speak',
+  'generate-image',
+  'edit-image',
+  'vary-image',
+  'create-video',
+  'get-video',
+  'realtime',
+] as const;
+
+const formats = [
+  'chat-completions',
+  'responses',
+  'messages',
+  'generate-content',
+  'text-completions',
+  'embeddings',
+  'rerank',
+  'moderations',
+  'audio',
+  'images',
+  'videos',
+  'realtime',
+] as const;
+
+const options = z.object({
+  /** For each operation the formats spoken, best first: `{ chat: ['chat-completions', 'responses'] }`. */
+  speaks: z
+    .partialRecord(z.enum(operations), z.array(z.enum(formats)).min(1))
+    .default({ chat: ['chat-completions'], embed: ['embeddings'] }),
+  /** Fields of the body that the provider spells otherwise, or (null) refuses. */
+  fields: z.record(z.string(), z.string().nullable()).optional(),
+});
+
+const kind = defineChannel({
+  name: 'openai-compatible',
+  needsKey: false,
+  models: 'discover',
+  options,
+  setup({ speaks, fields, ...rest }, tools: ChannelTools) {
+    if (rest.baseUrl === undefined)
+      throw new Error(
+        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1.',
+      );
+    return overHttp(rest, tools, {
+      baseUrl: rest.baseUrl,
+      headers: bearer,
+      speaks,
+      modelList: '/models',
+      ...(fields === undefined ? {} : { fields }),
+      traits: () => ({ refuses: ['customTools'] }),
+    });
+  },
+});
+
+/**
+ * A provider that speaks the chat-completions dialect, straight in the config: `name` is what logs, prices and the dashboard call it.
+ * What its models can do goes into `traits`; `models` left out, the provider is asked for them.
+ *
+ * @example
+ * channels: [openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.ai/v1', key: env('ACME_API_KEY') })],
+ */
+export default Object.assign(
+  ({
+    name,
+    ...rest
+  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
+    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
+  { spec: kind.spec },
+);

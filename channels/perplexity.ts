@@ -1,0 +1,19 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Perplexity: answers from a search of the web, with its sources. https://docs.perplexity.ai/api-reference/chat-completions-post */
+export default openaiLike({
+  name: 'perplexity',
+
+  catalogue: ['perplexity'],
+  baseUrl: 'https://api.perplexity.ai',
+  models: ['sonar*', 'r1-*'],
+  traits: {
+    '*': {
+      reasoning: 'none',
+      outputLimitField: 'max_tokens',
+      refuses: ['parallelTools', 'choices', 'seed', 'stop', 'logprobs', 'topLogprobs', 'user'],
+    },
+    'sonar-deep-research*': { reasoning: 'effort', efforts: ['minimal', 'low', 'medium', 'high'] },
+    'sonar-reasoning*': { inlineThinking: true },
+  },
+});

@@ -1,0 +1,12 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Scaleway Generative APIs. https://www.scaleway.com/en/docs/generative-apis/ */
+export default openaiLike({
+  name: 'scaleway',
+
+  catalogue: ['scaleway'],
+  baseUrl: 'https://api.scaleway.ai/v1',
+  models: 'discover',
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'], transcribe: ['audio'] },
+  traits: { '*': { reasoning: 'none', outputLimitField: 'max_tokens' } },
+});

@@ -1,0 +1,25 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** SiliconFlow. In China, `baseUrl: 'https://api.siliconflow.cn/v1'`. https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions */
+export default openaiLike({
+  name: 'siliconflow',
+
+  baseUrl: 'https://api.siliconflow.com/v1',
+  models: ['*/*'],
+  discover: true,
+  speaks: {
+    chat: ['chat-completions'],
+    embed: ['embeddings'],
+    rerank: ['rerank'],
+    transcribe: ['audio'],
+    speak: ['audio'],
+  },
+  traits: {
+    '*': {
+      reasoning: 'none',
+      outputLimitField: 'max_tokens',
+      refuses: ['logprobs', 'topLogprobs', 'seed', 'presencePenalty'],
+      transcripts: ['json'],
+    },
+  },
+});

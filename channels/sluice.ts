@@ -1,0 +1,27 @@
+import { bearer, httpChannel } from './_http.ts';
+
+/** Another Sluice behind `baseUrl`: every format passes through, and it decides who answers. */
+export default httpChannel({
+  name: 'sluice',
+  baseUrl: 'http://localhost:8080/v1',
+  models: 'discover',
+  headers: bearer,
+  modelList: '/models',
+  speaks: {
+    chat: ['chat-completions', 'messages', 'responses', 'text-completions'],
+    'count-tokens': ['messages', 'responses'],
+    compact: ['responses'],
+    embed: ['embeddings'],
+    rerank: ['rerank'],
+    moderate: ['moderations'],
+    'generate-image': ['images'],
+    'edit-image': ['images'],
+    'vary-image': ['images'],
+    transcribe: ['audio'],
+    'translate-audio': ['audio'],
+    speak: ['audio'],
+    realtime: ['realtime'],
+    'create-video': ['videos'],
+    'get-video': ['videos'],
+  },
+});

@@ -1,0 +1,14 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Vercel AI Gateway: `vendor/model`. https://vercel.com/docs/ai-gateway/openai-compat */
+export default openaiLike({
+  name: 'vercel',
+
+  catalogue: ['vercel_ai_gateway'],
+  baseUrl: 'https://ai-gateway.vercel.sh/v1',
+  models: ['*/*'],
+  discover: true,
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+  routingFields: ['models', 'providerOptions'],
+  traits: { '*': { reasoning: 'object', outputLimitField: 'max_tokens' } },
+});

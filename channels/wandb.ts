@@ -1,0 +1,15 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** Weights & Biases Inference. https://docs.wandb.ai/inference/api-reference */
+export default openaiLike({
+  name: 'wandb',
+
+  catalogue: ['wandb'],
+  baseUrl: 'https://api.inference.wandb.ai/v1',
+  models: ['*/*'],
+  discover: true,
+  traits: {
+    '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
+    'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+  },
+});

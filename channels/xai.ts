@@ -1,0 +1,23 @@
+import { openaiLike } from './_openai-like.ts';
+
+/** xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference */
+export default openaiLike({
+  name: 'xai',
+
+  catalogue: ['xai'],
+  baseUrl: 'https://api.x.ai/v1',
+  models: ['grok-*'],
+  speaks: { chat: ['chat-completions', 'responses'], 'generate-image': ['images'] },
+  routingFields: ['search_parameters'],
+  traits: {
+    '*': { reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },
+    'grok-4*': { inputLimit: 256_000, refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'] },
+    'grok-3-mini*': {
+      reasoning: 'effort',
+      efforts: ['low', 'high'],
+      refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'],
+    },
+    'grok-*non-reasoning*': { refuses: ['topK'] },
+    'grok-*image*': { images: { streams: false, most: 10, qualities: [], styles: [] } },
+  },
+});

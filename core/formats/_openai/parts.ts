@@ -1,0 +1,85 @@
+import { wrongType } from '../../sdk/errors.ts';
+import type { Block, Source } from '../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given } from '../_shared/check.ts';
+import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+
+/** Content as blocks, and whether it was one string. */
+export interface Content {
+  readonly content: readonly Block[];
+  readonly plain?: true;
+}
+
+/** The blocks of a `content` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. Throws 400 with the path. */
+export function decodeContentWith(
+  decodePart: (part: JsonObject, at: string) => Block,
+): (content: Exclude<JsonValue, null>, at: string) => Content {
+  return (content, at) => {
+    if (typeof content === 'string')
+      return { content: content === '' ? [] : [{ type: 'text', text: content, at }], plain: true };
+    if (!Array.isArray(content)) throw wrongType(at, 'a string or an array');
+    return {
+      content: (content as readonly JsonValue[]).map((part, index) => {
+        const path = `${at}[${index}]`;
+        if (!isObject(part)) throw wrongType(path, 'an object');
+        return decodePart(part, path);
+      }),
+    };
+  };
+}
+
+/** `prompt_cache_breakpoint` as the neutral mark. One of a shape that the neutral model has no word for stays an unknown field. */
+export function breakpointOf(
+  { prompt_cache_breakpoint: mark }: JsonObject,
+  left: Leftovers,
+): { readonly cache?: { readonly ttl?: string } } {
+  if (!given(mark)) return {};
+  if (isObject(mark) && mark.mode === 'explicit' && Object.keys(mark).length === 1) return { cache: {} };
+  left.put('prompt_cache_breakpoint', mark);
+  return {};
+}
+
+/** A URL, opened when it is a data URL. One that would not come back letter for letter is kept as it was. */
+export function sourceOf(url: string, left: Leftovers): Source {
+  const parsed = parseDataUrl(url);
+  if (parsed === undefined) return { kind: 'url', url };
+  const { mimeType, data } = parsed;
+  if (url.length === mimeType.length + data.length + 13 && url.startsWith(`data:${mimeType};base64,`))
+    return { kind: 'data', data, mimeType };
+  left.put('$url', url);
+  const shown = mimeType === 'text/plain' ? (sniffBase64(data) ?? mimeType) : mimeType;
+  return { kind: 'data', data, mimeType: shown };
+}
+
+/** `file_data` that is bare base64: what it is shows in its bytes, or in the file's name. */
+export function bareFile(data: string, name: string | undefined, left: Leftovers): Source {
+  left.put('$bare', true);
+  const mimeType =
+    sniffBase64(data) ?? (name !== undefined && /\.txt$/i.test(name) ? 'text/plain' : 'application/pdf');
+  return { kind: 'data', data, mimeType };
+}
+
+/** True for what stands in `file_data` and is an address, with its data or without. */
+export function isAddress(data: string): boolean {
+  return /^(?:data:|https?:\/\/)/i.test(data);
+}
+
+/** The type of sound of an `input_audio.format`. */
+export function audioType(format: string): string {
+  return `audio/${format.toLowerCase()}`;
+}
+
+const audioFormats: Readonly<Record<string, string>> = {
+  mpeg: 'mp3',
+  'x-wav': 'wav',
+  wave: 'wav',
+  'vnd.wave': 'wav',
+  'x-mp3': 'mp3',
+};
+
+/** The `input_audio.format` of a type of sound; WAV where none is known. */
+export function audioFormat(mimeType = 'audio/wav'): string {
+  const subtype = mimeType.split(/[;/]/)[1] ?? 'wav';
+  return audioFormats[subtype] ?? subtype;
+}

@@ -1,0 +1,98 @@
+import type { Block, ChatRequest, MediaBlock } from '../../model/chat.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { toDataUrl } from '../_shared/data-url.ts';
+import { entryOf, putBack } from '../_shared/extra.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { refuseContent } from '../_shared/refuse.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { ToolNames } from '../_shared/tool-ids.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
+import { toolNamesFor, wrappedTools } from './tools.ts';
+
+/** What the encoders of one request share. */
+export interface Scope {
+  /** The format that is written. */
+  readonly format: string;
+  readonly target: EncodeTarget;
+  /** The request was written in another format: nothing of its spelling is known, and what the official API wants is supplied. */
+  readonly foreign: boolean;
+  /** Present where tool names must be re-spelled for the provider. */
+  readonly names: ToolNames | undefined;
+  /** Tools that take free text and go to the provider as functions. */
+  readonly wrapped: ReadonlySet<string>;
+}
+
+/** The scope of a request to a channel of this format. */
+export function scopeOf(format: string, request: ChatRequest, target: EncodeTarget): Scope {
+  const foreign = request.format !== format;
+  const names = toolNamesFor(request, target, foreign);
+  return { format, target, foreign, names, wrapped: wrappedTools(request, target) };
+}
+
+/** What the reply to a request must undo. `unwrapTool` is the tool that stands in for structured output, where one does. */
+export function undoing(
+  { names, wrapped }: Scope,
+  unwrapTool: string | undefined,
+): Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool'> {
+  return {
+    ...(names === undefined ? {} : { toolNames: names }),
+    ...(wrapped.size === 0 ? {} : { customTools: [...wrapped] }),
+    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+  };
+}
+
+/** Puts a piece's own unknown fields back and reports those of other formats. `nested`: {@link putBack}. */
+export function finishPiece(
+  wire: MutableObject,
+  piece: Pick<Block, 'extra' | 'at'>,
+  scope: Scope,
+  nested: readonly string[] = [],
+): MutableObject {
+  putBack(wire, entryOf(scope.format)(piece.extra), nested);
+  loseForeign(piece.extra, scope.format, piece.at, scope.target.lose);
+  return wire;
+}
+
+/** {@link refuseContent} */
+export function refuse(
+  piece: { readonly at?: string; readonly spare?: boolean },
+  what: string,
+  scope: Scope,
+): undefined {
+  return refuseContent(piece, what, scope.format, scope.target);
+}
+
+/** Reports a neutral field that this piece cannot take along. */
+export function loseField(piece: { readonly at?: string }, field: string, scope: Scope): void {
+  scope.target.lose(`${piece.at ?? ''}.${field}`);
+}
+
+/** The `type` of an opaque value, for sentences and losses. */
+export function typeName(value: JsonObject): string {
+  return typeof value.type === 'string' ? value.type : 'an unknown kind';
+}
+
+/** A provider that refuses fields it does not know names `cache` among what its models refuse. */
+export function refusesCache({ target }: Scope): boolean {
+  return target.traits.refuses?.includes('cache') === true;
+}
+
+/** Marks a part as the end of what is cached. The family's mark has no lifetime. */
+export function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
+  if (block.cache === undefined) return part;
+  if (refusesCache(scope)) {
+    if (block.type !== 'text') loseField(block, 'cache', scope);
+    return part;
+  }
+  part.prompt_cache_breakpoint = { mode: 'explicit' };
+  if (block.cache.ttl !== undefined) loseField(block, 'cache.ttl', scope);
+  return part;
+}
+
+/** The URL of a source, letter for letter where a client of the format wrote it. */
+export function urlOf({ source, extra }: MediaBlock, format: string): string {
+  const spelled = extra?.[format]?.$url;
+  if (typeof spelled === 'string') return spelled;
+  if (source.kind === 'url') return source.url;
+  return source.kind === 'data' ? toDataUrl(source.mimeType, source.data) : '';
+}

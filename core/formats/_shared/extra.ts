@@ -1,0 +1,121 @@
+import type { Extra } from '../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given } from './check.ts';
+import type { MutableObject } from './settings.ts';
+
+const nothing: JsonObject = {};
+const nothingKept: { readonly extra?: Extra } = {};
+
+/** Reads what one format alone knows of a piece: its own entry of `extra`, empty when there is none. */
+export function entryOf(format: string): (extra: Extra | undefined) => JsonObject {
+  return (extra) => extra?.[format] ?? nothing;
+}
+
+/** `{extra}` with these fields as the entry of a format, to spread into a piece or an event; empty when there is nothing to keep. */
+export function extraWith(format: string, fields: JsonObject): { readonly extra?: Extra } {
+  for (const _ in fields) return { extra: { [format]: fields } };
+  return nothingKept;
+}
+
+/** Names that could pass for a spelling, or for a field of an object inside the piece. */
+const misleading = /^\$|[.[]/;
+/** Where fields of such names are put aside: they are fields like any other. */
+export const aside = '$fields';
+
+/**
+ * Gathers, while a piece is decoded, what the neutral model has no word for. A plain name is an unknown field of the piece itself, a dotted
+ * one (`function.strictness`) a field of an object inside it, so that a loss names it exactly; names that begin with `$` say how something
+ * was spelled, and are no loss.
+ */
+export class Leftovers {
+  readonly #format: string;
+  readonly #nulls: boolean;
+  #fields: MutableObject | undefined;
+  #aside: MutableObject | undefined;
+
+  /** `nulls`: whether an unknown field that is null is kept. */
+  constructor(format: string, { nulls = true }: { readonly nulls?: boolean } = {}) {
+    this.#format = format;
+    this.#nulls = nulls;
+  }
+
+  /** Keeps every field of `value` that is not in `known`; `prefix` is the path of `value` in the piece, with a dot behind it. */
+  take(value: JsonObject, known: ReadonlySet<string>, prefix = ''): this {
+    for (const key in value) {
+      const field = value[key];
+      if (known.has(key) || key === '__proto__' || field === undefined || (field === null && !this.#nulls))
+        continue;
+      if (prefix === '' && misleading.test(key)) this.#putAside(key, field);
+      else this.put(prefix + key, field);
+    }
+    return this;
+  }
+
+  put(name: string, value: JsonValue): this {
+    this.#fields ??= {};
+    this.#fields[name] = value;
+    return this;
+  }
+
+  /** Keeps those of the named fields that are given, together under one name: they mean nothing elsewhere and are no loss. */
+  mark(name: string, value: JsonObject, fields: readonly string[]): this {
+    const kept: MutableObject = {};
+    for (const field of fields) if (given(value[field])) kept[field] = value[field];
+    return Object.keys(kept).length === 0 ? this : this.put(name, kept);
+  }
+
+  #putAside(key: string, value: JsonValue): void {
+    if (this.#aside === undefined) this.put(aside, (this.#aside = {}));
+    this.#aside[key] = value;
+  }
+
+  /** To be spread into the piece. */
+  extra(): { readonly extra?: Extra } {
+    return this.#fields === undefined ? nothingKept : { extra: { [this.#format]: this.#fields } };
+  }
+}
+
+/**
+ * Puts back what {@link Leftovers} took. `nested` names the objects inside the piece whose fields stand under a dotted name, the deepest
+ * first; of all others a dotted name is only the name of a loss.
+ */
+export function putBack(target: MutableObject, fields: JsonObject, nested: readonly string[] = []): void {
+  let copied: Set<MutableObject> | undefined;
+  for (const key in fields) {
+    const value = fields[key];
+    if (value === undefined) continue;
+    if (!misleading.test(key)) target[key] = value;
+    else if (key === aside) Object.assign(target, value);
+    else if (!key.startsWith('$')) {
+      const path = nested.find((candidate) => key.startsWith(`${candidate}.`));
+      if (path !== undefined)
+        objectAt(target, path, (copied ??= new Set()))[key.slice(path.length + 1)] = value;
+    }
+  }
+}
+
+/** The object at a dotted path, made when it is not there. `copied` are those on the way that were made here. */
+export function objectAt(
+  target: MutableObject,
+  path: string,
+  copied: Set<MutableObject> = new Set(),
+): MutableObject {
+  let object = target;
+  for (const step of path.split('.')) {
+    const value = object[step];
+    // A copy: what stands there may belong to the client's own request.
+    let next = value as MutableObject;
+    if (!isObject(value) || !copied.has(next)) {
+      next = isObject(value) ? { ...value } : {};
+      copied.add(next);
+      object[step] = next;
+    }
+    object = next;
+  }
+  return object;
+}
+
+/** Names in one string, separated by spaces, as a set. */
+export function names(list: string): ReadonlySet<string> {
+  return new Set(list.split(/\s+/));
+}

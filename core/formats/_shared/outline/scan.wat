@@ -1,0 +1,191 @@
+;; Reads a JSON text once and writes its outline: the same text, in which long strings under certain names are replaced by "...".
+;; What the outline leaves out is checked here (every escape, no bare control characters); all else is checked by whoever parses the
+;; outline. UTF-8 is checked before. `index.ts` says what it is for; `npm run scanner` makes `code.ts` of this file.
+;;
+;; Memory, in bytes:
+;;      0  results: `modelFrom`, `modelTo` (where the value of the top-level "model" stands, both 0 for none), `members` (commas at the top,
+;;         plus one), `cuts` (top-level members in which something was left out), then for each of those where its name begins and ends,
+;;         quotes included; at 144 how many bytes were left out, at 148 the values
+;;    256  names under which strings may be left out: each 16 bytes, the first is its length, 15 for the characters; ended by a 0
+;;   1024  for each depth what is open there: 123 or 91
+;;   4096  the text, with 16 bytes of zeros behind it; the outline goes where `to` says
+(module
+  (memory (export "memory") 2)
+
+  ;; The place of the quote that ends the string whose first character stands at $at; -1 for one that is no JSON string.
+  ;; Sixteen characters are looked at in one step. A string that the text breaks off ends at the zeros behind it.
+  (func $stringEnd (param $at i32) (result i32)
+    (local $block v128) (local $marks i32) (local $byte i32)
+    (loop $next
+      (local.set $block (v128.load (local.get $at)))
+      (local.set $marks
+        (i8x16.bitmask
+          (v128.or
+            (v128.or
+              (i8x16.eq (local.get $block) (v128.const i8x16 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34))
+              (i8x16.eq (local.get $block) (v128.const i8x16 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92)))
+            (i8x16.lt_u (local.get $block) (v128.const i8x16 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32)))))
+      (if (i32.eqz (local.get $marks))
+        (then
+          (local.set $at (i32.add (local.get $at) (i32.const 16)))
+          (br $next)))
+      (local.set $at (i32.add (local.get $at) (i32.ctz (local.get $marks))))
+      (local.set $byte (i32.load8_u (local.get $at)))
+      (if (i32.eq (local.get $byte) (i32.const 34)) (then (return (local.get $at))))
+      (if (i32.ne (local.get $byte) (i32.const 92)) (then (return (i32.const -1))))
+      ;; An escape: one of " \ / b f n r t, or u and four hexadecimal digits.
+      (local.set $byte (i32.load8_u offset=1 (local.get $at)))
+      (if (i32.eq (local.get $byte) (i32.const 117))
+        (then
+          (if (i32.eqz
+                (i32.and
+                  (i32.and (call $isHex (i32.load8_u offset=2 (local.get $at)))
+                           (call $isHex (i32.load8_u offset=3 (local.get $at))))
+                  (i32.and (call $isHex (i32.load8_u offset=4 (local.get $at)))
+                           (call $isHex (i32.load8_u offset=5 (local.get $at))))))
+            (then (return (i32.const -1))))
+          (local.set $at (i32.add (local.get $at) (i32.const 6)))
+          (br $next)))
+      (if (i32.eqz
+            (i32.or
+              (i32.or
+                (i32.or (i32.eq (local.get $byte) (i32.const 110)) (i32.eq (local.get $byte) (i32.const 34)))
+                (i32.or (i32.eq (local.get $byte) (i32.const 92)) (i32.eq (local.get $byte) (i32.const 116))))
+              (i32.or
+                (i32.or (i32.eq (local.get $byte) (i32.const 114)) (i32.eq (local.get $byte) (i32.const 47)))
+                (i32.or (i32.eq (local.get $byte) (i32.const 98)) (i32.eq (local.get $byte) (i32.const 102))))))
+        (then (return (i32.const -1))))
+      (local.set $at (i32.add (local.get $at) (i32.const 2)))
+      (br $next))
+    (unreachable))
+
+  (func $isHex (param $byte i32) (result i32)
+    (i32.or
+      (i32.lt_u (i32.sub (local.get $byte) (i32.const 48)) (i32.const 10))
+      (i32.lt_u (i32.sub (i32.or (local.get $byte) (i32.const 32)) (i32.const 97)) (i32.const 6))))
+
+  ;; True when the characters from $at on are one of the names.
+  (func $isNamed (param $at i32) (param $length i32) (result i32)
+    (local $name i32) (local $index i32)
+    (local.set $name (i32.const 256))
+    (loop $names
+      (if (i32.eqz (i32.load8_u (local.get $name))) (then (return (i32.const 0))))
+      (if (i32.eq (i32.load8_u (local.get $name)) (local.get $length))
+        (then
+          (local.set $index (i32.const 0))
+          (loop $characters
+            (if (i32.eq (local.get $index) (local.get $length)) (then (return (i32.const 1))))
+            (if (i32.eq
+                  (i32.load8_u (i32.add (local.get $at) (local.get $index)))
+                  (i32.load8_u offset=1 (i32.add (local.get $name) (local.get $index))))
+              (then
+                (local.set $index (i32.add (local.get $index) (i32.const 1)))
+                (br $characters))))))
+      (local.set $name (i32.add (local.get $name) (i32.const 16)))
+      (br $names))
+    (unreachable))
+
+  ;; Writes the outline of the $length bytes at 4096 to $to. Gives its length, or -1 where it does not judge: no JSON, nested deeper than
+  ;; $depths (at most 3000), more than $values values, more than 16 members in which something is left out.
+  (func (export "outline")
+    (param $length i32) (param $to i32) (param $depths i32) (param $values i32) (param $long i32) (result i32)
+    (local $at i32) (local $end i32) (local $byte i32) (local $depth i32) (local $expectsName i32) (local $string i32)
+    (local $nameFrom i32) (local $nameTo i32) (local $topFrom i32) (local $topTo i32) (local $isCut i32)
+    (local $uncopied i32) (local $out i32) (local $members i32) (local $cuts i32) (local $leftOut i32)
+    (local $most i32)
+    (i64.store (i32.const 0) (i64.const 0))
+    (local.set $members (i32.const 1))
+    (local.set $most (local.get $values))
+    (local.set $at (i32.const 4096))
+    (local.set $end (i32.add (local.get $at) (local.get $length)))
+    (local.set $uncopied (local.get $at))
+    (local.set $out (local.get $to))
+    (block $done
+      (loop $next
+        (br_if $done (i32.ge_u (local.get $at) (local.get $end)))
+        (local.set $byte (i32.load8_u (local.get $at)))
+        (if (i32.eq (local.get $byte) (i32.const 34))
+          (then
+            (local.set $string (local.get $at))
+            (local.set $at (call $stringEnd (i32.add (local.get $at) (i32.const 1))))
+            (if (i32.eq (local.get $at) (i32.const -1)) (then (return (i32.const -1))))
+            (local.set $at (i32.add (local.get $at) (i32.const 1)))
+            (if (local.get $expectsName)
+              (then
+                (local.set $expectsName (i32.const 0))
+                (local.set $nameFrom (local.get $string))
+                (local.set $nameTo (local.get $at))
+                (if (i32.eq (local.get $depth) (i32.const 1))
+                  (then
+                    (local.set $topFrom (local.get $string))
+                    (local.set $topTo (local.get $at))
+                    (local.set $isCut (i32.const 0)))))
+              (else
+                (if (i32.gt_u (i32.sub (local.get $at) (local.get $string)) (local.get $long))
+                  (then
+                    (if (i32.and (i32.ge_u (local.get $depth) (i32.const 3)) (i32.ne (local.get $nameFrom) (i32.const 0)))
+                      (then
+                        (if (call $isNamed
+                              (i32.add (local.get $nameFrom) (i32.const 1))
+                              (i32.sub (i32.sub (local.get $nameTo) (local.get $nameFrom)) (i32.const 2)))
+                          (then
+                            (memory.copy (local.get $out) (local.get $uncopied) (i32.sub (local.get $string) (local.get $uncopied)))
+                            (local.set $out (i32.add (local.get $out) (i32.sub (local.get $string) (local.get $uncopied))))
+                            ;; "...": five characters, of which the store writes three more that are written over.
+                            (i64.store (local.get $out) (i64.const 0x222e2e2e22))
+                            (local.set $out (i32.add (local.get $out) (i32.const 5)))
+                            (local.set $uncopied (local.get $at))
+                            (local.set $leftOut
+                              (i32.add (local.get $leftOut) (i32.sub (i32.sub (local.get $at) (local.get $string)) (i32.const 2))))
+                            (if (i32.eqz (local.get $isCut))
+                              (then
+                                (local.set $isCut (i32.const 1))
+                                (if (i32.eq (local.get $cuts) (i32.const 16)) (then (return (i32.const -1))))
+                                (i32.store offset=16 (i32.shl (local.get $cuts) (i32.const 3)) (local.get $topFrom))
+                                (i32.store offset=20 (i32.shl (local.get $cuts) (i32.const 3)) (local.get $topTo))
+                                (local.set $cuts (i32.add (local.get $cuts) (i32.const 1)))))))))))
+                (if (i32.and (i32.eq (local.get $depth) (i32.const 1)) (i32.eq (i32.sub (local.get $topTo) (local.get $topFrom)) (i32.const 7)))
+                  (then
+                    ;; "model"
+                    (if (i32.and
+                          (i64.eq (i64.and (i64.load (local.get $topFrom)) (i64.const 0xffffffffffffff)) (i64.const 0x226c65646f6d22))
+                          (i32.ne (local.get $nameFrom) (i32.const 0)))
+                      (then
+                        (i32.store (i32.const 0) (local.get $string))
+                        (i32.store (i32.const 4) (local.get $at))))))))
+            (br $next)))
+        (local.set $at (i32.add (local.get $at) (i32.const 1)))
+        (if (i32.eq (local.get $byte) (i32.const 44)) ;; ,
+          (then
+            (local.set $values (i32.sub (local.get $values) (i32.const 1)))
+            (local.set $nameFrom (i32.const 0))
+            (local.set $expectsName (i32.eq (i32.load8_u offset=1024 (local.get $depth)) (i32.const 123)))
+            (if (i32.eq (local.get $depth) (i32.const 1))
+              (then (local.set $members (i32.add (local.get $members) (i32.const 1)))))
+            (br $next)))
+        (if (i32.or (i32.eq (local.get $byte) (i32.const 123)) (i32.eq (local.get $byte) (i32.const 91))) ;; { [
+          (then
+            (local.set $values (i32.sub (local.get $values) (i32.const 1)))
+            (local.set $depth (i32.add (local.get $depth) (i32.const 1)))
+            (if (i32.gt_s (local.get $depth) (local.get $depths)) (then (return (i32.const -1))))
+            (i32.store8 offset=1024 (local.get $depth) (local.get $byte))
+            (local.set $nameFrom (i32.const 0))
+            (local.set $expectsName (i32.eq (local.get $byte) (i32.const 123)))
+            (br $next)))
+        (if (i32.or (i32.eq (local.get $byte) (i32.const 125)) (i32.eq (local.get $byte) (i32.const 93))) ;; } ]
+          (then
+            (if (i32.eqz (local.get $depth)) (then (return (i32.const -1))))
+            (local.set $depth (i32.sub (local.get $depth) (i32.const 1)))
+            (local.set $expectsName (i32.const 0))
+            (local.set $nameFrom (i32.const 0))
+            (br $next)))
+        (br $next)))
+    (if (i32.lt_s (local.get $values) (i32.const 0)) (then (return (i32.const -1))))
+    (memory.copy (local.get $out) (local.get $uncopied) (i32.sub (local.get $end) (local.get $uncopied)))
+    (local.set $out (i32.add (local.get $out) (i32.sub (local.get $end) (local.get $uncopied))))
+    (i32.store (i32.const 8) (local.get $members))
+    (i32.store (i32.const 12) (local.get $cuts))
+    (i32.store (i32.const 144) (local.get $leftOut))
+    (i32.store (i32.const 148) (i32.sub (local.get $most) (local.get $values)))
+    (i32.sub (local.get $out) (local.get $to)))
+)

@@ -1,0 +1,13 @@
+import { effortOfBudget, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
+
+/** The effort itself where it is among the allowed, else the nearest lower one that is, else the lowest; undefined where none is. */
+export function nearestEffort(wanted: Effort, allowed: readonly string[]): Effort | undefined {
+  const taken = efforts.filter((effort) => allowed.includes(effort));
+  return taken.findLast((effort) => efforts.indexOf(effort) <= efforts.indexOf(wanted)) ?? taken[0];
+}
+
+/** The effort that a wish asks for in any words; undefined where it gives no measure. */
+export function effortOf({ mode, effort, budget }: Reasoning): Effort | undefined {
+  if (mode === 'off') return 'none';
+  return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
+}

@@ -1,0 +1,96 @@
+import { wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { SpeakRequest } from '../../../model/audio.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { given, optionalNumber, optionalString, requiredModel, requiredString } from '../../_shared/check.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { extraOf, spellingIn } from '../../_shared/spelling.ts';
+import type { EncodedRequest, EncodeTarget, Expected } from '../../../sdk/format.ts';
+import { formatName, paths } from '../wire.ts';
+
+/** Most characters that are spoken at once. */
+const mostCharacters = 4096;
+
+/** Reads and checks a request. Voices and formats of files are the provider's business. */
+export function decodeSpeech(body: JsonObject): SpeakRequest {
+  const {
+    model,
+    input,
+    voice,
+    response_format: format,
+    speed,
+    instructions,
+    stream_format: framing,
+    ...rest
+  } = body;
+  const text = requiredString(input, 'input');
+  if (text === '') throw wrongValue('input', 'a string that is not empty');
+  // What is far too long need not be taken apart to be counted.
+  if (text.length > 2 * mostCharacters || [...text].length > mostCharacters)
+    throw wrongValue('input', `at most ${mostCharacters} characters long`);
+  if (given(framing) && framing !== 'audio' && framing !== 'sse')
+    throw wrongValue('stream_format', '"audio" or "sse"');
+  const pace = optionalNumber(speed, 'speed', { min: 0.25, max: 4 });
+  const style = optionalString(instructions, 'instructions');
+  const fileFormat = optionalString(format, 'response_format');
+  return {
+    operation: 'speak',
+    format: formatName,
+    model: requiredModel(model),
+    text,
+    voice: voiceOf(voice),
+    fileFormat: fileFormat ?? 'mp3',
+    stream: framing === 'sse',
+    ...(pace === undefined ? {} : { speed: pace }),
+    ...(style === undefined ? {} : { instructions: style }),
+    ...extraOf(formatName, rest, fileFormat === undefined ? { usual: true } : {}),
+  };
+}
+
+function voiceOf(voice: JsonObject[string]): SpeakRequest['voice'] {
+  if (isObject(voice)) return { id: requiredString(voice.id, 'voice.id') };
+  if (given(voice) && typeof voice !== 'string')
+    throw wrongType('voice', 'a string, or an object with an id');
+  return requiredString(voice, 'voice');
+}
+
+/** Writes the request for a provider. */
+export function encodeSpeech(request: SpeakRequest, { model, traits, lose }: EncodeTarget): EncodedRequest {
+  const { text, voice, fileFormat, speed, instructions, stream, extra } = request;
+  loseForeign(extra, formatName, undefined, lose);
+  const { usual } = spellingIn(extra, formatName);
+  return {
+    path: paths.speak,
+    body: {
+      model,
+      input: text,
+      voice: typeof voice === 'string' ? voice : { id: voice.id },
+      ...(usual === true ? {} : { response_format: fileFormat }),
+      ...(speed === undefined ? {} : { speed }),
+      ...(instructions === undefined ? {} : { instructions }),
+      // A model that only gives bytes gives them, and the stream is made of them here.
+      ...(stream && traits.streamsSpeech !== false ? { stream_format: 'sse' } : {}),
+      ...extra?.[formatName],
+    },
+  };
+}
+
+/** True when the request can go as it is: events where the model has events. */
+export function passesSpeech({ stream_format: framing }: JsonObject, traits: ModelTraits): boolean {
+  return framing !== 'sse' || traits.streamsSpeech !== false;
+}
+
+/** What speaking may use: its characters, and as many tokens as its words have. */
+export function expectedOfSpeech({ text, instructions = '', speed = 1 }: SpeakRequest): Expected {
+  let characters = 0;
+  for (const _ of text) characters += 1;
+  const bytes = Buffer.byteLength(text) + Buffer.byteLength(instructions);
+  return {
+    input: Math.ceil(bytes / 4),
+    // About twenty tokens of sound a second, fifteen characters a second.
+    output: Math.ceil((characters / 15) * 20),
+    units: { characters },
+    // A digit may be a word, and a word take a second where it is spoken slowly.
+    most: { input: bytes + 64, output: Math.ceil((characters * 20) / Math.min(1, speed)) },
+  };
+}

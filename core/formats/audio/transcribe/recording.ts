@@ -1,0 +1,54 @@
+import { GatewayError, missing } from '../../../sdk/errors.ts';
+import { filesOf, type Upload } from '../../../model/form.ts';
+import { mediaKind } from '../../../model/media-kind.ts';
+import type { RouteParams } from '../../../sdk/format.ts';
+
+/** Endings of the names of files that are taken where their bytes do not tell what they are: some encoders begin with silence or junk. */
+const endings = /\.(mp3|mp4|mpeg|mpga|m4a|ogg|oga|opus|wav|webm|flac)$/i;
+
+/** The recording of a form. Throws 400 when there is none, or when its bytes are something else, whatever its name says. */
+export function recordingOf({ form }: RouteParams): Upload {
+  const [file, another] = filesOf(form, 'file');
+  if (file === undefined) throw missing('file');
+  if (another !== undefined) throw refused('file must be given once.');
+  if (file.size === 0) throw refused('file is empty.');
+  const kind = mediaKind(file.head);
+  const isSound =
+    kind === undefined ? endings.test(file.filename) && !isText(file.head) : /^(audio|video)\//.test(kind);
+  if (!isSound) {
+    const found = kind ?? (isText(file.head) ? 'text' : 'of a kind that is not known');
+    throw refused(
+      `file must be a recording: mp3, mp4, mpeg, mpga, m4a, ogg, wav, webm or flac. Its content is ${found}.`,
+    );
+  }
+  return file;
+}
+
+function refused(sentence: string): GatewayError {
+  return new GatewayError('invalid_value', sentence, { param: 'file' });
+}
+
+/** True when nothing but printable characters stands at the beginning. */
+function isText(head: Buffer): boolean {
+  return head.every((byte) => byte === 9 || byte === 10 || byte === 13 || (byte >= 32 && byte < 127));
+}
+
+/** Bytes a second of a recording whose header does not tell: what compressed speech has at most, so that it is rather too long. */
+const usualRate = 8_000;
+
+/** The same of the closest coding that is usual for speech. */
+const leastRate = 500;
+
+/** How many seconds a recording lasts: exact for uncompressed WAV, else by its size, and at the most. */
+export function secondsOf({ head, size }: Upload): { readonly about: number; readonly most: number } {
+  const isWave = head.toString('latin1', 0, 4) === 'RIFF' && head.toString('latin1', 8, 16) === 'WAVEfmt ';
+  const told = isWave && head.length >= 36 ? head.readUInt32LE(28) : 0;
+  // What a player goes by: the header may say something else.
+  const isPlain = told > 0 && [1, 3].includes(head.readUInt16LE(20));
+  const played = isPlain ? head.readUInt32LE(24) * head.readUInt16LE(32) : 0;
+  const last = (rate: number): number => Math.max(1, Math.ceil(size / rate));
+  return {
+    about: last(played || told || usualRate),
+    most: last(played || Math.min(told || leastRate, leastRate)),
+  };
+}

@@ -1,0 +1,171 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { Transcript, TranscriptSegment } from '../../../model/audio.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { Usage } from '../../../model/usage.ts';
+import { throwIfError } from '../../_shared/one-shot.ts';
+import { extraOf } from '../../_shared/spelling.ts';
+import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
+import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../../sdk/format.ts';
+import { asSrt, asVtt } from './subtitles.ts';
+import { formatName, plainTranscripts } from '../wire.ts';
+
+/** A provider's JSON as events. */
+export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { text, language, duration, segments, words, logprobs, usage, task: _, ...rest } = body;
+  if (typeof text !== 'string') {
+    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no transcript.', {
+      origin: 'upstream',
+    });
+  }
+  const seconds = secondsIn(duration);
+  const transcript: Transcript = {
+    text,
+    ...(typeof language === 'string' ? { language } : {}),
+    ...(seconds === undefined ? {} : { duration: seconds }),
+    ...(Array.isArray(segments)
+      ? { segments: (segments as readonly JsonValue[]).filter(isObject).map(readSegment) }
+      : {}),
+    ...(Array.isArray(words) ? { words: (words as readonly JsonValue[]).filter(isWord) } : {}),
+    ...(Array.isArray(logprobs) ? { logprobs: (logprobs as readonly JsonValue[]).filter(isObject) } : {}),
+    ...extraOf(formatName, rest),
+  };
+  const events: GatewayEvent[] = [{ type: 'result', value: transcript }];
+  const used = isObject(usage) ? readUsage(usage) : usageOfDuration(transcript.duration);
+  if (used !== undefined) events.push({ type: 'usage', usage: used });
+  return events;
+}
+
+type Word = NonNullable<Transcript['words']>[number] & JsonObject;
+
+function isWord(value: JsonValue): value is Word {
+  return (
+    isObject(value) &&
+    typeof value.word === 'string' &&
+    Number.isFinite(value.start) &&
+    Number.isFinite(value.end)
+  );
+}
+
+/** Longest recording of which anybody tells, in seconds: some thirty years. */
+const longest = 1e9;
+
+/** Seconds as a number or, in older replies, as text; undefined for what is no time. */
+function secondsIn(value: JsonValue | undefined): number | undefined {
+  const seconds = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof seconds === 'number' && seconds >= 0 && seconds <= longest ? seconds : undefined;
+}
+
+/** A time of a segment, 0 where none is told. */
+function timeIn(value: JsonValue | undefined): number {
+  const seconds = value === undefined || value === null ? 0 : secondsIn(value);
+  if (seconds !== undefined) return seconds;
+  throw new GatewayError('upstream_error', 'The upstream sent a transcript with times that are none.', {
+    origin: 'upstream',
+  });
+}
+
+function readSegment({ start, end, text, speaker, ...rest }: JsonObject): TranscriptSegment {
+  return {
+    start: timeIn(start),
+    end: timeIn(end),
+    text: typeof text === 'string' ? text : '',
+    ...(typeof speaker === 'string' ? { speaker } : {}),
+    ...extraOf(formatName, rest),
+  };
+}
+
+/** Usage by tokens, or by the length of the recording. */
+export function readUsage(usage: JsonObject): Usage {
+  const seconds = secondsIn(usage.seconds);
+  const known = seconds === undefined ? {} : { units: { seconds } };
+  return { ...readPlainUsage(usage, formatName), ...known };
+}
+
+function usageOfDuration(duration: number | undefined): Usage | undefined {
+  return duration === undefined ? undefined : { ...noUsage, units: { seconds: duration } };
+}
+
+/** The usage object for a client. */
+export function writeUsage({ format, raw, input, output, units }: Usage): JsonObject {
+  if (format === formatName && raw !== undefined) return raw;
+  if (input === 0 && output === 0 && units?.seconds !== undefined)
+    return { type: 'duration', seconds: units.seconds };
+  return { type: 'tokens', input_tokens: input, output_tokens: output, total_tokens: input + output };
+}
+
+/** Writes a whole transcript as it was asked for. */
+export function encodeWhole(
+  operation: 'transcribe' | 'translate-audio',
+): (context: ReplyContext) => WholeEncoder {
+  return ({ body }) => {
+    const format = typeof body.response_format === 'string' ? body.response_format : 'json';
+    let transcript: Transcript | undefined;
+    let usage: Usage | undefined;
+    const known = (): Transcript => {
+      if (transcript === undefined)
+        throw new GatewayError('upstream_error', 'The upstream gave no transcript.', { origin: 'upstream' });
+      return transcript;
+    };
+    return {
+      event(event) {
+        if (event.type === 'result') transcript = event.value as Transcript;
+        if (event.type === 'usage') usage = event.usage;
+      },
+      plain: () => plainReply(format, known()),
+      end: () => jsonReply(format, operation, known(), usage),
+    };
+  };
+}
+
+function plainReply(format: string, transcript: Transcript): PlainReply | undefined {
+  const contentType = plainTranscripts[format];
+  if (contentType === undefined) return undefined;
+  if (format === 'text') return { contentType, bytes: Buffer.from(`${transcript.text}\n`) };
+  const { segments } = transcript;
+  if (segments === undefined) {
+    throw new GatewayError('upstream_error', 'The upstream gave a transcript without times.', {
+      origin: 'upstream',
+    });
+  }
+  return { contentType, bytes: Buffer.from(format === 'srt' ? asSrt(segments) : asVtt(segments)) };
+}
+
+function jsonReply(
+  format: string,
+  operation: 'transcribe' | 'translate-audio',
+  transcript: Transcript,
+  usage: Usage | undefined,
+): JsonObject {
+  const { text, language, duration, segments, words, logprobs, extra } = transcript;
+  const told = usage === undefined ? {} : { usage: writeUsage(usage) };
+  const own = extra?.[formatName] ?? {};
+  if (format === 'json') return { text, ...(logprobs === undefined ? {} : { logprobs }), ...own, ...told };
+  return {
+    task: operation === 'transcribe' ? 'transcribe' : 'translate',
+    ...(language === undefined ? {} : { language }),
+    ...(duration === undefined ? {} : { duration }),
+    text,
+    ...(segments === undefined ? {} : { segments: segments.map(writeSegment) }),
+    ...(words === undefined ? {} : { words: words as unknown as readonly JsonObject[] }),
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...own,
+    ...told,
+  };
+}
+
+function writeSegment({ start, end, text, speaker, extra }: TranscriptSegment): JsonObject {
+  return { ...extra?.[formatName], start, end, text, ...(speaker === undefined ? {} : { speaker }) };
+}
+
+/** Reads usage of a reply or a stream that passes through. */
+export function usageTap(): UsageTap {
+  return {
+    read(data) {
+      const body = parseObject(data);
+      if (isObject(body?.usage)) return readUsage(body.usage);
+      return usageOfDuration(secondsIn(body?.duration));
+    },
+  };
+}

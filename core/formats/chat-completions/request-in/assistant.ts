@@ -1,0 +1,270 @@
+import { wrongType } from '../../../sdk/errors.ts';
+import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { decodeContent } from './parts.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
+import { formatName, sameJson } from '../wire.ts';
+
+const messageFields = new Set(
+  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio'.split(
+    ' ',
+  ),
+);
+const callFields = new Set(['id', 'type', 'function', 'custom']);
+const signedCallFields = new Set([...callFields, 'extra_content']);
+const functionFields = new Set(['name', 'arguments']);
+const customFields = new Set(['name', 'input']);
+const audioFields = new Set(['id']);
+
+/** Gives the deprecated `function_call`, which has no id, one that the `function` message after it finds again. */
+export class FunctionCallIds {
+  /** By name; made for the few conversations that have any. */
+  #last: Map<string, string> | undefined;
+
+  call(name: string, index: number): string {
+    const id = `call_function_${index}`;
+    (this.#last ??= new Map()).set(name, id);
+    return id;
+  }
+
+  answer(name: string, index: number): string {
+    return this.#last?.get(name) ?? `call_function_${index}`;
+  }
+}
+
+/** An assistant turn: reasoning, then text and refusal, then calls, whatever the order of the fields. */
+export function decodeAssistant(message: JsonObject, index: number, ids: FunctionCallIds): Message {
+  const at = `messages[${index}]`;
+  const left = leftovers().take(message, messageFields);
+  const calls = decodeCalls(message, at, index, ids);
+  const content = given(message.content) ? decodeContent(message.content, `${at}.content`) : undefined;
+  if (content === undefined && message.content === undefined) left.put('$content', 'absent');
+  else if (content !== undefined && !content.plain && content.content.length === 0)
+    left.put('$content', 'parts');
+  const spoken = [...(content?.content ?? []), ...decodeRefusal(message, at)];
+  const reasoning = decodeReasoning(message, at, left, calls, spoken);
+  return {
+    role: 'assistant',
+    content: [...reasoning, ...spoken, ...calls, ...decodeAudio(message, at, left)],
+    at,
+    ...(content?.plain ? { plain: true } : {}),
+    ...left.extra(),
+  };
+}
+
+function decodeRefusal(message: JsonObject, at: string): readonly Block[] {
+  const text = optionalString(message.refusal, `${at}.refusal`);
+  return text === undefined ? [] : [{ type: 'refusal', text, at: `${at}.refusal` }];
+}
+
+/** The sound of an earlier answer, kept by the provider under an id. */
+function decodeAudio(message: JsonObject, at: string, left: Leftovers): readonly Block[] {
+  const audio = optionalObject(message.audio, `${at}.audio`);
+  if (audio === undefined) return [];
+  const id = requiredString(audio.id, `${at}.audio.id`);
+  left.take(audio, audioFields, 'audio.');
+  return [{ type: 'audio', source: { kind: 'file', id, format: formatName }, at: `${at}.audio` }];
+}
+
+function decodeCalls(message: JsonObject, at: string, index: number, ids: FunctionCallIds): Block[] {
+  const list = optionalArray(message.tool_calls, `${at}.tool_calls`) ?? [];
+  const calls = list.map((call, position) => decodeCall(call, `${at}.tool_calls[${position}]`));
+  const legacy = optionalObject(message.function_call, `${at}.function_call`);
+  if (legacy !== undefined) {
+    const path = `${at}.function_call`;
+    const name = requiredString(legacy.name, `${path}.name`);
+    calls.push({
+      type: 'tool-call',
+      id: ids.call(name, index),
+      name,
+      input: inputOf(legacy.arguments, `${path}.arguments`),
+      at: path,
+    });
+  }
+  return calls;
+}
+
+function decodeCall(call: JsonValue, at: string): Block {
+  if (!isObject(call)) throw wrongType(at, 'an object');
+  const type = optionalString(call.type, `${at}.type`) ?? 'function';
+  if (type !== 'function' && type !== 'custom') {
+    return {
+      type: 'opaque',
+      format: formatName,
+      value: call,
+      at,
+      extra: { [formatName]: { $in: 'tool_calls' } },
+    };
+  }
+  const left = leftovers();
+  const proof = extraContentSignature(call);
+  if (proof !== undefined && sameJson(call.extra_content, { google: { thought_signature: proof.value } })) {
+    left.take(call, signedCallFields).put('$extra_content', call.extra_content ?? null);
+  } else left.take(call, callFields);
+  const id = requiredString(call.id, `${at}.id`);
+  const inner = requiredObject(call[type], `${at}.${type}`);
+  const name = requiredString(inner.name, `${at}.${type}.name`);
+  left.take(inner, type === 'custom' ? customFields : functionFields, `${type}.`);
+  const input =
+    type === 'custom'
+      ? requiredString(inner.input, `${at}.custom.input`)
+      : inputOf(inner.arguments, `${at}.function.arguments`);
+  return {
+    type: 'tool-call',
+    id,
+    name,
+    input,
+    at,
+    ...(type === 'custom' ? { custom: true } : {}),
+    ...(proof === undefined ? {} : { proof }),
+    ...left.extra(),
+  };
+}
+
+function requiredObject(value: JsonValue | undefined, path: string): JsonObject {
+  const object = optionalObject(value, path);
+  if (object === undefined) requiredString(undefined, path);
+  return object ?? {};
+}
+
+/** The arguments as text. An object is tolerated. */
+function inputOf(value: JsonValue | undefined, path: string): string {
+  if (!given(value)) return '';
+  if (typeof value === 'string') return value;
+  if (!isObject(value)) throw wrongType(path, 'a string');
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // Nested beyond what can be written.
+    throw wrongType(path, 'a string');
+  }
+}
+
+/**
+ * The reasoning of an earlier answer. `reasoning_details` says more than the plain strings beside it, which are then only its copy.
+ * Proofs that belong to a call or to the text are put there.
+ */
+function decodeReasoning(
+  message: JsonObject,
+  at: string,
+  left: Leftovers,
+  calls: Block[],
+  spoken: Block[],
+): readonly Block[] {
+  const strings: { [field: string]: string } = {};
+  for (const field of ['reasoning_content', 'reasoning']) {
+    const text = optionalString(message[field], `${at}.${field}`);
+    if (text !== undefined) strings[field] = text;
+  }
+  const entries = detailEntries(optionalArray(message.reasoning_details, `${at}.reasoning_details`));
+  if (entries.length === 0) return plainReasoning(message, strings, at, left);
+  left.put('$reasoning_details', entries);
+  const blocks: ReasoningBlock[] = [];
+  const places: Places = {
+    text: spoken.findLastIndex((block) => block.type === 'text'),
+    calls: placesById(calls),
+  };
+  entries.forEach((entry, index) => {
+    const detail = readDetail(entry);
+    const mark = { $detail: index, ...(detail.sealed ? { $sealed: true } : {}) };
+    if (detail.proof !== undefined && attach(detail.proof, detail, calls, spoken, places, mark)) return;
+    const { text, proof } = detail;
+    const block: ReasoningBlock = {
+      type: 'reasoning',
+      text,
+      at: `${at}.reasoning_details[${index}]`,
+      extra: { [formatName]: mark },
+    };
+    blocks.push(proof === undefined ? block : { ...block, proof });
+  });
+  const whole = strings.reasoning_content ?? strings.reasoning;
+  const path = strings.reasoning_content === undefined ? `${at}.reasoning` : `${at}.reasoning_content`;
+  const filled = whole === undefined ? blocks : fillEmpty(blocks, whole, path);
+  const text = textOf(filled);
+  for (const [field, value] of Object.entries(strings)) left.put(`$${field}`, value === text ? true : value);
+  return filled;
+}
+
+function plainReasoning(
+  message: JsonObject,
+  strings: { readonly [field: string]: string },
+  at: string,
+  left: Leftovers,
+): readonly Block[] {
+  if (Array.isArray(message.reasoning_details)) left.put('$reasoning_details', []);
+  const [first, ...others] = Object.entries(strings);
+  if (first === undefined) return [];
+  const [field, text] = first;
+  for (const [name, value] of others) left.put(`$${name}`, value === text ? true : value);
+  if (text === '') {
+    left.put(`$${field}`, '');
+    return [];
+  }
+  left.put(`$${field}`, true);
+  return [{ type: 'reasoning', text, at: `${at}.${field}` }];
+}
+
+/** Where the last text stands, and each call by its id. */
+interface Places {
+  readonly text: number;
+  readonly calls: ReadonlyMap<string, number>;
+}
+
+function placesById(calls: readonly Block[]): ReadonlyMap<string, number> {
+  const places = new Map<string, number>();
+  calls.forEach((block, place) => {
+    if (block.type === 'tool-call' && !places.has(block.id)) places.set(block.id, place);
+  });
+  return places;
+}
+
+/** Puts a proof on the call that it names, or on the last text; false when it belongs to the reasoning itself. */
+function attach(
+  proof: Proof,
+  detail: { readonly on?: 'text' | 'tool-call'; readonly callId?: string },
+  calls: Block[],
+  spoken: Block[],
+  places: Places,
+  mark: JsonObject,
+): boolean {
+  const list = detail.on === 'text' ? spoken : calls;
+  const index = detail.on === 'text' ? places.text : (places.calls.get(detail.callId ?? '') ?? -1);
+  const block = list[index];
+  if (block === undefined || (block.type !== 'text' && block.type !== 'tool-call')) return false;
+  list[index] = {
+    ...block,
+    proof,
+    extra: { [formatName]: { ...block.extra?.[formatName], ...mark } },
+  } satisfies Block | ToolCallBlock;
+  return true;
+}
+
+/**
+ * In a stream the text goes in `reasoning_content` and the entry brings only the signature: the one empty entry gets the text that the
+ * others leave. Where no entry brings text or takes it, the string is a reasoning of its own.
+ */
+function fillEmpty(blocks: readonly ReasoningBlock[], whole: string, at: string): readonly ReasoningBlock[] {
+  const empty = blocks.findIndex((block) => block.text === '' && block.proof?.kind !== 'encrypted');
+  if (empty < 0) {
+    if (whole === '' || blocks.some((block) => block.text !== '')) return blocks;
+    return [{ type: 'reasoning', text: whole, at }, ...blocks];
+  }
+  const before = textOf(blocks.slice(0, empty));
+  const after = textOf(blocks.slice(empty + 1));
+  if (before.length + after.length >= whole.length || !whole.startsWith(before) || !whole.endsWith(after))
+    return blocks;
+  const text = whole.slice(before.length, whole.length - after.length);
+  return blocks.map((block, index) =>
+    index === empty
+      ? { ...block, text, extra: { [formatName]: { ...block.extra?.[formatName], $text: 'beside' } } }
+      : block,
+  );
+}
+
+function textOf(blocks: readonly ReasoningBlock[]): string {
+  return blocks.map((block) => block.text).join('');
+}

@@ -1,0 +1,154 @@
+import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  peek,
+  requiredString,
+} from '../../_shared/check.ts';
+import { readSettings } from '../../_shared/settings.ts';
+import { decodeAssistant, FunctionCallIds } from './assistant.ts';
+import { decodeContent } from './parts.ts';
+import { decodeToolChoice, decodeTools } from './tools.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/index.ts';
+import { keepResponseFormat } from '../response-format.ts';
+import { rows } from '../settings.ts';
+import { formatName } from '../wire.ts';
+import { keepUser } from '../../_openai/settings.ts';
+
+const bodyFields = new Set([
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'tools',
+  'tool_choice',
+  'functions',
+  'function_call',
+  'web_search_options',
+  ...reasoningFields,
+  ...rows.map((row) => row.path),
+]);
+const streamFields = new Set(['include_usage']);
+const messageFields = new Set(['role', 'content']);
+const toolFields = new Set(['role', 'content', 'tool_call_id', 'name']);
+
+/** A client's chat request in neutral words. Throws 400 with the client's path. */
+export function decodeRequest(body: JsonObject): ChatRequest {
+  const { model, stream } = peek(body);
+  const left = leftovers().take(body, bodyFields);
+  const { system, messages } = decodeMessages(body);
+  const tools = decodeTools(body);
+  const toolChoice = decodeToolChoice(body, left);
+  const settings = decodeSettings(body, left);
+  if (Array.isArray(body.tools) && body.tools.length === 0) left.put('$tools', 'empty');
+  if (body.stream === false) left.put('$stream', false);
+  keepStreamOptions(body, left);
+  return {
+    operation: 'chat',
+    format: formatName,
+    model,
+    stream,
+    system,
+    messages,
+    tools,
+    settings,
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    ...left.extra(),
+  };
+}
+
+function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
+  const settings = readSettings(body, rows);
+  const reasoning = readReasoning(body);
+  keepReasoning(body, left);
+  keepResponseFormat(body.response_format, left);
+  if (typeof body.stop === 'string') left.put('$stop', 'string');
+  if (typeof body.modalities === 'string') left.put('$modalities', 'string');
+  if (given(body.max_tokens)) {
+    if (given(body.max_completion_tokens)) {
+      left.put('$max_tokens', body.max_tokens);
+      left.put('$max_completion_tokens', body.max_completion_tokens);
+    } else left.put('$limit', 'max_tokens');
+  }
+  keepUser(body, left);
+  return reasoning === undefined ? settings : { ...settings, reasoning };
+}
+
+/** `include_usage` is between the gateway and its client; obfuscation is a wish of the client's that only its own format can grant. */
+function keepStreamOptions(body: JsonObject, left: Leftovers): void {
+  const options = optionalObject(body.stream_options, 'stream_options');
+  if (options === undefined) return;
+  const usage = optionalBoolean(options.include_usage, 'stream_options.include_usage');
+  left.put('$stream_options', usage === undefined ? {} : { include_usage: usage });
+  left.take(options, streamFields, 'stream_options.');
+}
+
+function decodeMessages(body: JsonObject): {
+  readonly system: readonly Message[];
+  readonly messages: readonly Message[];
+} {
+  const list = optionalArray(body.messages, 'messages');
+  if (list === undefined) throw missing('messages');
+  if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
+  const system: Message[] = [];
+  const messages: Message[] = [];
+  const ids = new FunctionCallIds();
+  list.forEach((value, index) => {
+    const message = decodeMessage(value, index, ids);
+    (message.role === 'system' && messages.length === 0 ? system : messages).push(message);
+  });
+  return { system, messages };
+}
+
+function decodeMessage(value: JsonValue, index: number, ids: FunctionCallIds): Message {
+  const at = `messages[${index}]`;
+  if (!isObject(value)) throw wrongType(at, 'an object');
+  const role = requiredString(value.role, `${at}.role`);
+  switch (role) {
+    case 'system':
+    case 'developer':
+    case 'user':
+      return decodeSpoken(value, role, at);
+    case 'assistant':
+      return decodeAssistant(value, index, ids);
+    case 'tool':
+      return decodeToolMessage(value, requiredString(value.tool_call_id, `${at}.tool_call_id`), at);
+    case 'function':
+      return decodeToolMessage(value, ids.answer(requiredString(value.name, `${at}.name`), index), at);
+    default:
+      throw wrongValue(`${at}.role`, 'system, developer, user, assistant or tool');
+  }
+}
+
+function decodeSpoken(message: JsonObject, role: 'system' | 'developer' | 'user', at: string): Message {
+  const left = leftovers().take(message, messageFields);
+  if (role === 'developer') left.put('$role', role);
+  if (!given(message.content)) throw missing(`${at}.content`);
+  return {
+    role: role === 'user' ? 'user' : 'system',
+    ...decodeContent(message.content, `${at}.content`),
+    at,
+    ...left.extra(),
+  };
+}
+
+function decodeToolMessage(message: JsonObject, id: string, at: string): Message {
+  const left = leftovers().take(message, toolFields);
+  const name = optionalString(message.name, `${at}.name`);
+  // A deprecated `function` message may have no content.
+  if (!given(message.content) && message.role === 'tool') throw missing(`${at}.content`);
+  const content = decodeContent(given(message.content) ? message.content : '', `${at}.content`);
+  return {
+    role: 'tool',
+    content: [{ type: 'tool-result', id, at, ...content, ...(name === undefined ? {} : { name }) }],
+    at,
+    ...left.extra(),
+  };
+}

@@ -1,0 +1,141 @@
+import { missing, wrongType } from '../../../sdk/errors.ts';
+import type { Tool, ToolChoice } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  requiredString,
+} from '../../_shared/check.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { formatName, sameJson } from '../wire.ts';
+
+const functionFields = new Set(['name', 'description', 'parameters', 'strict']);
+const customFields = new Set(['name', 'description', 'format']);
+const none: ReadonlySet<string> = new Set();
+
+/** Every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */
+export function decodeTools(body: JsonObject): Tool[] {
+  const tools = (optionalArray(body.tools, 'tools') ?? []).map((tool, index) =>
+    decodeTool(tool, `tools[${index}]`),
+  );
+  (optionalArray(body.functions, 'functions') ?? []).forEach((value, index) => {
+    const at = `functions[${index}]`;
+    if (!isObject(value)) throw wrongType(at, 'an object');
+    tools.push(functionTool(value, at, at, leftovers()));
+  });
+  const search = optionalObject(body.web_search_options, 'web_search_options');
+  if (search !== undefined)
+    tools.push({
+      type: 'web-search',
+      at: 'web_search_options',
+      ...leftovers().take(search, none).extra(),
+    });
+  return tools;
+}
+
+function decodeTool(tool: JsonValue, at: string): Tool {
+  if (!isObject(tool)) throw wrongType(at, 'an object');
+  const type = requiredString(tool.type, `${at}.type`);
+  if (type !== 'function' && type !== 'custom')
+    return { type: 'opaque', name: type, format: formatName, value: tool, at };
+  const path = `${at}.${type}`;
+  const inner = optionalObject(tool[type], path);
+  if (inner === undefined) throw missing(path);
+  const left = leftovers().take(tool, new Set(['type', type]));
+  return type === 'function' ? functionTool(inner, at, path, left) : customTool(inner, at, path, left);
+}
+
+function functionTool(inner: JsonObject, at: string, path: string, left: Leftovers): Tool {
+  const name = requiredString(inner.name, `${path}.name`);
+  const description = optionalString(inner.description, `${path}.description`);
+  const schema = optionalObject(inner.parameters, `${path}.parameters`);
+  const strict = optionalBoolean(inner.strict, `${path}.strict`);
+  return {
+    type: 'function',
+    name,
+    at,
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    ...(strict === undefined ? {} : { strict }),
+    ...left.take(inner, functionFields, 'function.').extra(),
+  };
+}
+
+function customTool(inner: JsonObject, at: string, path: string, left: Leftovers): Tool {
+  const name = requiredString(inner.name, `${path}.name`);
+  const description = optionalString(inner.description, `${path}.description`);
+  const format = optionalObject(inner.format, `${path}.format`);
+  return {
+    type: 'custom',
+    name,
+    at,
+    ...(description === undefined ? {} : { description }),
+    ...(format === undefined ? {} : { format }),
+    ...left.take(inner, customFields, 'custom.').extra(),
+  };
+}
+
+/** `tool_choice`, or the deprecated `function_call`. One in no known words is kept as an unknown field. */
+export function decodeToolChoice(body: JsonObject, left: Leftovers): ToolChoice | undefined {
+  const value = body.tool_choice;
+  if (!given(value)) return legacyChoice(body.function_call);
+  const choice = readChoice(value, 'tool_choice');
+  if (choice === undefined) left.put('tool_choice', value);
+  else if (!sameJson(writeChoice(choice, false), value)) left.put('$tool_choice', value);
+  return choice;
+}
+
+function legacyChoice(value: JsonValue | undefined): ToolChoice | undefined {
+  if (!given(value)) return undefined;
+  if (isObject(value)) return { type: 'tool', name: requiredString(value.name, 'function_call.name') };
+  if (typeof value !== 'string') throw wrongType('function_call', 'a string or an object');
+  return value === 'none' ? { type: 'none' } : { type: 'auto' };
+}
+
+/** Reads a tool choice; undefined for words that this format does not have. Throws 400 with the path. */
+export function readChoice(value: JsonValue, path: string): ToolChoice | undefined {
+  if (typeof value === 'string') {
+    if (value === 'auto' || value === 'none' || value === 'required') return { type: value };
+    return value === 'any' ? { type: 'required' } : undefined;
+  }
+  if (!isObject(value)) throw wrongType(path, 'a string or an object');
+  const type = requiredString(value.type, `${path}.type`);
+  if (type === 'function' || type === 'custom') {
+    const inner = optionalObject(value[type], `${path}.${type}`);
+    if (inner === undefined) throw missing(`${path}.${type}`);
+    return { type: 'tool', name: requiredString(inner.name, `${path}.${type}.name`) };
+  }
+  return type === 'allowed_tools' ? allowedChoice(value, `${path}.allowed_tools`) : undefined;
+}
+
+function allowedChoice(value: JsonObject, path: string): ToolChoice {
+  const inner = optionalObject(value.allowed_tools, path);
+  if (inner === undefined) throw missing(path);
+  const mode = optionalString(inner.mode, `${path}.mode`) === 'required' ? 'required' : 'auto';
+  const names: string[] = [];
+  for (const tool of optionalArray(inner.tools, `${path}.tools`) ?? []) {
+    if (!isObject(tool)) continue;
+    const holder = isObject(tool.function) ? tool.function : isObject(tool.custom) ? tool.custom : tool;
+    if (typeof holder.name === 'string') names.push(holder.name);
+  }
+  return { type: 'allowed', mode, names };
+}
+
+/** A tool choice in this format's words. `custom`: the named tool takes free text. `spell` turns a tool's name into the provider's spelling. */
+export function writeChoice(
+  choice: ToolChoice,
+  custom: boolean,
+  spell: (name: string) => string = (name) => name,
+): JsonValue {
+  if (choice.type === 'tool') {
+    const name = spell(choice.name);
+    return custom ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
+  }
+  if (choice.type !== 'allowed') return choice.type;
+  const tools = choice.names.map((name) => ({ type: 'function', function: { name: spell(name) } }));
+  return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools } };
+}

@@ -1,0 +1,222 @@
+import type { Block, Message, ReasoningBlock, TextBlock, ToolCallBlock } from '../../../model/chat.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { spellToolId } from '../../_shared/tool-ids.ts';
+import { writeContent } from './parts.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
+import { formatName } from '../wire.ts';
+import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+
+/** An assistant turn; undefined when nothing of it is left to say. */
+export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
+  const spoken: Block[] = [];
+  const calls: JsonObject[] = [];
+  const reasoning: ReasoningBlock[] = [];
+  const wire: MutableObject = { role: 'assistant' };
+  for (const block of message.content) {
+    if (block.type === 'reasoning') reasoning.push(block);
+    else if (block.type === 'tool-call') calls.push(writeCall(block, scope));
+    else if (block.type === 'refusal' && own(block.extra).$part !== true)
+      writeRefusal(block.text, block, wire, scope);
+    else if (block.type === 'opaque' && own(block.extra).$in === 'tool_calls') calls.push(block.value);
+    else if (isKeptAudio(block))
+      wire.audio = finishPiece({ id: block.source.kind === 'file' ? block.source.id : '' }, block, scope);
+    else if (isSpoken(block)) spoken.push(block);
+    else refuse(block, whatOf(block), scope);
+  }
+  writeReasoning(message, reasoning, calls.length > 0, wire, scope);
+  if (calls.length > 0) wire.tool_calls = calls;
+  const content = contentOf(message, spoken, scope);
+  if (content !== undefined) wire.content = content;
+  putBack(wire, own(message.extra), ['audio']);
+  const silent =
+    (content === null || content === '') &&
+    calls.length === 0 &&
+    wire.refusal === undefined &&
+    wire.audio === undefined;
+  return scope.foreign && silent ? undefined : wire;
+}
+
+function isSpoken(block: Block): boolean {
+  return (
+    block.type === 'text' ||
+    block.type === 'refusal' ||
+    (block.type === 'opaque' && block.format === formatName)
+  );
+}
+
+function isKeptAudio(
+  block: Block,
+): block is Extract<Block, { readonly type: 'audio' | 'image' | 'video' | 'file' }> {
+  return block.type === 'audio' && block.source.kind === 'file' && block.source.format === formatName;
+}
+
+function whatOf(block: Block): string {
+  if (block.type === 'opaque') return `content of type ${typeName(block.value)}`;
+  return `${block.type === 'tool-result' ? 'a tool result' : block.type} in an assistant turn`;
+}
+
+function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Scope): void {
+  wire.refusal = typeof wire.refusal === 'string' ? wire.refusal + text : text;
+  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  loseForeign(block.extra, formatName, block.at, scope.target.lose);
+}
+
+/** `null` beside calls is what every provider takes; a client's own "absent" and empty list come back as they were. */
+function contentOf(message: Message, spoken: readonly Block[], scope: Scope): JsonValue | undefined {
+  const said = scope.foreign ? spoken.filter((block) => block.type !== 'text' || block.text !== '') : spoken;
+  if (said.length > 0) return writeContent(said, message.plain, scope);
+  const { $content } = own(message.extra);
+  if (message.plain === true) return '';
+  if ($content === 'parts') return [];
+  return $content === 'absent' ? undefined : null;
+}
+
+function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
+  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  const beside = own(block.extra).$extra_content;
+  if (block.proof !== undefined && !bringsProof(block) && !takesProof(block.proof, scope))
+    loseField(block, 'proof', scope);
+  const id = scope.foreign ? spellToolId(block.id) : block.id;
+  const name = scope.names?.there(block.name) ?? block.name;
+  const call: MutableObject =
+    block.custom && !scope.wrapped.has(block.name)
+      ? { id, type: 'custom', custom: { name, input: block.input } }
+      : { id, type: 'function', function: { name, arguments: argumentsOf(block, scope) } };
+  if (isObject(beside)) call.extra_content = beside;
+  return finishPiece(call, block, scope, ['function', 'custom']);
+}
+
+function argumentsOf(block: ToolCallBlock, scope: Scope): string {
+  if (block.custom) return JSON.stringify({ input: block.input });
+  // Other formats write no arguments at all where this one expects an object's text.
+  return scope.foreign && block.input === '' ? '{}' : block.input;
+}
+
+/** True when the call's proof goes back in the place where this format's client had it. */
+function bringsProof(block: ToolCallBlock): boolean {
+  const { $detail, $extra_content, extra_content } = own(block.extra);
+  return $detail !== undefined || $extra_content !== undefined || extra_content !== undefined;
+}
+
+/** OpenRouter takes proofs of several makers back, each tagged with its maker. */
+function takesProof(proof: Proof, scope: Scope): boolean {
+  return scope.target.traits.reasoning === 'object' && isTagged(proof);
+}
+
+/**
+ * Reasoning of earlier turns. What this format's client sent goes as it came. What came by another format stays out, but where the
+ * model's traits say that it is wanted: as text beside tool calls (`replaysReasoning`), or as entries with their proofs (OpenRouter).
+ */
+function writeReasoning(
+  message: Message,
+  blocks: readonly ReasoningBlock[],
+  hasCalls: boolean,
+  wire: MutableObject,
+  scope: Scope,
+): void {
+  const marks = own(message.extra);
+  const details = [...keptDetails(message, scope)];
+  const strings = ['reasoning_content', 'reasoning'].filter((field) => marks[`$${field}`] !== undefined);
+  let text = '';
+  let others = '';
+  for (const block of blocks) {
+    if (isOwn(block, strings.length > 0)) text += block.text;
+    else others += writeForeign(block, hasCalls, details, scope);
+    if (block.cache !== undefined) loseField(block, 'cache', scope);
+    loseForeign(block.extra, formatName, block.at, scope.target.lose);
+  }
+  for (const entry of callProofs(message, details.length, scope)) details.push(entry);
+  for (const field of strings) {
+    const mark = marks[`$${field}`];
+    const string = mark === true ? text : mark;
+    if (mark === '' || (blocks.length > 0 && string !== undefined)) wire[field] = string;
+  }
+  if (others !== '')
+    wire.reasoning_content =
+      typeof wire.reasoning_content === 'string' ? wire.reasoning_content + others : others;
+  if (
+    details.length > 0 ||
+    (Array.isArray(marks.$reasoning_details) && marks.$reasoning_details.length === 0)
+  )
+    wire.reasoning_details = details;
+}
+
+/** Proofs on calls, as entries that name their call. */
+function callProofs(message: Message, from: number, scope: Scope): readonly JsonObject[] {
+  const entries: JsonObject[] = [];
+  for (const block of message.content) {
+    if (
+      block.type !== 'tool-call' ||
+      block.proof === undefined ||
+      bringsProof(block) ||
+      !takesProof(block.proof, scope)
+    )
+      continue;
+    const callId = scope.foreign ? spellToolId(block.id) : block.id;
+    entries.push(writeDetail(block.proof, { index: from + entries.length, callId }));
+  }
+  return entries;
+}
+
+/** Reasoning that this format's own client sent. */
+function isOwn(block: ReasoningBlock, hasStrings: boolean): boolean {
+  return own(block.extra).$detail !== undefined || (hasStrings && block.proof === undefined);
+}
+
+/** Returns the text to replay; adds to `details` or reports the loss otherwise. */
+function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObject[], scope: Scope): string {
+  if (block.proof !== undefined && takesProof(block.proof, scope)) {
+    details.push(writeDetail(block.proof, { index: details.length, text: block.text }));
+    return '';
+  }
+  if (scope.target.traits.replaysReasoning !== true || !hasCalls || block.text === '') {
+    scope.target.lose(block.at ?? 'messages');
+    return '';
+  }
+  if (block.proof !== undefined) loseField(block, 'proof', scope);
+  return block.text;
+}
+
+/** The client's own entries whose block is still there, with that block's text. One sealed by the gateway is another vendor's: it stays here. */
+function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
+  const entries = detailEntries(own(message.extra).$reasoning_details);
+  if (entries.length === 0) return entries;
+  const kept: JsonObject[] = [];
+  /** The first block of each entry, by the entry's place. */
+  const blocks = new Map<JsonValue | undefined, Block>();
+  for (const block of message.content) {
+    const { $detail } = own(block.extra);
+    if (!blocks.has($detail)) blocks.set($detail, block);
+  }
+  entries.forEach((entry, index) => {
+    const block = blocks.get(index);
+    if (
+      block === undefined ||
+      !(block.type === 'reasoning' || block.type === 'text' || block.type === 'tool-call')
+    )
+      return;
+    if (own(block.extra).$sealed === true) loseField(block, 'proof', scope);
+    else kept.push(block.type === 'reasoning' ? withText(entry, block) : entry);
+  });
+  return kept;
+}
+
+function withText(entry: JsonObject, block: ReasoningBlock | TextBlock): JsonObject {
+  if (own(block.extra).$text === 'beside') return entry;
+  const field =
+    typeof entry.text === 'string' ? 'text' : typeof entry.summary === 'string' ? 'summary' : undefined;
+  return field === undefined || entry[field] === block.text ? entry : { ...entry, [field]: block.text };
+}
+
+/** True for a turn that calls tools, by the ids of its calls. */
+export function callIds(wire: JsonObject): readonly string[] {
+  if (!Array.isArray(wire.tool_calls)) return [];
+  return (wire.tool_calls as readonly JsonValue[]).map((call) =>
+    isObject(call) && typeof call.id === 'string' ? call.id : '',
+  );
+}

@@ -1,0 +1,144 @@
+import type { ChatRequest } from '../../../model/chat.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { writeMessages } from './turns.ts';
+import { writeTools } from './tools.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { spelledReasoning, writeReasoning } from '../reasoning/index.ts';
+import { writeResponseFormat } from '../response-format.ts';
+import { handled, rows } from '../settings.ts';
+import { formatName } from '../wire.ts';
+import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
+import { serviceTiers, takes, writeStop, writeUserAndTier } from '../../_openai/settings.ts';
+import { outputToolFor } from '../../_openai/response-format.ts';
+
+/** Where chat requests go, below the provider's base URL. */
+export const chatPath = '/chat/completions';
+
+/** A neutral request in this format's words, as the target's model takes them. */
+export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const scope = scopeOf(formatName, request, target);
+  const body: MutableObject = { model: target.model };
+  body.messages = writeMessages(request, scope);
+  writeTools(request, body, scope);
+  const unwrapTool = writeAllSettings(request, body, scope);
+  putBack(body, restOf(request, body, target.lose), [
+    'response_format.json_schema',
+    'response_format',
+    'reasoning',
+    'thinking',
+    'stream_options',
+  ]);
+  loseForeign(request.extra, formatName, '', target.lose);
+  writeStream(request, body, target);
+  return {
+    path: chatPath,
+    ...headersFor(target.headers),
+    body,
+    ...undoing(scope, unwrapTool),
+  };
+}
+
+/** Headers that travel between equals. */
+export function headersFor(headers: Readonly<Record<string, string>>): {
+  readonly headers?: Readonly<Record<string, string>>;
+} {
+  const beta = headers['openai-beta'];
+  return beta === undefined || beta === '' ? {} : { headers: { 'openai-beta': beta } };
+}
+
+/** The client's unknown fields, without those inside an object that is not sent. */
+function restOf(request: ChatRequest, body: JsonObject, lose: (path: string) => void): JsonObject {
+  const rest = own(request.extra);
+  const gone = Object.keys(rest).filter((key) => {
+    const root = /^(reasoning|thinking|stream_options|response_format)\./.exec(key)?.[1];
+    return root !== undefined && root !== 'stream_options' && !isObject(body[root]);
+  });
+  if (gone.length === 0) return rest;
+  gone.forEach((key) => lose(key));
+  return Object.fromEntries(Object.entries(rest).filter(([key]) => !gone.includes(key)));
+}
+
+/** Returns the name of the tool that stands in for structured output, where one does. */
+function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scope): string | undefined {
+  const { settings } = request;
+  const { target } = scope;
+  writeSettings(settings, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
+  if (
+    settings.topLogprobs !== undefined &&
+    settings.logprobs === undefined &&
+    body.top_logprobs !== undefined
+  )
+    body.logprobs = true;
+  if (own(request.extra).$modalities === 'string' && settings.modalities?.length === 1)
+    body.modalities = settings.modalities[0];
+  const unwrapTool = takes('responseFormat', settings, target)
+    ? writeFormat(request, body, scope)
+    : undefined;
+  if (takes('maxOutput', settings, target)) writeLimit(request, settings.maxOutput ?? 0, body, target);
+  writeStop(settings, own(request.extra), body, scope);
+  writeUserAndTier(settings, own(request.extra), body, scope, serviceTiers);
+  writeWishes(request, body, scope);
+  return unwrapTool;
+}
+
+/** The output limit, under the name that the model's traits state, else the client's own, else the official one. */
+function writeLimit(request: ChatRequest, limit: number, body: MutableObject, target: EncodeTarget): void {
+  const marks = own(request.extra);
+  const field =
+    target.traits.outputLimitField ??
+    (marks.$limit === 'max_tokens' ? 'max_tokens' : 'max_completion_tokens');
+  // Zero is a messages request that only warms the cache.
+  if (limit < 1) target.lose('settings.maxOutput');
+  body[field] = Math.max(1, limit);
+  // The client wrote both. Once the one that counts was changed, none is left that says otherwise.
+  if (target.traits.outputLimitField === undefined && typeof marks.$max_tokens === 'number')
+    body.max_tokens = limit === marks.$max_completion_tokens ? marks.$max_tokens : body[field];
+}
+
+function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): void {
+  const { reasoning } = request.settings;
+  const { traits, lose } = scope.target;
+  if (traits.refuses?.includes('reasoning') === true) {
+    if (reasoning !== undefined) lose('settings.reasoning');
+    return;
+  }
+  const spelled = spelledReasoning(own(request.extra).$reasoning, reasoning, traits);
+  if (spelled !== undefined) Object.assign(body, spelled);
+  else if (reasoning !== undefined) writeReasoning(reasoning, traits, body, lose);
+}
+
+function writeFormat(request: ChatRequest, body: MutableObject, scope: Scope): string | undefined {
+  const format = request.settings.responseFormat;
+  if (format === undefined) return undefined;
+  const { target } = scope;
+  if (format.type !== 'json-schema' || target.traits.jsonSchema !== false) {
+    body.response_format = writeResponseFormat(format, scope.foreign);
+    return undefined;
+  }
+  const tool = outputToolFor(format, body);
+  if (tool !== undefined) {
+    body.tools = [{ type: 'function', function: tool }];
+    body.tool_choice = { type: 'function', function: { name: tool.name } };
+    return tool.name;
+  }
+  target.lose('settings.responseFormat');
+  body.response_format = { type: 'json_object' };
+  return undefined;
+}
+
+/** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */
+function writeStream(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
+  const { $stream, $stream_options } = own(request.extra);
+  const told = isObject($stream_options) ? $stream_options : undefined;
+  const options: JsonObject = { ...told, ...(isObject(body.stream_options) ? body.stream_options : {}) };
+  const asClient = request.format === formatName && request.stream === target.stream;
+  delete body.stream_options;
+  if (target.stream) body.stream = true;
+  else if ($stream === false) body.stream = false;
+  if (!asClient && target.stream) body.stream_options = { ...options, include_usage: true };
+  else if (asClient && told !== undefined) body.stream_options = options;
+}

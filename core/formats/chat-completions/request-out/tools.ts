@@ -1,0 +1,109 @@
+import type { ChatRequest, Tool } from '../../../model/chat.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { readChoice, writeChoice } from '../request-in/tools.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName, sameJson } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
+
+/** Writes `tools`, `web_search_options` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
+export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
+  const tools: JsonObject[] = [];
+  for (const tool of request.tools) {
+    if (tool.cache !== undefined) loseField(tool, 'cache', scope);
+    loseForeign(tool.extra, formatName, tool.at, scope.target.lose);
+    if (tool.type === 'web-search') writeSearch(tool, body, scope);
+    else {
+      const wire = writeTool(tool, scope);
+      if (wire !== undefined) tools.push(wire);
+    }
+  }
+  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
+  writeToolChoice(request, body, scope);
+}
+
+function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
+  const name = scope.names?.there(tool.name ?? '') ?? tool.name ?? '';
+  switch (tool.type) {
+    case 'function': {
+      const inner: MutableObject = { name };
+      if (tool.description !== undefined) inner.description = tool.description;
+      if (tool.schema !== undefined) inner.parameters = tool.schema;
+      if (tool.strict !== undefined) inner.strict = tool.strict;
+      return withOwn({ type: 'function', function: inner }, tool);
+    }
+    case 'custom':
+      return scope.wrapped.has(tool.name) ? writeWrapped(tool, name, scope) : writeCustom(tool, name);
+    case 'opaque':
+      return tool.format === formatName ? tool.value : refuseTool(tool, formatName, scope.target);
+    case 'web-search':
+    case 'code-execution':
+      return refuseTool(tool, formatName, scope.target);
+  }
+}
+
+function writeCustom(tool: Extract<Tool, { readonly type: 'custom' }>, name: string): JsonObject {
+  const inner: MutableObject = { name };
+  if (tool.description !== undefined) inner.description = tool.description;
+  if (tool.format !== undefined) inner.format = tool.format;
+  return withOwn({ type: 'custom', custom: inner }, tool);
+}
+
+function writeWrapped(
+  tool: Extract<Tool, { readonly type: 'custom' }>,
+  name: string,
+  scope: Scope,
+): JsonObject {
+  if (tool.format !== undefined) loseField(tool, 'format', scope);
+  const inner: MutableObject = { name, parameters: freeTextSchema };
+  if (tool.description !== undefined) inner.description = tool.description;
+  return { type: 'function', function: inner };
+}
+
+function withOwn(wire: MutableObject, tool: Tool): JsonObject {
+  putBack(wire, own(tool.extra), ['function', 'custom']);
+  return wire;
+}
+
+/** The provider's own search is a setting here, not a tool. */
+function writeSearch(tool: Tool, body: MutableObject, scope: Scope): void {
+  if (body.web_search_options !== undefined) {
+    scope.target.lose(tool.at ?? 'tools');
+    return;
+  }
+  const options: MutableObject = {};
+  putBack(options, own(tool.extra));
+  body.web_search_options = options;
+}
+
+function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope): void {
+  const { toolChoice } = request;
+  if (toolChoice === undefined) return;
+  const spelled = own(request.extra).$tool_choice;
+  if (
+    spelled !== undefined &&
+    scope.names === undefined &&
+    sameJson(asJson(readChoice(spelled, 'tool_choice')), asJson(toolChoice))
+  ) {
+    body.tool_choice = spelled;
+    return;
+  }
+  // Providers refuse a choice where there is nothing to choose from.
+  if (scope.foreign && !Array.isArray(body.tools)) {
+    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.lose('tool_choice');
+    return;
+  }
+  const named = toolChoice.type === 'tool' ? toolChoice.name : undefined;
+  const custom = request.tools.some(
+    (tool) => tool.type === 'custom' && tool.name === named && !scope.wrapped.has(tool.name),
+  );
+  body.tool_choice = writeChoice(toolChoice, custom, (name) => scope.names?.there(name) ?? name);
+}
+
+function asJson(choice: ReturnType<typeof readChoice>): JsonObject | null {
+  return isObject(choice) ? choice : null;
+}

@@ -1,0 +1,179 @@
+import type { Block, ChatRequest, Message, ToolResultBlock } from '../../../model/chat.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { joinedTurns } from '../../_shared/join-turns.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { spellToolId } from '../../_shared/tool-ids.ts';
+import { callIds, writeAssistant } from './assistant.ts';
+import { writeContent } from './parts.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
+
+/** The whole history in this format's messages. */
+export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
+  const wire: JsonObject[] = [];
+  for (const message of request.system) {
+    const instructions = writeSystem(message, scope);
+    if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
+  }
+  for (const message of scope.foreign ? joinedTurns(request) : request.messages) {
+    if (message.cache !== undefined) loseField(message, 'cache', scope);
+    loseForeign(message.extra, formatName, message.at, scope.target.lose);
+    for (const written of writeMessage(message, scope)) wire.push(written);
+  }
+  return scope.foreign ? withoutOrphans(wire) : wire;
+}
+
+function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
+  switch (message.role) {
+    case 'system':
+      return [
+        scope.target.traits.midSystem === false ? wrapSystem(message, scope) : writeMidSystem(message, scope),
+      ];
+    case 'assistant': {
+      const turn = writeAssistant(message, scope);
+      return turn === undefined ? [] : [turn];
+    }
+    case 'user':
+    case 'tool':
+      return writeUser(message, scope);
+  }
+}
+
+function writeSystem(message: Message, scope: Scope): JsonObject {
+  if (message.cache !== undefined) loseField(message, 'cache', scope);
+  loseForeign(message.extra, formatName, message.at, scope.target.lose);
+  return writeMidSystem(message, scope);
+}
+
+function writeMidSystem(message: Message, scope: Scope): JsonObject {
+  const spelled = own(message.extra).$role === 'developer' ? 'developer' : 'system';
+  const wire: MutableObject = { role: scope.target.traits.systemRole ?? spelled };
+  wire.content = writeContent(message.content, message.plain, scope);
+  putBack(wire, own(message.extra));
+  return wire;
+}
+
+/** For models that take instructions at the beginning only. */
+function wrapSystem(message: Message, scope: Scope): JsonObject {
+  loseField(message, 'role', scope);
+  const content = writeContent(message.content, message.plain, scope);
+  if (typeof content === 'string') return { role: 'user', content: `<system>${content}</system>` };
+  const parts = Array.isArray(content) ? (content as readonly JsonValue[]) : [];
+  return {
+    role: 'user',
+    content: [{ type: 'text', text: '<system>' }, ...parts, { type: 'text', text: '</system>' }],
+  };
+}
+
+/** A user turn: first one `tool` message for each result, then what else was said, with the images that a `tool` message cannot hold. */
+function writeUser(message: Message, scope: Scope): readonly JsonObject[] {
+  const wire: JsonObject[] = [];
+  const rest: Block[] = [];
+  const moved: Block[] = [];
+  for (const block of message.content) {
+    if (block.type === 'tool-result') wire.push(writeResult(block, message, moved, scope));
+    else rest.push(block);
+  }
+  if (rest.length > 0 || moved.length > 0 || wire.length === 0) {
+    const user: MutableObject = { role: 'user' };
+    user.content = writeContent([...moved, ...rest], moved.length > 0 ? false : message.plain, scope);
+    putBack(user, own(message.extra));
+    // A turn of which nothing is left (an empty text, dropped content) is no turn.
+    if (!scope.foreign || !isEmpty(user.content)) wire.push(user);
+  }
+  return wire;
+}
+
+function isEmpty(content: JsonValue | undefined): boolean {
+  return content === '' || (Array.isArray(content) && content.length === 0);
+}
+
+function writeResult(block: ToolResultBlock, message: Message, moved: Block[], scope: Scope): JsonObject {
+  const id = scope.foreign ? spellToolId(block.id) : block.id;
+  const wire: MutableObject = { role: 'tool', tool_call_id: id };
+  if (block.name !== undefined && !scope.foreign) wire.name = block.name;
+  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  wire.content = writeResultContent(block, id, moved, scope);
+  if (message.role === 'tool') putBack(wire, own(message.extra));
+  loseForeign(block.extra, formatName, block.at, scope.target.lose);
+  return wire;
+}
+
+function writeResultContent(block: ToolResultBlock, id: string, moved: Block[], scope: Scope): JsonValue {
+  const here: Block[] = [];
+  const media: Block[] = [];
+  for (const inner of block.content) (isMedia(inner) && scope.foreign ? media : here).push(inner);
+  if (media.length > 0) {
+    moved.push({ type: 'text', text: `Output of ${id}:` });
+    for (const inner of media) moved.push(inner);
+    here.push({
+      type: 'text',
+      text: `[${media.map((inner) => inner.type).join(', ')}: see the next user message]`,
+    });
+  }
+  const content = writeContent(here, block.plain, scope);
+  if (block.failed !== true) return content;
+  loseField(block, 'failed', scope);
+  return markFailed(content);
+}
+
+function isMedia(block: Block): boolean {
+  return block.type === 'image' || block.type === 'audio' || block.type === 'video' || block.type === 'file';
+}
+
+/** This format has no mark for a failed call: the text says it. */
+function markFailed(content: JsonValue): JsonValue {
+  if (typeof content === 'string') return /^error\b/i.test(content) ? content : `Error: ${content}`;
+  return [
+    { type: 'text', text: 'Error:' },
+    ...(Array.isArray(content) ? (content as readonly JsonValue[]) : []),
+  ];
+}
+
+/**
+ * Providers insist that every call is answered right after its turn and every answer has its call. A call without a result gets an empty
+ * one, and a result without a call, or one that comes too late, is told as a user's words.
+ */
+function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
+  const out: JsonObject[] = [];
+  /** How many calls of the last turn have no answer yet, by their id. */
+  const open = new Map<string, number>();
+  const close = (): void => {
+    for (const [id, count] of open)
+      for (let index = 0; index < count; index += 1)
+        out.push({ role: 'tool', tool_call_id: id, content: '(no output)' });
+    open.clear();
+  };
+  for (const message of wire) {
+    if (message.role === 'tool') {
+      const id = String(message.tool_call_id);
+      const count = open.get(id) ?? 0;
+      if (count > 1) open.set(id, count - 1);
+      else open.delete(id);
+      if (count > 0) out.push(message);
+      else {
+        close();
+        out.push({ role: 'user', content: orphanText(message) });
+      }
+      continue;
+    }
+    close();
+    out.push(message);
+    if (message.role === 'assistant')
+      for (const id of callIds(message)) open.set(id, (open.get(id) ?? 0) + 1);
+  }
+  close();
+  return out;
+}
+
+function orphanText(message: JsonObject): JsonValue {
+  const label = `Output of ${String(message.tool_call_id)}:`;
+  if (typeof message.content === 'string') return `${label}\n${message.content}`;
+  return [
+    { type: 'text', text: label },
+    ...(Array.isArray(message.content) ? (message.content as readonly JsonValue[]) : []),
+  ];
+}

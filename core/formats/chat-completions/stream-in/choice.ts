@@ -1,0 +1,409 @@
+import type { Citation } from '../../../model/chat.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { Extra, Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { readLogprobs } from '../../_openai/logprobs.ts';
+import { endOf } from '../../_shared/blocks.ts';
+import { given } from '../../_shared/check.ts';
+import { parseDataUrl } from '../../_shared/data-url.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { writeCitation } from '../citations.ts';
+import { ToolCalls } from './calls.ts';
+import { InlineThinking, type Run } from '../reasoning/inline.ts';
+import { detailEntries, readDetail, type Detail } from '../reasoning/details.ts';
+import { formatName, readFinish, sameJson } from '../wire.ts';
+
+/** The fields of a delta that become events. */
+export const deltaFields: ReadonlySet<string> = new Set(
+  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio annotations images'.split(
+    ' ',
+  ),
+);
+
+type Kind = 'text' | 'refusal' | 'reasoning';
+
+/** Turns the deltas of one answer into blocks: one open at a time, save tool calls, which providers interleave. */
+export class ChoiceDecoder {
+  readonly #choice: number;
+  readonly #nextBlock: () => number;
+  readonly #tools: ToolCalls;
+  readonly #thinking: InlineThinking | undefined;
+  #open: { readonly kind: Kind; readonly block: number } | undefined;
+  #sound: { readonly block: number; rest: string } | undefined;
+  /** The `index` of the `reasoning_details` entry that the open reasoning came from. */
+  #detailIndex: JsonValue | undefined;
+  /** What the open reasoning has said in plain fields: an entry that vouches for it may say it once more. */
+  #thought = '';
+  #finished = false;
+  #strays: JsonObject[] = [];
+
+  constructor(choice: number, traits: ModelTraits, nextBlock: () => number) {
+    this.#choice = choice;
+    this.#nextBlock = nextBlock;
+    this.#tools = new ToolCalls(choice, nextBlock);
+    this.#thinking = traits.inlineThinking === true ? new InlineThinking() : undefined;
+  }
+
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  /** Entries of the last delta's `reasoning_details` that say nothing neutral. */
+  takeStrays(): readonly JsonObject[] {
+    const strays = this.#strays;
+    if (strays.length > 0) this.#strays = [];
+    return strays;
+  }
+
+  /** The events of one delta, in the order reasoning, text, refusal, calls, whatever the order of its fields. */
+  delta(delta: JsonObject, logprobs: JsonValue | undefined): GatewayEvent[] {
+    const events: GatewayEvent[] = [];
+    this.#reasoning(delta, events);
+    this.#content(delta.content, logprobs, events);
+    if (isText(delta.refusal)) {
+      events.push({
+        type: 'refusal-delta',
+        block: this.#enter('refusal', events),
+        choice: this.#choice,
+        text: delta.refusal,
+      });
+    }
+    if (Array.isArray(delta.annotations)) this.#annotations(delta.annotations, events);
+    if (isObject(delta.audio)) this.#audio(delta.audio, events);
+    if (Array.isArray(delta.images)) this.#images(delta.images, events);
+    if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
+      this.#leave(events);
+      this.#tools.fragments(delta.tool_calls as readonly JsonValue[], events);
+    }
+    if (isObject(delta.function_call)) {
+      this.#leave(events);
+      this.#tools.legacy(delta.function_call, events);
+    }
+    return events;
+  }
+
+  /** The answer has ended. A "stop" after tool calls means that they are to be made. */
+  finish(word: string, events: GatewayEvent[]): void {
+    this.#finished = true;
+    for (const run of this.#thinking?.flush() ?? []) this.#run(run, events);
+    this.#leave(events);
+    this.#tools.close(events);
+    this.#closeSound(events);
+    for (const entry of this.#tools.leftDetails()) this.#proofBlock(readDetail(entry), entry, events);
+    const reason = readFinish(word);
+    const called = this.#tools.any && (reason === 'stop' || reason === 'other');
+    events.push({
+      type: 'finish',
+      choice: this.#choice,
+      reason: called ? 'tool-calls' : reason,
+      raw: called ? 'tool_calls' : word,
+      format: formatName,
+    });
+  }
+
+  #enter(kind: Kind, events: GatewayEvent[]): number {
+    if (this.#open?.kind === kind) return this.#open.block;
+    this.#leave(events);
+    // What follows calls comes after all of them.
+    if (this.#tools.open) this.#tools.close(events);
+    const block = this.#nextBlock();
+    this.#open = { kind, block };
+    events.push({ type: `${kind}-start`, block, choice: this.#choice });
+    return block;
+  }
+
+  #leave(events: GatewayEvent[], proof?: Proof, extra?: Extra): void {
+    if (this.#open === undefined) return;
+    const { kind, block } = this.#open;
+    this.#open = undefined;
+    this.#detailIndex = undefined;
+    this.#thought = '';
+    if (kind === 'reasoning' && proof !== undefined) {
+      events.push({
+        type: 'reasoning-end',
+        block,
+        choice: this.#choice,
+        proof,
+        ...(extra === undefined ? {} : { extra }),
+      });
+    } else events.push(endOf(kind, block, this.#choice));
+  }
+
+  #run(run: Run, events: GatewayEvent[]): void {
+    const block = this.#enter(run.kind, events);
+    events.push({ type: `${run.kind}-delta`, block, choice: this.#choice, text: run.text });
+  }
+
+  #content(content: JsonValue | undefined, logprobs: JsonValue | undefined, events: GatewayEvent[]): void {
+    if (Array.isArray(content)) {
+      for (const part of content as readonly JsonValue[]) this.#part(part, events);
+      return;
+    }
+    if (!isText(content)) return;
+    if (this.#thinking !== undefined) {
+      for (const run of this.#thinking.push(content)) this.#run(run, events);
+      return;
+    }
+    const block = this.#enter('text', events);
+    const tokens = isObject(logprobs) ? readLogprobs(logprobs.content) : [];
+    events.push({
+      type: 'text-delta',
+      block,
+      choice: this.#choice,
+      text: content,
+      ...(tokens.length === 0 ? {} : { logprobs: tokens }),
+    });
+  }
+
+  /** Mistral writes the content as parts, with the reasoning among them. */
+  #part(part: JsonValue, events: GatewayEvent[]): void {
+    if (!isObject(part)) return;
+    if (isText(part.text)) this.#run({ kind: 'text', text: part.text }, events);
+    if (isText(part.thinking)) this.#run({ kind: 'reasoning', text: part.thinking }, events);
+    if (!Array.isArray(part.thinking)) return;
+    for (const inner of part.thinking as readonly JsonValue[]) {
+      if (isObject(inner) && isText(inner.text)) this.#run({ kind: 'reasoning', text: inner.text }, events);
+    }
+  }
+
+  /** `reasoning_details` says most, then `reasoning_content`, then `reasoning`; each of the others is a copy. */
+  #reasoning(delta: JsonObject, events: GatewayEvent[]): void {
+    const entries = delta.reasoning_details === undefined ? [] : detailEntries(delta.reasoning_details);
+    if (entries.length > 0) {
+      this.#details(entries, delta, events);
+      return;
+    }
+    const field = isText(delta.reasoning_content) ? 'reasoning_content' : 'reasoning';
+    const text = delta[field];
+    if (!isText(text)) return;
+    const block = this.#enter('reasoning', events);
+    this.#thought += text;
+    const own: MutableObject = {};
+    if (field === 'reasoning') own.$field = 'reasoning';
+    else if (isText(delta.reasoning))
+      own[delta.reasoning === text ? '$also' : '$copy'] =
+        delta.reasoning === text ? ['reasoning'] : { reasoning: delta.reasoning };
+    events.push({ type: 'reasoning-delta', block, choice: this.#choice, text, ...extraOf(own) });
+  }
+
+  #details(entries: readonly JsonObject[], delta: JsonObject, events: GatewayEvent[]): void {
+    const copies = ['reasoning_content', 'reasoning'].filter((field) => isText(delta[field]));
+    const read = entries.map(readDetail);
+    const whole = read.map((detail) => detail.text).join('');
+    const marks: MutableObject = {};
+    const same = copies.filter((field) => delta[field] === whole);
+    // Where the entries bring no text of their own, the plain string is the text.
+    const beside = whole === '' ? copies[0] : undefined;
+    if (beside !== undefined)
+      this.#reasoning(
+        { reasoning_content: delta.reasoning_content ?? null, reasoning: delta.reasoning ?? null },
+        events,
+      );
+    // Of several entries the first may leave its text to the plain string, which has all of them.
+    const longer =
+      whole !== '' && read[0]?.text === '' ? copies.filter((field) => isLonger(delta[field], whole)) : [];
+    if (longer.length > 0) {
+      const before = Object.fromEntries(
+        longer.map((field) => [field, String(delta[field]).slice(0, -whole.length)]),
+      );
+      this.#reasoning({ reasoning_content: null, reasoning: null, ...before }, events);
+    }
+    for (const field of longer) same.push(field);
+    if (same.length > 0 && beside === undefined) marks.$also = same;
+    const called = idsOf(delta.tool_calls);
+    entries.forEach((entry, index) => {
+      const detail = read[index];
+      if (detail === undefined || this.#isOfCall(detail, entry, called)) return;
+      const first = index === 0 && beside === undefined && same.length < copies.length;
+      this.#entry(
+        detail,
+        entry,
+        first
+          ? {
+              ...marks,
+              $copy: pick(
+                delta,
+                copies.filter((field) => !same.includes(field)),
+              ),
+            }
+          : marks,
+        events,
+      );
+    });
+  }
+
+  /** A proof that names a call of this chunk, or (Google's) of one to come, waits for its call. */
+  #isOfCall(detail: Detail, entry: JsonObject, called: ReadonlySet<JsonValue | undefined>): boolean {
+    if (detail.proof === undefined || detail.callId === undefined || detail.on === 'text') return false;
+    const named = called.has(detail.callId);
+    if (!named && detail.proof.format !== 'generate-content' && detail.on !== 'tool-call') return false;
+    return this.#tools.keepDetail(detail.callId, entry);
+  }
+
+  #entry(detail: Detail, entry: JsonObject, marks: JsonObject, events: GatewayEvent[]): void {
+    if (detail.text === '') {
+      if (detail.proof === undefined) this.#strays.push(entry);
+      else this.#proofBlock(detail, entry, events);
+      return;
+    }
+    if (detail.proof !== undefined && this.#open?.kind === 'reasoning' && this.#thought === detail.text) {
+      this.#leave(events, detail.proof, { [formatName]: { $details: [entry] } });
+      return;
+    }
+    const index = entry.index;
+    if (
+      this.#open?.kind === 'reasoning' &&
+      this.#detailIndex !== undefined &&
+      index !== undefined &&
+      this.#detailIndex !== index
+    )
+      this.#leave(events);
+    const block = this.#enter('reasoning', events);
+    this.#detailIndex = index;
+    // The text itself is the event's: whoever edits it there edits it here.
+    const own = {
+      ...marks,
+      $detail: { ...entry, [typeof entry.text === 'string' ? 'text' : 'summary']: '' },
+    };
+    events.push({ type: 'reasoning-delta', block, choice: this.#choice, text: detail.text, ...extraOf(own) });
+    // The signature rides in `$detail`; the block must still say who vouches for it.
+    if (detail.proof !== undefined) this.#leave(events, detail.proof, { [formatName]: { $written: true } });
+  }
+
+  /** A signature closes the reasoning it vouches for; an encrypted payload is a reasoning of its own. */
+  #proofBlock(detail: Detail, entry: JsonObject, events: GatewayEvent[]): void {
+    const { proof } = detail;
+    if (proof === undefined) return;
+    if (proof.kind === 'encrypted' || this.#open?.kind !== 'reasoning') {
+      this.#leave(events);
+      this.#enter('reasoning', events);
+    }
+    this.#leave(events, proof, { [formatName]: { $details: [entry] } });
+  }
+
+  #annotations(list: readonly unknown[], events: GatewayEvent[]): void {
+    for (const item of list) {
+      if (!isObject(item)) continue;
+      const block = this.#enter('text', events);
+      events.push({ type: 'citation', block, choice: this.#choice, citation: readCitation(item) });
+    }
+  }
+
+  #audio(audio: JsonObject, events: GatewayEvent[]): void {
+    const { data, transcript, expires_at: expires, ...rest } = audio;
+    if (this.#sound === undefined) {
+      this.#leave(events);
+      this.#sound = { block: this.#nextBlock(), rest: '' };
+      const own = Object.keys(rest).length === 0 ? {} : extraOf({ $audio: rest });
+      events.push({
+        type: 'media-start',
+        block: this.#sound.block,
+        choice: this.#choice,
+        media: 'audio',
+        ...own,
+      });
+    } else if (Object.keys(rest).length > 0 && !isText(data) && !isText(transcript)) {
+      events.push({
+        type: 'media-delta',
+        block: this.#sound.block,
+        choice: this.#choice,
+        ...extraOf({ $audio: rest }),
+      });
+    }
+    const { block } = this.#sound;
+    const piece = isText(data) ? this.#wholeQuads(data) : '';
+    if (piece !== '' || isText(transcript)) {
+      const said = isText(transcript) ? { transcript } : {};
+      events.push({
+        type: 'media-delta',
+        block,
+        choice: this.#choice,
+        ...(piece === '' ? {} : { data: piece }),
+        ...said,
+      });
+    }
+    if (given(expires)) this.#closeSound(events, { $audio: { expires_at: expires } });
+  }
+
+  /** Base64 may be cut anywhere; events carry whole groups of four. */
+  #wholeQuads(data: string): string {
+    if (this.#sound === undefined) return '';
+    const all = this.#sound.rest + data;
+    const cut = all.length - (all.length % 4);
+    this.#sound.rest = all.slice(cut);
+    return all.slice(0, cut);
+  }
+
+  #closeSound(events: GatewayEvent[], own: JsonObject = {}): void {
+    if (this.#sound === undefined) return;
+    const { block, rest } = this.#sound;
+    if (rest !== '')
+      events.push({ type: 'media-delta', block, choice: this.#choice, data: rest.padEnd(4, '=') });
+    this.#sound = undefined;
+    events.push({ type: 'media-end', block, choice: this.#choice, ...extraOf(own) });
+  }
+
+  #images(list: readonly unknown[], events: GatewayEvent[]): void {
+    for (const item of list) {
+      if (!isObject(item)) continue;
+      const { image_url: holder, type: _, ...rest } = item;
+      const inner = isObject(holder) ? holder : {};
+      const { url, ...others } = inner;
+      if (!isText(url)) continue;
+      this.#leave(events);
+      const block = this.#nextBlock();
+      const choice = this.#choice;
+      const parsed = parseDataUrl(url);
+      const own = extraOf({
+        ...(Object.keys(rest).length === 0 ? {} : { image: rest }),
+        ...(Object.keys(others).length === 0 ? {} : { imageUrl: others }),
+      });
+      events.push({
+        type: 'media-start',
+        block,
+        choice,
+        media: 'image',
+        ...(parsed === undefined ? {} : { mimeType: parsed.mimeType }),
+      });
+      if (parsed !== undefined) events.push({ type: 'media-delta', block, choice, data: parsed.data });
+      events.push({ type: 'media-end', block, choice, ...(parsed === undefined ? { url } : {}), ...own });
+    }
+  }
+}
+
+/** A source as neutral citation; what a rebuilt one would miss stays beside it. */
+function readCitation(item: JsonObject): Citation {
+  const inner = isObject(item.url_citation) ? item.url_citation : {};
+  const citation: Citation = {
+    ...(typeof inner.url === 'string' ? { url: inner.url } : {}),
+    ...(typeof inner.title === 'string' ? { title: inner.title } : {}),
+    ...(typeof inner.start_index === 'number' ? { start: inner.start_index } : {}),
+    ...(typeof inner.end_index === 'number' ? { end: inner.end_index } : {}),
+  };
+  return sameJson(writeCitation(citation), item)
+    ? citation
+    : { ...citation, extra: { [formatName]: { $item: item } } };
+}
+
+/** The ids of the calls in a delta. */
+function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
+  const list = Array.isArray(calls) ? (calls as readonly JsonValue[]) : [];
+  return new Set(list.filter(isObject).map(({ id }) => id));
+}
+
+function isLonger(value: JsonValue | undefined, ending: string): boolean {
+  return isText(value) && value.length > ending.length && value.endsWith(ending);
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function extraOf(own: JsonObject): { readonly extra?: Extra } {
+  return Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } };
+}
+
+function pick(object: JsonObject, fields: readonly string[]): JsonObject {
+  return Object.fromEntries(fields.map((field) => [field, object[field]]));
+}

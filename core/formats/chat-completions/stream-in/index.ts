@@ -1,0 +1,346 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { Extra } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { BlockCounter } from '../../_shared/blocks.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { cutShort } from '../../_shared/stream-frames.ts';
+import { isNamed, tellsError } from '../../_shared/told-error.ts';
+import { upstreamError } from '../../_shared/upstream-error.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
+import { ChoiceDecoder, deltaFields } from './choice.ts';
+import { writeLogprobs } from '../logprobs.ts';
+import { readUsage, usageOf } from '../usage.ts';
+import { formatName, mostBlocks, sameJson } from '../wire.ts';
+
+const chunkFields = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
+const choiceFields = new Set(['index', 'delta', 'message', 'finish_reason']);
+/** A random string on every chunk: never the same, so no part of what all chunks share. */
+const noise = 'obfuscation';
+
+/** Events that put a chunk on the wire again: unknown fields of a chunk ride on one of them. */
+const carriers: ReadonlySet<GatewayEvent['type']> = new Set([
+  'text-delta',
+  'refusal-delta',
+  'reasoning-delta',
+  'tool-start',
+  'tool-delta',
+  'citation',
+  'media-end',
+  'finish',
+]);
+
+/** Reads a chat completion stream, official or not quite. */
+export class ChatStreamDecoder implements StreamDecoder {
+  readonly #traits: ModelTraits;
+  readonly #blocks = new BlockCounter();
+  readonly #choices = new Map<number, ChoiceDecoder>();
+  /** Chunks without an answer that came before the reply's id was known. */
+  #held: JsonObject[] = [];
+  #begun = false;
+  #done = false;
+  /** Unknown fields that every chunk repeats, and those that every choice repeats. */
+  #shared: JsonObject = {};
+  #sharedChoice: JsonObject | undefined;
+
+  constructor(traits: ModelTraits) {
+    this.#traits = traits;
+  }
+
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
+    if (this.#done || data === '') return [];
+    if (data === '[DONE]' || data.trim() === '[DONE]') {
+      this.#done = true;
+      return [];
+    }
+    const chunk = parse(data);
+    if (!isObject(chunk)) throw Array.isArray(chunk) ? upstreamError(200, data) : garbage();
+    if (isError(chunk, frame.event)) throw upstreamError(200, data);
+    return this.chunk(chunk);
+  }
+
+  /** The events of one parsed chunk. */
+  chunk(chunk: JsonObject): readonly GatewayEvent[] {
+    const choices = Array.isArray(chunk.choices)
+      ? (chunk.choices as readonly JsonValue[]).filter(isObject)
+      : [];
+    const usage = usageOf(chunk);
+    if (!this.#begun && choices.length === 0 && usage === undefined && !isText(chunk.id)) {
+      if (this.#held.length < mostBlocks) this.#held.push(chunk);
+      return [];
+    }
+    const events: GatewayEvent[] = [];
+    const first = !this.#begun;
+    if (first) this.#begin(chunk, choices[0], events);
+    const own: MutableObject = {};
+    difference(chunk, chunkFields, this.#shared, own, 'chunk');
+    if (first) delete own.chunk;
+    if (choices.length === 0 && isObject(own.chunk)) {
+      events.push({ type: 'opaque', format: formatName, value: withoutUsage(chunk) });
+    }
+    for (const choice of choices) this.#choice(choice, chunk, own, first, events);
+    if (usage !== undefined) events.push({ type: 'usage', usage: readUsage(usage) });
+    return events;
+  }
+
+  end(): readonly GatewayEvent[] {
+    const events: GatewayEvent[] = [];
+    const open = [...this.#choices.values()].filter((choice) => !choice.finished);
+    if (!this.#done && (open.length > 0 || this.#choices.size === 0)) {
+      throw cutShort();
+    }
+    for (const choice of open) choice.finish('stop', events);
+    return events;
+  }
+
+  #begin(chunk: JsonObject, choice: JsonObject | undefined, events: GatewayEvent[]): void {
+    this.#begun = true;
+    const { [noise]: noised, ...shared } = rest(chunk, chunkFields);
+    this.#shared = shared;
+    const own: MutableObject = {};
+    if (Object.keys(shared).length > 0) own.chunk = shared;
+    if (noised !== undefined) own.$first = { [noise]: noised };
+    if (choice !== undefined) {
+      this.#sharedChoice = sharedOf(choice);
+      if (Object.keys(this.#sharedChoice).length > 0) own.$choice = this.#sharedChoice;
+      const delta = deltaOf(choice);
+      if (isRoleOnly(delta) && !isUsual(delta)) own.$role = delta;
+    }
+    events.push({
+      type: 'head',
+      id: isText(chunk.id) ? chunk.id : '',
+      model: isText(chunk.model) ? chunk.model : '',
+      ...(typeof chunk.created === 'number' && chunk.created > 0 ? { created: chunk.created } : {}),
+      ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+    });
+    for (const value of this.#held) events.push({ type: 'opaque', format: formatName, value });
+    this.#held = [];
+  }
+
+  #choice(
+    choice: JsonObject,
+    chunk: JsonObject,
+    shared: JsonObject,
+    first: boolean,
+    out: GatewayEvent[],
+  ): void {
+    const index = indexOf(choice);
+    let decoder = this.#choices.get(index);
+    const opens = decoder === undefined;
+    if (decoder === undefined) {
+      if (index >= mostBlocks) throw tooMany();
+      decoder = new ChoiceDecoder(index, this.#traits, () => this.#nextBlock());
+      this.#choices.set(index, decoder);
+    }
+    if (decoder.finished) return;
+    this.#sharedChoice ??= sharedOf(choice);
+    const delta = deltaOf(choice);
+    const events = decoder.delta(delta, choice.logprobs);
+    if (isText(choice.finish_reason)) {
+      if (choice.finish_reason.toLowerCase() === 'error')
+        throw upstreamError(200, JSON.stringify({ message: 'The upstream broke off the answer.' }));
+      decoder.finish(choice.finish_reason, events);
+    }
+    const spoke = events.length > 0;
+    const own: MutableObject = { ...shared };
+    difference(
+      choice,
+      choiceFields,
+      this.#sharedChoice,
+      own,
+      'choice',
+      keepsLogprobs(choice, events) ? undefined : 'logprobs',
+    );
+    unread(delta, opens, spoke, own);
+    const strays = decoder.takeStrays();
+    if (strays.length > 0)
+      own.delta = { ...(isObject(own.delta) ? own.delta : {}), reasoning_details: strays };
+    if (Object.keys(own).length > 0) attach(events, own, chunk, choice, first && opens && isRoleOnly(delta));
+    for (const event of events) out.push(event);
+  }
+
+  #nextBlock(): number {
+    const block = this.#blocks.next();
+    if (block >= mostBlocks) throw tooMany();
+    return block;
+  }
+}
+
+function parse(data: string): JsonValue {
+  try {
+    return JSON.parse(data) as JsonValue;
+  } catch (cause) {
+    throw garbage(cause);
+  }
+}
+
+function garbage(cause?: unknown): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream sent an event that cannot be read.', {
+    origin: 'upstream',
+    cause,
+  });
+}
+
+function tooMany(): GatewayError {
+  return new GatewayError('upstream_error', 'The upstream sent too many content blocks.', {
+    origin: 'upstream',
+  });
+}
+
+/** `{"error": …}`, an event named `error`, or an error without its envelope. */
+function isError(chunk: JsonObject, event: string | undefined): boolean {
+  if (event === 'error' || chunk.object === 'error' || chunk.type === 'error') return true;
+  if (tellsError(chunk)) return true;
+  if (isNamed(chunk) || chunk.choices !== undefined || chunk.usage !== undefined || chunk.id !== undefined)
+    return false;
+  return [chunk.message, chunk.msg, chunk.detail, chunk.error_msg].some(
+    (text) => typeof text === 'string' && text !== '',
+  );
+}
+
+/** Some servers put a whole message where a delta should be. */
+function deltaOf(choice: JsonObject): JsonObject {
+  if (isObject(choice.delta)) return choice.delta;
+  return isObject(choice.message) ? choice.message : {};
+}
+
+/** True for the delta that opens an answer and says nothing yet. */
+function isRoleOnly(delta: JsonObject): boolean {
+  if (delta.role === undefined) return false;
+  for (const key in delta) {
+    if (key === 'role') continue;
+    const value = delta[key];
+    if (
+      !deltaFields.has(key) ||
+      (value !== null && value !== '' && !(Array.isArray(value) && value.length === 0))
+    )
+      return false;
+  }
+  return true;
+}
+
+/** The role chunk that the encoder writes by itself. */
+function isUsual(delta: JsonObject): boolean {
+  return sameJson(delta, { role: 'assistant', content: '', refusal: null });
+}
+
+/** What every choice repeats beside its delta, such as `logprobs: null`. */
+function sharedOf(choice: JsonObject): JsonObject {
+  const { logprobs, ...shared } = rest(choice, choiceFields);
+  return logprobs === null ? { logprobs, ...shared } : shared;
+}
+
+function rest(value: JsonObject, known: ReadonlySet<string>): MutableObject {
+  const fields: MutableObject = {};
+  for (const key in value) if (!known.has(key) && key !== '__proto__') fields[key] = value[key];
+  return fields;
+}
+
+function withoutUsage(chunk: JsonObject): JsonObject {
+  const { usage: _, ...value } = chunk;
+  return value;
+}
+
+/** Puts into `own[name]` what differs from the shared fields, and into `own['$without']` what is missing of them. `used`: a field that became an event. */
+function difference(
+  value: JsonObject,
+  known: ReadonlySet<string>,
+  shared: JsonObject,
+  own: MutableObject,
+  name: 'chunk' | 'choice',
+  used?: string,
+): void {
+  let more: MutableObject | undefined;
+  for (const key in value) {
+    if (known.has(key) || key === used || key === '__proto__') continue;
+    if (key in shared && sameJson(value[key], shared[key])) continue;
+    more ??= {};
+    more[key] = value[key];
+  }
+  if (more !== undefined) own[name] = more;
+  let without: string[] | undefined;
+  for (const key in shared) {
+    if (key in value) continue;
+    without ??= [];
+    without.push(key);
+  }
+  if (without !== undefined) own[name === 'chunk' ? '$withoutChunk' : '$withoutChoice'] = without;
+}
+
+/** False when the text event carries all that `logprobs` says. */
+function keepsLogprobs(choice: JsonObject, events: readonly GatewayEvent[]): boolean {
+  if (!isObject(choice.logprobs)) return choice.logprobs !== undefined;
+  const text = events.find((event) => event.type === 'text-delta');
+  return (
+    text?.type !== 'text-delta' ||
+    text.logprobs === undefined ||
+    !sameJson(writeLogprobs(text.logprobs), choice.logprobs)
+  );
+}
+
+/** Delta fields that became no event: unknown ones under `delta`, empty ones (`content: ""`, a repeated role) under `$delta`. */
+function unread(delta: JsonObject, opens: boolean, spoke: boolean, own: MutableObject): void {
+  let unknown: MutableObject | undefined;
+  let empty: MutableObject | undefined;
+  for (const key in delta) {
+    if (key === '__proto__') continue;
+    const value = delta[key];
+    if (!deltaFields.has(key)) {
+      unknown ??= {};
+      unknown[key] = value;
+    } else if (!opens && (key === 'role' || isEmpty(value)) && value !== undefined) {
+      empty ??= {};
+      empty[key] = value;
+    }
+  }
+  if (unknown !== undefined) own.delta = unknown;
+  if (empty !== undefined && (spoke || !isRoleOnly(delta))) own.$delta = empty;
+}
+
+function isEmpty(value: JsonValue | undefined): boolean {
+  return value === null || value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+/** Hangs what is this format's alone on an event of the chunk; a chunk that made no event goes whole, if it says anything at all. */
+function attach(
+  events: GatewayEvent[],
+  own: JsonObject,
+  chunk: JsonObject,
+  choice: JsonObject,
+  isRoleChunk: boolean,
+): void {
+  const index = events.findIndex(
+    (event) => carriers.has(event.type) || (event.type === 'reasoning-end' && event.proof !== undefined),
+  );
+  const event = events[index];
+  if (event !== undefined) {
+    const present: Extra | undefined = 'extra' in event ? event.extra : undefined;
+    events[index] = {
+      ...event,
+      extra: { ...present, [formatName]: { ...present?.[formatName], ...own } },
+    } as GatewayEvent;
+    return;
+  }
+  const says =
+    own.delta !== undefined ||
+    own.choice !== undefined ||
+    (isObject(own.chunk) && Object.keys(own.chunk).some((key) => key !== noise));
+  if (!says || isRoleChunk) return;
+  events.push({
+    type: 'opaque',
+    format: formatName,
+    value: { ...chunk, choices: [choice] },
+    choice: indexOf(choice),
+  });
+}
+
+function indexOf(choice: JsonObject): number {
+  const { index } = choice;
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : 0;
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== '';
+}

@@ -1,0 +1,329 @@
+import { randomUUID } from 'node:crypto';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { toDataUrl } from '../../_shared/data-url.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { numbered } from '../../_shared/tool-ids.ts';
+import { writeCitation } from '../citations.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { writeLogprobs } from '../logprobs.ts';
+import { detailEntries, writeDetail } from '../reasoning/details.ts';
+import { isOfficialFinish, writeFinish } from '../wire.ts';
+
+/** What one event becomes: a delta, and fields that stand beside it in the choice. */
+export interface Piece {
+  readonly delta: JsonObject;
+  readonly beside?: JsonObject;
+  readonly finish?: string;
+}
+
+/** Events that belong to one answer. */
+export type ChoiceEvent = Extract<GatewayEvent, { readonly choice: number }>;
+type Of<Type extends ChoiceEvent['type']> = Extract<ChoiceEvent, { readonly type: Type }>;
+
+/** What the encoders of one reply's answers share. */
+export interface ReplyScope {
+  /** The client knows the deprecated `function_call` only. */
+  readonly legacy: boolean;
+  readonly created: number;
+  /** Ids of tool calls that were given out, and how often each was wanted: results are matched by them, so none may come twice. */
+  readonly callIds: Map<string, number>;
+  lose(name: string): void;
+}
+
+interface Tool {
+  readonly index: number;
+  readonly custom: boolean;
+  spoke: boolean;
+  ended: boolean;
+}
+
+interface Media {
+  readonly media: 'image' | 'audio' | 'video' | 'file';
+  readonly mimeType: string | undefined;
+  readonly pieces: string[];
+  id: string | undefined;
+}
+
+/** Writes the blocks of one answer. Knows what is open, so that nothing is said of a block that is not there. */
+export class ChoiceEncoder {
+  readonly #scope: ReplyScope;
+  readonly #tools = new Map<number, Tool>();
+  readonly #media = new Map<number, Media>();
+  /** Text of each open reasoning after the first: its entry brings its own text, the first one's is all before. */
+  readonly #reasoning = new Map<number, { readonly index: number; text: string }>();
+  #reasonings = 0;
+  #finished = false;
+
+  constructor(scope: ReplyScope) {
+    this.#scope = scope;
+  }
+
+  get finished(): boolean {
+    return this.#finished;
+  }
+
+  /** The natural end of an answer whose upstream gave none. */
+  get naturalFinish(): string {
+    return this.#calledWord(this.#tools.size > 0 ? 'tool_calls' : 'stop');
+  }
+
+  close(): void {
+    this.#finished = true;
+  }
+
+  /** Undefined for an event that puts nothing on the wire. */
+  piece(event: ChoiceEvent): Piece | undefined {
+    switch (event.type) {
+      case 'text-start':
+      case 'refusal-start':
+      case 'refusal-end':
+        return undefined;
+      case 'text-delta':
+        return this.#text(event);
+      case 'text-end':
+        return event.proof === undefined
+          ? undefined
+          : details([writeDetail(event.proof, { index: this.#reasonings, onText: true })]);
+      case 'citation':
+        return this.#citation(event);
+      case 'refusal-delta':
+        return event.text === '' && event.extra === undefined
+          ? undefined
+          : { delta: { refusal: event.text } };
+      case 'reasoning-start':
+        this.#openReasoning(event.block);
+        return undefined;
+      case 'reasoning-delta':
+        return this.#reasoningText(event);
+      case 'reasoning-end':
+        return this.#closeReasoning(event);
+      case 'tool-start':
+        return this.#openTool(event);
+      case 'tool-delta':
+        return this.#toolText(event);
+      case 'tool-end':
+        return this.#closeTool(event);
+      case 'media-start':
+        return this.#openMedia(event);
+      case 'media-delta':
+        return this.#mediaData(event);
+      case 'media-end':
+        return this.#closeMedia(event);
+      case 'finish':
+        return this.#finish(event);
+      default:
+        return event satisfies never;
+    }
+  }
+
+  #text(event: Of<'text-delta'>): Piece | undefined {
+    const beside = event.logprobs === undefined ? undefined : { logprobs: writeLogprobs(event.logprobs) };
+    if (event.text === '' && beside === undefined && event.extra === undefined) return undefined;
+    const delta = { content: event.text };
+    return beside === undefined ? { delta } : { delta, beside };
+  }
+
+  #citation(event: Of<'citation'>): Piece | undefined {
+    const { citation } = event;
+    const { $item } = own(citation.extra);
+    const item = isObject($item) ? $item : writeCitation(citation);
+    if (item === undefined) this.#scope.lose('citation');
+    else if (citation.quote !== undefined) this.#scope.lose('citation.quote');
+    return item === undefined ? undefined : { delta: { annotations: [item] } };
+  }
+
+  #openReasoning(block: number): { readonly index: number; text: string } {
+    let state = this.#reasoning.get(block);
+    if (state === undefined) {
+      state = { index: this.#reasonings, text: '' };
+      this.#reasonings += 1;
+      this.#reasoning.set(block, state);
+    }
+    return state;
+  }
+
+  #reasoningText(event: Of<'reasoning-delta'>): Piece | undefined {
+    const state = this.#openReasoning(event.block);
+    const { text } = event;
+    const { $detail, $also, $copy, $field } = own(event.extra);
+    if (text === '' && event.extra === undefined) return undefined;
+    if (state.index > 0) state.text += text;
+    const delta: MutableObject = isObject($copy) ? { ...$copy } : {};
+    if (isObject($detail))
+      delta.reasoning_details = [
+        { ...$detail, [typeof $detail.text === 'string' ? 'text' : 'summary']: text },
+      ];
+    else delta[$field === 'reasoning' ? 'reasoning' : 'reasoning_content'] = text;
+    if (Array.isArray($also))
+      for (const field of $also as readonly JsonValue[]) if (typeof field === 'string') delta[field] = text;
+    return { delta };
+  }
+
+  #closeReasoning(event: Of<'reasoning-end'>): Piece | undefined {
+    const { index, text } = this.#openReasoning(event.block);
+    this.#reasoning.delete(event.block);
+    const { $written, $details } = own(event.extra);
+    if (event.proof === undefined || $written === true) return undefined;
+    const kept = detailEntries($details);
+    return details(kept.length > 0 ? kept : [writeDetail(event.proof, { index, text })]);
+  }
+
+  #openTool(event: Of<'tool-start'>): Piece | undefined {
+    if (this.#tools.has(event.block)) return undefined;
+    const index = this.#tools.size;
+    this.#tools.set(event.block, { index, custom: event.custom === true, spoke: false, ended: false });
+    const { name } = event;
+    const id = this.#freshId(event.id);
+    if (this.#scope.legacy) {
+      if (index > 0) this.#scope.lose('tool_calls');
+      return index > 0 ? undefined : { delta: { function_call: { name, arguments: '' } } };
+    }
+    const call: MutableObject = event.custom
+      ? { index, id, type: 'custom', custom: { name, input: '' } }
+      : { index, id, type: 'function', function: { name, arguments: '' } };
+    putOwn(call, event, event.custom === true);
+    const delta: MutableObject = { tool_calls: [call] };
+    const kept = detailEntries(own(event.extra).$details);
+    if (kept.length > 0) delta.reasoning_details = kept;
+    else if (event.proof !== undefined && call.extra_content === undefined)
+      delta.reasoning_details = [this.#callProof(event.proof, id)];
+    return { delta };
+  }
+
+  #freshId(wanted: string): string {
+    const { callIds } = this.#scope;
+    const base = wanted === '' ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : wanted;
+    return numbered(base, callIds);
+  }
+
+  #callProof(proof: Proof, callId: string): JsonObject {
+    return writeDetail(proof, { index: this.#reasonings, callId });
+  }
+
+  #toolText(event: Of<'tool-delta'>): Piece | undefined {
+    const tool = this.#tools.get(event.block);
+    if (tool === undefined || tool.ended || (event.input === '' && event.extra === undefined))
+      return undefined;
+    if (event.input !== '') tool.spoke = true;
+    return this.#arguments(tool, event.input, event);
+  }
+
+  #arguments(tool: Tool, input: string, event: ChoiceEvent): Piece | undefined {
+    const { index, custom } = tool;
+    if (this.#scope.legacy) return index > 0 ? undefined : { delta: { function_call: { arguments: input } } };
+    const call: MutableObject = custom
+      ? { index, custom: { input } }
+      : { index, function: { arguments: input } };
+    putOwn(call, event, custom);
+    return { delta: { tool_calls: [call] } };
+  }
+
+  /** A call without arguments still has an object's text for them, unless the provider of this format said nothing itself. */
+  #closeTool(event: Of<'tool-end'>): Piece | undefined {
+    const tool = this.#tools.get(event.block);
+    if (tool === undefined || tool.ended) return undefined;
+    tool.ended = true;
+    if (tool.spoke || tool.custom || own(event.extra).$empty === true) return undefined;
+    return this.#arguments(tool, '{}', event);
+  }
+
+  #openMedia(event: Of<'media-start'>): Piece | undefined {
+    if (this.#media.has(event.block)) return undefined;
+    const { media, mimeType } = event;
+    if (media !== 'audio' && media !== 'image') this.#scope.lose(`media.${media}`);
+    const { $audio } = own(event.extra);
+    const given = isObject($audio) ? $audio : undefined;
+    const id = typeof given?.id === 'string' ? given.id : undefined;
+    this.#media.set(event.block, { media, mimeType, pieces: [], id });
+    return given === undefined || media !== 'audio' ? undefined : { delta: { audio: given } };
+  }
+
+  #mediaData(event: Of<'media-delta'>): Piece | undefined {
+    const state = this.#media.get(event.block);
+    if (state === undefined) return undefined;
+    if (state.media === 'image') {
+      if (event.data !== undefined) state.pieces.push(event.data);
+      return undefined;
+    }
+    if (state.media !== 'audio') return undefined;
+    const { $audio } = own(event.extra);
+    const audio: MutableObject = isObject($audio) ? { ...$audio } : {};
+    if (state.id === undefined && audio.id === undefined) {
+      state.id = `audio_${randomUUID().replaceAll('-', '')}`;
+      audio.id = state.id;
+    }
+    if (event.data !== undefined) audio.data = event.data;
+    if (event.transcript !== undefined) audio.transcript = event.transcript;
+    return { delta: { audio } };
+  }
+
+  #closeMedia(event: Of<'media-end'>): Piece | undefined {
+    const state = this.#media.get(event.block);
+    if (state === undefined) return undefined;
+    this.#media.delete(event.block);
+    if (state.media === 'image') return this.#image(state, event);
+    const { $audio } = own(event.extra);
+    if (state.media !== 'audio' || state.id === undefined)
+      return isObject($audio) ? { delta: { audio: $audio } } : undefined;
+    if (isObject($audio)) return { delta: { audio: $audio } };
+    // This gateway keeps no sound: the id that clients may send back has ended when it is made.
+    return state.id.startsWith('audio_') && event.extra === undefined
+      ? { delta: { audio: { expires_at: this.#scope.created } } }
+      : undefined;
+  }
+
+  #image(state: Media, event: Of<'media-end'>): Piece | undefined {
+    const url =
+      event.url ??
+      (state.pieces.length === 0
+        ? undefined
+        : toDataUrl(state.mimeType ?? 'image/png', state.pieces.join('')));
+    if (url === undefined) return undefined;
+    const { image, imageUrl } = own(event.extra);
+    return {
+      delta: {
+        images: [
+          {
+            type: 'image_url',
+            ...(isObject(image) ? image : {}),
+            image_url: { ...(isObject(imageUrl) ? imageUrl : {}), url },
+          },
+        ],
+      },
+    };
+  }
+
+  #finish(event: Of<'finish'>): Piece {
+    this.#finished = true;
+    const { raw, format, reason } = event;
+    const word =
+      format === 'chat-completions' && raw !== undefined && isOfficialFinish(raw) ? raw : writeFinish(reason);
+    return { delta: {}, finish: this.#calledWord(word) };
+  }
+
+  #calledWord(word: string): string {
+    if (word !== 'tool_calls' && word !== 'function_call') return word;
+    // Clients that read it go and look for calls.
+    if (this.#tools.size === 0) return 'stop';
+    return this.#scope.legacy ? 'function_call' : 'tool_calls';
+  }
+}
+
+function details(entries: readonly JsonObject[]): Piece {
+  return { delta: { reasoning_details: entries } };
+}
+
+/** Unknown fields of a call and of the object inside it. */
+function putOwn(call: MutableObject, event: ChoiceEvent, custom: boolean): void {
+  const fields = own(event.extra);
+  for (const key in fields) {
+    const value = fields[key];
+    if (value === undefined) continue;
+    if (key.startsWith('call.')) call[key.slice(5)] = value;
+    else if (key.startsWith('function.'))
+      putBack(call, { [`${custom ? 'custom' : 'function'}.${key.slice(9)}`]: value }, ['custom', 'function']);
+  }
+}

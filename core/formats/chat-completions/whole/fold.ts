@@ -1,0 +1,233 @@
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { joinLists } from '../../_shared/join-lists.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
+import { detailEntries } from '../reasoning/details.ts';
+
+/** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */
+export interface Shape {
+  readonly message: JsonObject;
+  readonly choice: JsonObject;
+}
+
+interface Answer {
+  readonly message: MutableObject;
+  readonly fields: MutableObject;
+  readonly calls: Map<number, MutableObject>;
+  /** Lists that grow, by their names: those of the chunks belong to others. */
+  readonly lists: Map<string, JsonValue[]>;
+  /** Base64 of the sound, as it came. */
+  readonly sound: string[];
+  content: string;
+  /** Some content was said, be it empty. */
+  spoke: boolean;
+  shape: Shape | undefined;
+}
+
+const chunkFields = new Set(['choices', 'object', 'usage']);
+const choiceFields = new Set(['index', 'delta', 'finish_reason', 'logprobs']);
+
+/** Puts the chunks of one reply together into a `chat.completion`. */
+export class ChatFold implements FrameFold {
+  readonly #top: MutableObject = {};
+  readonly #answers = new Map<number, Answer>();
+  #usage: JsonObject | undefined;
+
+  frame(frame: WireFrame): void {
+    if ('text' in frame) return;
+    const chunk = frame.json;
+    for (const key in chunk) if (!chunkFields.has(key)) this.#top[key] = chunk[key];
+    if (isObject(chunk.usage)) this.#usage = chunk.usage;
+    if (!Array.isArray(chunk.choices)) return;
+    for (const choice of chunk.choices as readonly JsonValue[]) if (isObject(choice)) this.#choice(choice);
+  }
+
+  /** Which empty fields an answer had at its provider. */
+  shape(index: number, shape: Shape): void {
+    this.#answer(index).shape = shape;
+  }
+
+  end(): JsonObject {
+    const choices = [...this.#answers]
+      .toSorted(([first], [second]) => first - second)
+      .map(([index, answer]) => whole(index, answer));
+    const { id, created, model, ...rest } = this.#top;
+    const reply: MutableObject = { id, object: 'chat.completion', created, model, choices };
+    if (this.#usage !== undefined) reply.usage = this.#usage;
+    return Object.assign(reply, rest);
+  }
+
+  #answer(index: number): Answer {
+    let answer = this.#answers.get(index);
+    if (answer === undefined) {
+      answer = {
+        message: {},
+        fields: {},
+        calls: new Map(),
+        lists: new Map(),
+        sound: [],
+        content: '',
+        spoke: false,
+        shape: undefined,
+      };
+      this.#answers.set(index, answer);
+    }
+    return answer;
+  }
+
+  #choice(choice: JsonObject): void {
+    const answer = this.#answer(typeof choice.index === 'number' ? choice.index : 0);
+    for (const key in choice) if (!choiceFields.has(key)) answer.fields[key] = choice[key];
+    if (isObject(choice.logprobs))
+      answer.fields.logprobs = joinLists(answer.fields.logprobs, choice.logprobs);
+    if (typeof choice.finish_reason === 'string') answer.fields.finish_reason = choice.finish_reason;
+    if (isObject(choice.delta)) addDelta(answer, choice.delta);
+  }
+}
+
+function whole(index: number, answer: Answer): JsonObject {
+  const { message, fields, shape } = answer;
+  const supplied: MutableObject =
+    shape === undefined ? { content: null, refusal: null, annotations: [] } : { ...shape.message };
+  const calls = [...answer.calls].toSorted(([first], [second]) => first - second).map(([, call]) => call);
+  const silent =
+    calls.length > 0 ||
+    message.refusal !== undefined ||
+    message.audio !== undefined ||
+    message.function_call !== undefined;
+  if (answer.content !== '') supplied.content = answer.content;
+  else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
+  const said: MutableObject = { role: 'assistant', ...supplied, ...message };
+  if (isObject(message.audio) && answer.sound.length > 0)
+    said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
+  if (calls.length > 0) said.tool_calls = calls;
+  const { finish_reason: finish, ...rest } = fields;
+  return {
+    index,
+    message: said,
+    ...(shape?.choice ?? { logprobs: null }),
+    ...rest,
+    finish_reason: finish ?? 'stop',
+  };
+}
+
+function addDelta(answer: Answer, delta: JsonObject): void {
+  const { message } = answer;
+  for (const key in delta) {
+    const value = delta[key];
+    switch (key) {
+      case 'role':
+        break;
+      case 'content':
+        if (typeof value === 'string') {
+          answer.content += value;
+          answer.spoke = true;
+        }
+        break;
+      case 'tool_calls':
+        if (Array.isArray(value))
+          for (const call of value as readonly JsonValue[]) if (isObject(call)) addCall(answer.calls, call);
+        break;
+      case 'function_call':
+        if (isObject(value)) message.function_call = joinStrings(message.function_call, value, 'arguments');
+        break;
+      case 'audio':
+        if (isObject(value)) addAudio(answer, value);
+        break;
+      case 'reasoning_details':
+        message.reasoning_details = addDetails(listOf(answer, key), value);
+        break;
+      case 'annotations':
+      case 'images':
+        if (Array.isArray(value) && value.length > 0) {
+          const list = listOf(answer, key);
+          for (const one of value as readonly JsonValue[]) list.push(one);
+          message[key] = list;
+        }
+        break;
+      case 'refusal':
+      case 'reasoning_content':
+      case 'reasoning':
+        if (typeof value === 'string' && value !== '')
+          message[key] = (typeof message[key] === 'string' ? message[key] : '') + value;
+        break;
+      default:
+        message[key] = value;
+    }
+  }
+}
+
+function addCall(calls: Map<number, MutableObject>, delta: JsonObject): void {
+  const { index, function: called, custom, ...rest } = delta;
+  const key = typeof index === 'number' ? index : calls.size;
+  const call = calls.get(key) ?? {};
+  calls.set(key, call);
+  Object.assign(call, rest);
+  if (isObject(called)) call.function = joinStrings(call.function, called, 'arguments');
+  if (isObject(custom)) call.custom = joinStrings(call.custom, custom, 'input');
+}
+
+/** Joins two objects; the named field is appended, the others replaced. */
+function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended: string): JsonObject {
+  const before = isObject(present) ? present : {};
+  const more = delta[appended];
+  const joined: MutableObject = { ...before, ...delta };
+  if (typeof before[appended] === 'string' && typeof more === 'string')
+    joined[appended] = before[appended] + more;
+  else if (more === undefined && before[appended] !== undefined) joined[appended] = before[appended];
+  return joined;
+}
+
+function addAudio({ message, sound }: Answer, delta: JsonObject): void {
+  message.audio = joinStrings(message.audio, delta, 'transcript');
+  if (typeof delta.data !== 'string') return;
+  sound.push(delta.data);
+}
+
+function joinedBase64(pieces: readonly string[]): string {
+  const last = pieces.length - 1;
+  if (!pieces.some((piece, index) => index < last && piece.endsWith('='))) return pieces.join('');
+  /** What may be read on its own: a piece that ends in padding cannot simply be followed by another. */
+  const runs: Buffer[] = [];
+  let run: string[] = [];
+  pieces.forEach((piece, index) => {
+    run.push(piece);
+    if (index < last && !piece.endsWith('=')) return;
+    runs.push(Buffer.from(run.join(''), 'base64'));
+    run = [];
+  });
+  return Buffer.concat(runs).toString('base64');
+}
+
+/** Entries of one `index` and type are pieces of one entry, as providers stream them. */
+function addDetails(joined: JsonValue[], value: JsonValue | undefined): JsonValue {
+  for (const entry of detailEntries(value)) {
+    const before = joined.at(-1);
+    const last = isObject(before) ? before : undefined;
+    const field = typeof entry.text === 'string' ? 'text' : 'summary';
+    const text = last?.[field];
+    const more = entry[field];
+    const same =
+      last !== undefined &&
+      entry.index !== undefined &&
+      entry.index === last.index &&
+      entry.type === last.type;
+    if (
+      same &&
+      entry.type !== 'reasoning.encrypted' &&
+      typeof text === 'string' &&
+      typeof more === 'string' &&
+      last?.signature === undefined
+    ) {
+      joined[joined.length - 1] = { ...last, ...entry, [field]: text + more };
+    } else joined.push(entry);
+  }
+  return joined;
+}
+
+/** The answer's own list of this name, which may be added to. */
+function listOf({ lists }: Answer, name: string): JsonValue[] {
+  let list = lists.get(name);
+  if (list === undefined) lists.set(name, (list = []));
+  return list;
+}

@@ -1,0 +1,141 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { tellsError } from '../../_shared/told-error.ts';
+import { upstreamError } from '../../_shared/upstream-error.ts';
+import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
+import { ChatStreamDecoder } from '../stream-in/index.ts';
+import { ChatStreamEncoder } from '../stream-out/index.ts';
+import { own } from '../extra.ts';
+import { ChatFold } from './fold.ts';
+import { formatName } from '../wire.ts';
+
+/** A whole reply as the chunks that a stream would have had: one with all that was said for each answer, one with its end, one with the usage. */
+export function unfold(body: JsonObject): JsonObject[] {
+  const { choices, usage, object: _, ...top } = body;
+  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
+  const chunks: JsonObject[] = [];
+  const chunk = (more: JsonObject): number =>
+    chunks.push({ ...top, object: 'chat.completion.chunk', ...more });
+  list.forEach((choice, position) => {
+    const { message, finish_reason: finish, logprobs, index, ...rest } = choice;
+    const number = typeof index === 'number' ? index : position;
+    const delta = isObject(message) ? message : {};
+    const beside = logprobs === undefined ? rest : { ...rest, logprobs };
+    chunk({ choices: [{ ...beside, index: number, delta, finish_reason: null }] });
+    const again = logprobs === null ? beside : rest;
+    chunk({
+      choices: [
+        {
+          ...again,
+          index: number,
+          delta: {},
+          finish_reason: typeof finish === 'string' && finish !== '' ? finish : 'stop',
+        },
+      ],
+    });
+  });
+  if (isObject(usage)) chunk({ choices: [], usage });
+  return chunks;
+}
+
+/** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
+export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
+  if (
+    tellsError(body) ||
+    (!Array.isArray(body.choices) &&
+      ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
+  ) {
+    throw upstreamError(200, JSON.stringify(body));
+  }
+  if (!Array.isArray(body.choices) || body.choices.length === 0) {
+    throw new GatewayError('upstream_error', 'The upstream sent no answer.', { origin: 'upstream' });
+  }
+  const decoder = new ChatStreamDecoder(traits);
+  const events = unfold(body).flatMap((chunk) => decoder.chunk(chunk));
+  for (const event of decoder.end()) events.push(event);
+  const choices = choicesByNumber(body);
+  return events.map((event) => mark(event, body, choices));
+}
+
+/** Says on the head whether usage was there, and on each finish which empty fields its answer had, so that the same reply can be made again. */
+function mark(event: GatewayEvent, body: JsonObject, choices: ReadonlyMap<number, JsonObject>): GatewayEvent {
+  if (event.type === 'head') return isObject(body.usage) ? event : withOwn(event, { $usage: false });
+  if (event.type !== 'finish') return event;
+  const choice = choices.get(event.choice);
+  if (choice === undefined) return event;
+  const message = isObject(choice.message) ? choice.message : {};
+  return withOwn(event, {
+    $message: empties(message),
+    $choiceEmpty: choice.logprobs === null ? { logprobs: null } : {},
+  });
+}
+
+/** The first choice of each number. */
+function choicesByNumber({ choices }: JsonObject): ReadonlyMap<number, JsonObject> {
+  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
+  const found = new Map<number, JsonObject>();
+  list.forEach((choice, position) => {
+    const number = typeof choice.index === 'number' ? choice.index : position;
+    if (!found.has(number)) found.set(number, choice);
+  });
+  return found;
+}
+
+function withOwn<Event extends Extract<GatewayEvent, { readonly type: 'head' | 'finish' }>>(
+  event: Event,
+  more: JsonObject,
+): Event {
+  return { ...event, extra: { ...event.extra, [formatName]: { ...own(event.extra), ...more } } };
+}
+
+function empties(message: JsonObject): JsonObject {
+  const found: MutableObject = {};
+  for (const key in message) {
+    const value = message[key];
+    if (value === null || value === '' || (Array.isArray(value) && value.length === 0)) found[key] = value;
+  }
+  return found;
+}
+
+/** Gathers events into a whole reply: a fold over what the stream encoder writes. */
+export class ChatWholeEncoder implements WholeEncoder {
+  readonly #stream: ChatStreamEncoder;
+  readonly #fold = new ChatFold();
+  #tellsUsage = true;
+
+  constructor(context: ReplyContext) {
+    // Member by member: a context's members may be getters, which a spread would lose.
+    const { model, requestId, created } = context;
+    this.#stream = new ChatStreamEncoder({
+      model,
+      requestId,
+      created,
+      // This format says no number before the true ones are known.
+      inputEstimate: 0,
+      lose: (path) => context.lose(path),
+      body: { ...context.body, stream_options: { include_usage: true } },
+    });
+  }
+
+  event(event: GatewayEvent): void {
+    if (event.type === 'head' && own(event.extra).$usage === false) this.#tellsUsage = false;
+    if (event.type === 'usage') this.#tellsUsage = true;
+    for (const frame of this.#stream.event(event)) this.#fold.frame(frame);
+    if (event.type !== 'finish') return;
+    const { $message, $choiceEmpty } = own(event.extra);
+    if (isObject($message))
+      this.#fold.shape(event.choice, {
+        message: $message,
+        choice: isObject($choiceEmpty) ? $choiceEmpty : {},
+      });
+  }
+
+  end(): JsonObject {
+    for (const frame of this.#stream.end()) this.#fold.frame(frame);
+    const { usage, ...reply } = this.#fold.end();
+    return this.#tellsUsage && usage !== undefined ? { ...reply, usage } : reply;
+  }
+}

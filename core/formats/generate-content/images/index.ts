@@ -1,0 +1,149 @@
+import { cannotCarry } from '../../../sdk/errors.ts';
+import type { ImageInput, ImageRequest, ImageResult, ImageTokens } from '../../../model/image.ts';
+import type { OperationResult } from '../../../model/event.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { oneShot } from '../../_shared/one-shot.ts';
+import type { Codec, Codecs, EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { methodPath } from '../request-out/index.ts';
+import { writeSize } from './size.ts';
+import { readImages } from './reply.ts';
+import { name } from '../wire.ts';
+
+/** Ratios of models that answer in contents, and of those that predict. */
+const contentRatios = '1:1 2:3 3:2 3:4 4:3 4:5 5:4 9:16 16:9 21:9'.split(' ');
+const predictRatios = '1:1 3:4 4:3 9:16 16:9'.split(' ');
+
+/** Most images of one prediction. Contents hold one. */
+const mostPredicted = 4;
+
+function making(operation: 'generate-image' | 'edit-image'): Codec<ImageRequest> {
+  return oneShot<ImageRequest>({
+    format: name,
+    operation,
+    path: '',
+    inlinesImages: true,
+    decodeRequest: noClient,
+    encodeRequest: (request, target) =>
+      target.traits.images?.predicts === true ? predict(request, target) : content(request, target),
+    split,
+    join,
+    decodeWhole: readImages,
+    encodeWhole: noClient,
+  });
+}
+
+/** Images by models that answer in pictures. Clients of this format ask for them as a chat: nobody decodes a request of theirs here. */
+export const images: Codecs = {
+  'generate-image': making('generate-image'),
+  'edit-image': making('edit-image'),
+};
+
+function noClient(): never {
+  throw new Error('Clients of this format ask for images as for a chat.');
+}
+
+function split(request: ImageRequest, { images: traits }: ModelTraits): readonly ImageRequest[] {
+  const atOnce = traits?.predicts === true ? mostPredicted : 1;
+  const { count = 1 } = request;
+  if (count <= atOnce) return [request];
+  return Array.from({ length: Math.ceil(count / atOnce) }, (_, index) => ({
+    ...request,
+    count: Math.min(atOnce, count - index * atOnce),
+  }));
+}
+
+function join(results: readonly OperationResult[]): ImageResult {
+  const all = results as readonly ImageResult[];
+  const tokens = all.reduce<ImageTokens | undefined>((sum, one) => sumTokens(sum, one.tokens), undefined);
+  return {
+    ...all[0],
+    images: all.flatMap((result) => result.images),
+    ...(tokens === undefined ? {} : { tokens }),
+  };
+}
+
+function sumTokens(one: ImageTokens | undefined, other: ImageTokens | undefined): ImageTokens | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return {
+    inputText: one.inputText + other.inputText,
+    inputImage: one.inputImage + other.inputImage,
+    outputText: one.outputText + other.outputText,
+    outputImage: one.outputImage + other.outputImage,
+  };
+}
+
+/** What neither way of asking has room for. `auto` asks for nothing. */
+function loseSettings(request: ImageRequest, { lose }: EncodeTarget): void {
+  const { quality, background, style, delivery, partials = 0, user, extra } = request;
+  loseForeign(extra, name, undefined, lose);
+  if (quality !== undefined && quality !== 'auto') lose('quality');
+  if (background !== undefined && background !== 'auto') lose('background');
+  if (style !== undefined) lose('style');
+  if (delivery === 'url') lose('response_format');
+  if (partials > 0) lose('partial_images');
+  if (user !== undefined) lose('user');
+}
+
+function content(request: ImageRequest, target: EncodeTarget): EncodedRequest {
+  const { prompt, images: given, mask, fileFormat, compression } = request;
+  const { model, traits, lose } = target;
+  loseSettings(request, target);
+  if (fileFormat !== undefined && fileFormat !== 'png') lose('output_format');
+  if (compression !== undefined) lose('output_compression');
+  if (mask !== undefined) refuse('mask', 'a mask', target);
+  const imageConfig = writeSize(request, contentRatios, traits, lose);
+  return {
+    ...methodPath(model, 'generateContent'),
+    body: {
+      contents: [{ role: 'user', parts: [{ text: prompt }, ...given.map(inlined)] }],
+      generationConfig: {
+        responseModalities: ['TEXT', 'IMAGE'],
+        ...(Object.keys(imageConfig).length === 0 ? {} : { imageConfig }),
+      },
+    },
+  };
+}
+
+function inlined(image: ImageInput, index: number): JsonObject {
+  if (image.kind === 'data') return { inlineData: { mimeType: image.mimeType, data: image.data } };
+  if (image.kind === 'file') throw cannotCarry(`images[${index}]`, 'a file kept by another provider', name);
+  throw new Error('An image was not read before its request was encoded.');
+}
+
+function refuse(path: string, what: string, { unsupported, lose }: EncodeTarget): void {
+  if (unsupported === 'refuse') throw cannotCarry(path, what, name);
+  lose(path, 'content');
+}
+
+const outputTypes: Readonly<Record<string, string>> = { png: 'image/png', jpeg: 'image/jpeg' };
+
+function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
+  const { prompt, images: given, mask, count, fileFormat, compression } = request;
+  const { model, traits, lose } = target;
+  loseSettings(request, target);
+  if (given.length > 0) throw cannotCarry('image', 'an image to be changed', `${name} (:predict)`);
+  if (mask !== undefined) refuse('mask', 'a mask', target);
+  const mimeType = outputTypes[fileFormat ?? ''];
+  if (fileFormat !== undefined && mimeType === undefined) lose('output_format');
+  const compresses = compression !== undefined && fileFormat === 'jpeg';
+  if (compression !== undefined && !compresses) lose('output_compression');
+  const outputOptions: JsonObject = {
+    ...(mimeType === undefined ? {} : { mimeType }),
+    ...(compresses ? { compressionQuality: compression } : {}),
+  };
+  const { imageSize, ...ratio } = writeSize(request, predictRatios, traits, lose);
+  return {
+    ...methodPath(model, 'predict'),
+    body: {
+      instances: [{ prompt }],
+      parameters: {
+        sampleCount: count ?? 1,
+        ...ratio,
+        ...(imageSize === undefined ? {} : { sampleImageSize: imageSize }),
+        ...(mimeType === undefined ? {} : { outputOptions }),
+      },
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { ImageTokens, MadeImage } from '../../../model/image.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { throwIfError } from '../../_shared/one-shot.ts';
+import { redact } from '../../_shared/redact.ts';
+import { noUsage, tokenCount } from '../../_shared/usage.ts';
+import { readUsage } from '../usage.ts';
+import { inlineFields, name, official, partFields } from '../wire.ts';
+
+/** A provider's reply as events: contents with pictures in them, or predictions. */
+export function readImages(body: JsonObject): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { images, text, refused } = Array.isArray(body.predictions)
+    ? inPredictions(body.predictions as readonly JsonValue[])
+    : inContents(body);
+  const [first] = images;
+  if (first === undefined) throw nothing(refused, text);
+  const metadata = isObject(body.usageMetadata) ? body.usageMetadata : undefined;
+  const used = metadata === undefined ? noUsage : readUsage(metadata);
+  const tokens = metadata === undefined ? undefined : readTokens(metadata);
+  const fileFormat = /^image\/(\w+)$/.exec(first.mimeType ?? '')?.[1];
+  return [
+    { type: 'usage', usage: { ...used, units: { images: images.length } } },
+    {
+      type: 'result',
+      value: {
+        images,
+        ...(fileFormat === undefined ? {} : { fileFormat }),
+        ...(tokens === undefined ? {} : { tokens }),
+        ...(text === '' ? {} : { extra: { [name]: { text } } }),
+      },
+    },
+  ];
+}
+
+/** What a reply holds; `refused` is the reason for what it lacks. */
+interface Found {
+  readonly images: readonly MadeImage[];
+  readonly text: string;
+  readonly refused: string | undefined;
+}
+
+function inPredictions(predictions: readonly JsonValue[]): Found {
+  const images: MadeImage[] = [];
+  let refused: string | undefined;
+  for (const prediction of predictions) {
+    if (!isObject(prediction)) continue;
+    const { bytesBase64Encoded: base64, mimeType, prompt, raiFilteredReason: reason } = prediction;
+    if (typeof reason === 'string') refused = reason;
+    if (typeof base64 !== 'string') continue;
+    images.push({
+      base64,
+      ...(typeof mimeType === 'string' ? { mimeType } : {}),
+      ...(typeof prompt === 'string' ? { revisedPrompt: prompt } : {}),
+    });
+  }
+  return { images, text: '', refused };
+}
+
+/** Reasons that say nothing of what was asked. */
+const ordinary: ReadonlySet<string> = new Set([
+  'STOP',
+  'MAX_TOKENS',
+  'NO_IMAGE',
+  'OTHER',
+  'FINISH_REASON_UNSPECIFIED',
+]);
+
+function inContents({ candidates, promptFeedback }: JsonObject): Found {
+  const images: MadeImage[] = [];
+  let text = '';
+  let refused: string | undefined;
+  for (const candidate of Array.isArray(candidates) ? (candidates as readonly JsonValue[]) : []) {
+    if (!isObject(candidate)) continue;
+    const { content, finishReason, finishMessage } = candidate;
+    if (typeof finishReason === 'string' && !ordinary.has(finishReason))
+      refused = typeof finishMessage === 'string' ? finishMessage : finishReason;
+    const parts = isObject(content) && Array.isArray(content.parts) ? content.parts : [];
+    for (const part of parts as readonly JsonValue[]) {
+      if (!isObject(part)) continue;
+      const { inlineData, text: words, thought } = official(part, partFields);
+      // Drafts that the model thought about.
+      if (thought === true) continue;
+      if (typeof words === 'string') text += words;
+      if (!isObject(inlineData)) continue;
+      const { data, mimeType } = official(inlineData, inlineFields);
+      if (typeof data !== 'string' || (typeof mimeType === 'string' && !mimeType.startsWith('image/')))
+        continue;
+      images.push({ base64: data, ...(typeof mimeType === 'string' ? { mimeType } : {}) });
+    }
+  }
+  if (isObject(promptFeedback) && typeof promptFeedback.blockReason === 'string')
+    refused = promptFeedback.blockReason;
+  return { images, text: text.trim(), refused };
+}
+
+/** Why there is no image: it was refused, or the model only talked. */
+function nothing(refused: string | undefined, text: string): GatewayError {
+  if (refused !== undefined) {
+    const message = `The upstream made no image: ${redact(refused).slice(0, 500)}`;
+    return new GatewayError('content_policy_violation', message, { origin: 'upstream', retryable: false });
+  }
+  const told = text === '' ? '' : `: ${redact(text).slice(0, 500)}`;
+  return new GatewayError('upstream_error', `The upstream gave no image${told}`, { origin: 'upstream' });
+}
+
+/** What is not said to be of images counts as text. */
+function readTokens(usage: JsonObject): ImageTokens {
+  const { input, output } = readUsage(usage);
+  const inputImage = Math.min(input, imagesIn(usage.promptTokensDetails));
+  const outputImage = Math.min(output, imagesIn(usage.candidatesTokensDetails));
+  return { inputText: input - inputImage, inputImage, outputText: output - outputImage, outputImage };
+}
+
+function imagesIn(details: JsonValue | undefined): number {
+  let count = 0;
+  for (const one of Array.isArray(details) ? (details as readonly JsonValue[]) : [])
+    if (isObject(one) && one.modality === 'IMAGE') count += tokenCount(one.tokenCount);
+  return count;
+}

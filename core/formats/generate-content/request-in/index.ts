@@ -1,0 +1,144 @@
+import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { given, optionalArray, optionalString } from '../../_shared/check.ts';
+import type { RouteParams } from '../../../sdk/format.ts';
+import { CallPairs } from './calls.ts';
+import { decodeParts } from './parts.ts';
+import { decodeToolConfig, decodeTools } from './tools.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { decodeSettings } from '../settings.ts';
+import { contentFields, dataFields, name as format, official, requestFields } from '../wire.ts';
+
+/** Fields of the body that are read; all others are extra. */
+const readFields: ReadonlySet<string> = new Set([
+  'model',
+  'contents',
+  'systemInstruction',
+  'tools',
+  'toolConfig',
+  'generationConfig',
+  'serviceTier',
+]);
+
+/** The model in the path, without a leading `models/` however often it stands there. Throws 400 when there is none. */
+export function modelOf(params: RouteParams): string {
+  const model = params.model === undefined ? '' : params.model.replace(/^(?:models\/)+/, '');
+  if (model === '') throw missing('model');
+  return model;
+}
+
+/** A client's body as a neutral request. Throws 400 with the path. */
+export function decodeRequest(body: JsonObject, params: RouteParams): ChatRequest {
+  return decodeChat(body, params, leftovers());
+}
+
+/** The same, with extras that the caller has begun. */
+export function decodeChat(wire: JsonObject, params: RouteParams, extras: Leftovers): ChatRequest {
+  const body = official(wire, requestFields);
+  const model = modelOf(params);
+  const settings = decodeSettings(body, extras);
+  const calls = new CallPairs();
+  const system = decodeSystem(body.systemInstruction, calls);
+  const { leading, messages } = decodeContents(body.contents, calls);
+  const tools = decodeTools(body.tools, extras);
+  const toolChoice = decodeToolConfig(body.toolConfig, extras);
+  const named = optionalString(body.model, 'model');
+  if (named !== undefined) extras.put('$model', named.startsWith('models/') ? 'models/' : '');
+  extras.take(body, readFields);
+  return {
+    operation: 'chat',
+    format,
+    model,
+    stream: params.stream === true,
+    system: [...system, ...leading],
+    messages,
+    tools,
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    settings,
+    ...extras.extra(),
+  };
+}
+
+function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly Message[] {
+  if (!given(value)) return [];
+  const at = 'systemInstruction';
+  if (typeof value === 'string') {
+    return [{ role: 'system', content: [{ type: 'text', text: value, at }], plain: true, at }];
+  }
+  const content = readContent(value, at);
+  const extras = leftovers();
+  extras.take(content, contentFields.known);
+  const role = optionalString(content.role, `${at}.role`);
+  if (role !== undefined) extras.put('$role', role);
+  const blocks = decodeParts(content.parts, `${at}.parts`, calls);
+  checkInstructions(blocks);
+  return [{ role: 'system', content: blocks, ...plainness(blocks), at, ...extras.extra() }];
+}
+
+/** Throws 400 for instructions that are more than text, whoever is to be asked. Parts of a kind that nobody knows yet may be meant so. */
+function checkInstructions(blocks: readonly Block[]): void {
+  const wrong = blocks.find((block) => {
+    if (block.type === 'opaque') return dataFields.some((field) => given(block.value[field]));
+    return block.type !== 'text' && block.type !== 'reasoning';
+  });
+  if (wrong !== undefined) throw wrongValue(wrong.at ?? 'systemInstruction', 'a text part');
+}
+
+/** The turns; system contents that stand before the first turn are instructions. */
+function decodeContents(
+  value: JsonValue | undefined,
+  calls: CallPairs,
+): { readonly leading: readonly Message[]; readonly messages: readonly Message[] } {
+  if (!given(value)) throw missing('contents');
+  const contents = isObject(value) ? [value] : (optionalArray(value, 'contents') ?? []);
+  if (contents.length === 0) throw wrongValue('contents', 'a list of at least one content');
+  const leading: Message[] = [];
+  const messages: Message[] = [];
+  for (const [index, content] of contents.entries()) {
+    const message = decodeContent(content, isObject(value) ? 'contents' : `contents[${index}]`, calls);
+    if (message.role === 'system') checkInstructions(message.content);
+    if (message.role === 'system' && messages.length === 0) leading.push(message);
+    else messages.push(message);
+  }
+  return { leading, messages };
+}
+
+function readContent(value: JsonValue, at: string): JsonObject {
+  if (!isObject(value)) throw wrongType(at, 'an object');
+  return official(value, contentFields);
+}
+
+function decodeContent(value: JsonValue, at: string, calls: CallPairs): Message {
+  const content = readContent(value, at);
+  const extras = leftovers();
+  extras.take(content, contentFields.known);
+  const word = optionalString(content.role, `${at}.role`);
+  const role = neutralRole(word);
+  if (word !== (role === 'assistant' ? 'model' : 'user') && role !== 'system')
+    extras.put('$role', word ?? null);
+  const blocks = decodeParts(content.parts, `${at}.parts`, calls);
+  return { role, content: blocks, ...plainness(blocks), at, ...extras.extra() };
+}
+
+/** `user` and `model`; `function`, `system` and others are seen in the wild, and none at all is legal. */
+function neutralRole(word: string | undefined): Message['role'] {
+  switch (word?.toLowerCase()) {
+    case 'model':
+    case 'assistant':
+      return 'assistant';
+    case 'function':
+    case 'tool':
+      return 'tool';
+    case 'system':
+      return 'system';
+    default:
+      return 'user';
+  }
+}
+
+/** One text is what other formats write as a string. */
+function plainness(blocks: readonly Block[]): { readonly plain?: true } {
+  return blocks.length === 1 && blocks[0]?.type === 'text' ? { plain: true } : {};
+}

@@ -1,0 +1,163 @@
+import { cannotCarry } from '../../../sdk/errors.ts';
+import type { ChatRequest, Message } from '../../../model/chat.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { putAt, writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { writeContents } from './turns.ts';
+import { encodeBlock } from './parts.ts';
+import { encodeToolConfig, encodeTools } from './tools.ts';
+import { Encoding } from './scope.ts';
+import { objectAt, putBack } from '../../_shared/extra.ts';
+import { own } from '../extra.ts';
+import { writeReasoning } from '../reasoning.ts';
+import { writeResponseFormat } from '../response-format.ts';
+import { respelled, rows, writeAsWritten } from '../settings.ts';
+import { name as format } from '../wire.ts';
+
+/** Most stop sequences that the provider takes. */
+const stopLimit = 5;
+
+/** The function that stands in for structured output where the model has none. */
+export const answerTool = 'json_output';
+
+/** A neutral request in this format's words. */
+export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const encoding = new Encoding(request, target);
+  const body = encodeBody(request, encoding);
+  const unwrapTool = forceAnswer(body, request, encoding);
+  return {
+    ...methodPath(target.model, target.stream ? 'streamGenerateContent' : 'generateContent'),
+    body,
+    ...(encoding.native ? {} : { toolNames: encoding.names }),
+    ...(encoding.customTools.length === 0 ? {} : { customTools: encoding.customTools }),
+    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+  };
+}
+
+/** Where a method of a model is called. The whole id is one path segment, so that none of its characters can lead elsewhere. */
+export function methodPath(model: string, method: string): Omit<EncodedRequest, 'body'> {
+  const tuned = model.startsWith('tunedModels/');
+  const id = encodeURIComponent(model.replace(/^(?:tunedModels|models)\//, ''));
+  const path = `/${tuned ? 'tunedModels' : 'models'}/${id}:${method}`;
+  return method === 'streamGenerateContent' ? { path, query: { alt: 'sse' } } : { path };
+}
+
+/** Everything of the body but what differs between the operations. */
+export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObject {
+  const { target } = encoding;
+  const fields = own(request.extra);
+  loseForeign(request.extra, format, '', target.lose);
+  const body: MutableObject = {};
+  if (typeof fields?.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
+  const instructions = encodeSystem(request.system, encoding);
+  const contents = writeContents(request.messages, encoding);
+  const voiceless = !encoding.native && !contents.some(({ role }) => role === 'user');
+  if (voiceless && instructions !== undefined) contents.unshift({ ...instructions, role: 'user' });
+  else if (instructions !== undefined) body.systemInstruction = instructions;
+  body.contents = contents;
+  encodeTools(body, request, encoding);
+  encodeToolConfig(body, request, encoding);
+  encodeSettings(body, request, encoding);
+  putBack(body, fields, [
+    'generationConfig.thinkingConfig',
+    'generationConfig',
+    'toolConfig.functionCallingConfig',
+    'toolConfig',
+  ]);
+  for (const path of Array.isArray(fields?.$empty) ? fields.$empty : [])
+    if (typeof path === 'string') objectAt(body, path);
+  return body;
+}
+
+function encodeSystem(system: readonly Message[], encoding: Encoding): MutableObject | undefined {
+  const parts: MutableObject[] = [];
+  const content: MutableObject = {};
+  for (const message of system) {
+    loseForeign(message.extra, format, message.at, encoding.target.lose);
+    if (message.cache !== undefined) encoding.target.lose(`${message.at}.cache`);
+    const fields = own(message.extra);
+    if (typeof fields?.$role === 'string') content.role = fields.$role;
+    putBack(content, fields);
+    for (const block of message.content) {
+      if (block.type !== 'text' && !encoding.native) {
+        if (encoding.target.unsupported === 'refuse')
+          throw cannotCarry(block.at ?? 'system', 'anything but text as an instruction', format);
+        encoding.target.lose(block.at ?? 'system', 'content');
+      } else for (const { part } of encodeBlock(block, encoding)) parts.push(part);
+    }
+  }
+  if (system.length === 0 || (parts.length === 0 && !encoding.native)) return undefined;
+  return { ...content, parts };
+}
+
+function encodeSettings(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
+  const { native, target } = encoding;
+  const { settings } = request;
+  const fields = own(request.extra);
+  const handled = new Set<string>(respelled.map((row) => row.name));
+  const { stop } = settings;
+  const long = !native && stop !== undefined && stop.length > stopLimit;
+  if (long) target.lose('settings.stop');
+  const refuses = native ? undefined : target.traits.refuses;
+  const plain = long ? { ...settings, stop: stop.slice(0, stopLimit) } : settings;
+  writeSettings(plain, rows, body, { refuses, handled, lose: target.lose });
+  for (const row of respelled) {
+    const value = settings[row.name];
+    if (native && writeAsWritten(body, settings, fields, row)) continue;
+    if (value === undefined) continue;
+    if (refuses?.includes(row.name)) target.lose(`settings.${row.name}`);
+    else if (row.write === undefined) writeForModel(body, request, encoding, row.name);
+    else {
+      const written = row.write(value as Parameters<typeof row.write>[0]);
+      const path = row.paths[0];
+      if (written === undefined || path === undefined) target.lose(`settings.${row.name}`);
+      else putAt(body, path, written);
+    }
+  }
+}
+
+/** The settings whose words depend on the model. */
+function writeForModel(body: MutableObject, request: ChatRequest, { target }: Encoding, name: string): void {
+  const { reasoning, responseFormat } = request.settings;
+  if (name === 'reasoning' && reasoning !== undefined) {
+    // A Responses client says itself whether it wants a summary; the others show thoughts whenever there are some.
+    const showByDefault = request.format !== 'responses' && request.format !== format;
+    const config = writeReasoning({ reasoning, traits: target.traits, showByDefault, lose: target.lose });
+    if (config !== undefined) putAt(body, 'generationConfig.thinkingConfig', config);
+  }
+  if (name !== 'responseFormat' || responseFormat === undefined) return;
+  if (
+    target.traits.jsonSchema === false &&
+    responseFormat.type === 'json-schema' &&
+    request.format !== format
+  )
+    return;
+  writeResponseFormat(body, responseFormat, target.traits, target.lose);
+}
+
+/** Structured output on a model that has none: a function that must be called, when the client brought no functions of its own. */
+function forceAnswer(
+  body: MutableObject,
+  request: ChatRequest,
+  { native, target }: Encoding,
+): string | undefined {
+  const { responseFormat } = request.settings;
+  if (native || target.traits.jsonSchema !== false || responseFormat?.type !== 'json-schema')
+    return undefined;
+  if (body.tools !== undefined || !isObject(responseFormat.schema)) {
+    target.lose('settings.responseFormat');
+    return undefined;
+  }
+  const scratch: MutableObject = {};
+  writeResponseFormat(scratch, responseFormat, target.traits, target.lose);
+  const config = scratch.generationConfig as JsonObject;
+  const schema =
+    config.responseJsonSchema === undefined
+      ? { parameters: config.responseSchema }
+      : { parametersJsonSchema: config.responseJsonSchema };
+  const description = 'Gives the answer in the form that was asked for.';
+  body.tools = [{ functionDeclarations: [{ name: answerTool, description, ...schema }] }];
+  putAt(body, 'toolConfig.functionCallingConfig', { mode: 'ANY', allowedFunctionNames: [answerTool] });
+  return answerTool;
+}

@@ -1,0 +1,288 @@
+import { randomUUID } from 'node:crypto';
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { BlockCounter, endOf } from '../../_shared/blocks.ts';
+import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { spellToolId } from '../../_shared/tool-ids.ts';
+import type { ChunkEvents } from './events.ts';
+import { dataField } from '../request-in/parts.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { replyText } from '../errors.ts';
+import { mediaType } from '../parts.ts';
+import { PartialArguments } from './arguments.ts';
+import { blockLimit, levels, name as format } from '../wire.ts';
+import { readSignature } from '../reasoning.ts';
+
+interface OpenBlock {
+  readonly kind: 'text' | 'reasoning';
+  readonly block: number;
+  text: string;
+  /** The chunk that last added to it: two parts of one chunk are two blocks, parts of two chunks are one. */
+  chunk: number;
+}
+
+/** A call whose arguments are still coming. */
+interface OpenCall {
+  readonly block: number;
+  /** Its id, where the provider gave one. */
+  readonly id: string | undefined;
+  readonly arguments: PartialArguments;
+  /** What its later parts say beside the arguments. */
+  readonly extras: Leftovers;
+}
+
+/** How a candidate ended, held until the next chunk: older providers say `STOP` in every one. */
+export interface HeldFinish {
+  readonly raw: string;
+  readonly fields: { [key: string]: JsonValue | undefined };
+  readonly chunk: number;
+}
+
+/** One answer of several. */
+export class Candidate {
+  readonly index: number;
+  /** Its place among the candidates of the reply, from 0. */
+  readonly place: number;
+  open: OpenBlock | undefined;
+  call: OpenCall | undefined;
+  called = false;
+  finished = false;
+  held: HeldFinish | undefined;
+  readonly cited = new Set<string>();
+
+  constructor(index: number, place: number) {
+    this.index = index;
+    this.place = place;
+  }
+}
+
+/** Turns the parts of chunks into events of blocks. */
+export class PartReader {
+  readonly #events: ChunkEvents;
+  readonly #blocks = new BlockCounter();
+
+  constructor(events: ChunkEvents) {
+    this.#events = events;
+  }
+
+  /** `chunk` is the number of the chunk that the part stands in. */
+  read(candidate: Candidate, part: JsonObject, chunk: number): void {
+    const { functionCall, inlineData, fileData } = part;
+    const field = dataField(part);
+    if (field === 'text') this.#text(candidate, part, chunk);
+    else if (field === 'functionCall' && isObject(functionCall)) this.#call(candidate, part, functionCall);
+    else if (field === 'inlineData' && part.thought !== true && isObject(inlineData))
+      this.#inline(candidate, part, inlineData);
+    else if (field === 'fileData' && isObject(fileData) && isWebFile(fileData))
+      this.#file(candidate, part, fileData);
+    else {
+      this.close(candidate);
+      this.#opaque(candidate, part);
+    }
+  }
+
+  /** Ends the open text of a candidate. */
+  close(candidate: Candidate): void {
+    const { open } = candidate;
+    if (open === undefined) return;
+    candidate.open = undefined;
+    this.#events.push(endOf(open.kind, open.block, candidate.index));
+  }
+
+  #opaque(candidate: Candidate, part: JsonObject): void {
+    this.#events.produce({ type: 'opaque', format, value: part, choice: candidate.index });
+  }
+
+  #text(candidate: Candidate, part: JsonObject, chunk: number): void {
+    const text = typeof part.text === 'string' ? part.text : '';
+    const proof = proofOf(part);
+    const extras = leftovers();
+    extras.take(part, textFields, levels.part);
+    if (part.thought === false) extras.put(`${levels.part}thought`, false);
+    if (text === '' && proof === undefined) {
+      if (extras.extra().extra !== undefined) this.#opaque(candidate, part);
+      return;
+    }
+    const choice = candidate.index;
+    const open = this.#openText(candidate, part.thought === true ? 'reasoning' : 'text', chunk);
+    const { block, kind } = open;
+    if (text !== '') {
+      if (kind === 'text') open.text += text;
+      this.#events.produce({ type: `${kind}-delta`, block, choice, text, ...extras.extra() });
+    } else if (part.text === undefined) extras.put('$noText', true);
+    if (proof === undefined) return;
+    candidate.open = undefined;
+    this.#events.produce({
+      type: `${kind}-end`,
+      block,
+      choice,
+      proof,
+      ...(text === '' ? extras.extra() : {}),
+    });
+  }
+
+  /** The open block of this kind, or a new one. */
+  #openText(candidate: Candidate, kind: OpenBlock['kind'], chunk: number): OpenBlock {
+    const { open } = candidate;
+    if (open?.kind === kind && open.chunk !== chunk) {
+      open.chunk = chunk;
+      return open;
+    }
+    this.close(candidate);
+    const begun: OpenBlock = { kind, block: this.#block(), text: '', chunk };
+    candidate.open = begun;
+    this.#events.push({ type: `${kind}-start`, block: begun.block, choice: candidate.index });
+    return begun;
+  }
+
+  /** Ends the call whose arguments were still coming. `cut`: nothing vouches for their end, so that they stay as they broke off. */
+  endCall(candidate: Candidate, cut = false): void {
+    const { call } = candidate;
+    if (call === undefined) return;
+    candidate.call = undefined;
+    const place = { block: call.block, choice: candidate.index };
+    const input = cut ? '' : call.arguments.end();
+    if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
+    this.#events.produce({ type: 'tool-end', ...place, ...call.extras.extra() });
+  }
+
+  /** A part of a call: all of it, its beginning, or more of the one that goes on. */
+  #call(candidate: Candidate, part: JsonObject, call: JsonObject): void {
+    const id = typeof call.id === 'string' && call.id !== '' ? call.id : undefined;
+    const begins = typeof call.name === 'string' && call.name !== '';
+    const { call: open } = candidate;
+    const isSame = begins
+      ? id !== undefined && id === open?.id
+      : id === undefined || open?.id === undefined || id === open.id;
+    if (open !== undefined && isSame) {
+      open.extras.take(part, partOfCall, levels.part);
+      open.extras.take(call, callFields, 'functionCall.');
+      this.#more(candidate, open, call);
+    } else if (begins) this.#begin(candidate, part, call, id);
+    // The end of a call may be told once more.
+    else if (Object.keys(call).length > 0) {
+      this.close(candidate);
+      this.#opaque(candidate, part);
+    }
+  }
+
+  #begin(candidate: Candidate, part: JsonObject, call: JsonObject, stated: string | undefined): void {
+    this.close(candidate);
+    this.endCall(candidate);
+    candidate.called = true;
+    const extras = leftovers();
+    extras.take(part, callPartFields, levels.part);
+    extras.take(call, callFields, 'functionCall.');
+    const id =
+      stated === undefined ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : spellToolId(stated);
+    if (stated === undefined) extras.put('$noId', true);
+    else if (stated !== id) extras.put('$id', stated);
+    const streamed = call.willContinue === true || call.partialArgs !== undefined;
+    const input =
+      streamed || call.args === undefined || call.args === null
+        ? ''
+        : (brokenArguments(call.args) ?? replyText(call.args));
+    if (input === '' && !streamed) extras.put('$noArgs', true);
+    const proof = proofOf(part);
+    const place = { block: this.#block(), choice: candidate.index };
+    const proved = proof === undefined ? {} : { proof };
+    this.#events.push({
+      type: 'tool-start',
+      ...place,
+      id,
+      name: String(call.name),
+      ...proved,
+      ...extras.extra(),
+    });
+    if (streamed) {
+      const begun = {
+        block: place.block,
+        id: stated,
+        arguments: new PartialArguments(),
+        extras: leftovers(),
+      };
+      candidate.call = begun;
+      this.#more(candidate, begun, call);
+      return;
+    }
+    if (input !== '') this.#events.push({ type: 'tool-delta', ...place, input });
+    this.#events.produce({ type: 'tool-end', ...place });
+  }
+
+  /** Arguments of a call that has begun. It ends with the first part that does not say that it goes on. */
+  #more(candidate: Candidate, { block, arguments: args }: OpenCall, call: JsonObject): void {
+    const partials = Array.isArray(call.partialArgs) ? call.partialArgs.filter(isObject) : [];
+    let input = isObject(call.args) ? args.addObject(call.args) : '';
+    for (const partial of partials) input += args.add(partial);
+    if (input !== '') this.#events.push({ type: 'tool-delta', block, choice: candidate.index, input });
+    if (call.willContinue !== true) this.endCall(candidate);
+  }
+
+  #inline(candidate: Candidate, part: JsonObject, inline: JsonObject): void {
+    const extras = leftovers();
+    extras.take(part, inlinePartFields, levels.part);
+    extras.take(inline, inlineFields, 'inlineData.');
+    this.#media(candidate, inline.mimeType, extras, {
+      data: typeof inline.data === 'string' ? inline.data : '',
+    });
+  }
+
+  #file(candidate: Candidate, part: JsonObject, file: JsonObject): void {
+    const extras = leftovers();
+    extras.take(part, filePartFields, levels.part);
+    extras.take(file, fileFields, 'fileData.');
+    this.#media(candidate, file.mimeType, extras, { url: String(file.fileUri) });
+  }
+
+  #media(
+    candidate: Candidate,
+    type: JsonValue | undefined,
+    extras: Leftovers,
+    bytes: { readonly data: string } | { readonly url: string },
+  ): void {
+    this.close(candidate);
+    const mimeType = typeof type === 'string' ? type : undefined;
+    const typed = mimeType === undefined ? {} : { mimeType };
+    const place = { block: this.#block(), choice: candidate.index };
+    this.#events.push({
+      type: 'media-start',
+      ...place,
+      media: mediaType(mimeType),
+      ...typed,
+      ...extras.extra(),
+    });
+    if ('data' in bytes) this.#events.push({ type: 'media-delta', ...place, data: bytes.data });
+    this.#events.produce({ type: 'media-end', ...place, ...('url' in bytes ? bytes : {}) });
+  }
+
+  #block(): number {
+    const block = this.#blocks.next();
+    if (block < blockLimit) return block;
+    throw new GatewayError('upstream_error', 'The upstream sent an answer of too many parts.', {
+      origin: 'upstream',
+    });
+  }
+}
+
+const textFields: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature']);
+const callPartFields: ReadonlySet<string> = new Set(['functionCall', 'thoughtSignature']);
+const callFields: ReadonlySet<string> = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue']);
+/** A proof that comes after its call has begun has no other place. */
+const partOfCall: ReadonlySet<string> = new Set(['functionCall']);
+const inlinePartFields: ReadonlySet<string> = new Set(['inlineData']);
+const inlineFields: ReadonlySet<string> = new Set(['mimeType', 'data']);
+const filePartFields: ReadonlySet<string> = new Set(['fileData']);
+const fileFields: ReadonlySet<string> = new Set(['mimeType', 'fileUri']);
+
+function proofOf(part: JsonObject): Proof | undefined {
+  const { thoughtSignature } = part;
+  return typeof thoughtSignature === 'string' && thoughtSignature !== ''
+    ? readSignature(thoughtSignature)
+    : undefined;
+}
+
+function isWebFile(file: JsonObject): boolean {
+  return typeof file.fileUri === 'string' && /^https?:\/\//i.test(file.fileUri);
+}

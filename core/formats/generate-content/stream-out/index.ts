@@ -1,0 +1,346 @@
+import type { GatewayError } from '../../../sdk/errors.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { Extra, Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { joinLists } from '../../_shared/join-lists.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
+import { Chunk } from './chunk.ts';
+import { errorBody } from '../errors.ts';
+import { own } from '../extra.ts';
+import { writeFinish } from '../finish.ts';
+import { writeGrounding, type Cited } from '../citations.ts';
+import { writeLogprobs } from '../logprobs.ts';
+import { writeSignature } from '../reasoning.ts';
+import { writeUsage } from '../usage.ts';
+import { callPart, mediaPart, responseId } from './parts.ts';
+import { name as format } from '../wire.ts';
+
+type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
+
+interface Block {
+  readonly kind: 'text' | 'reasoning' | 'tool' | 'media';
+  /** Text so far, arguments so far, or base64 so far. */
+  text: string;
+  readonly start?: EventOf<'tool-start'> | EventOf<'media-start'>;
+}
+
+/** One answer of several. */
+class Choice {
+  readonly blocks = new Map<number, Block>();
+  readonly cited: Cited[] = [];
+  finished = false;
+  /** Its last chunk may go out without a part: so it came from this format's own provider. */
+  bare = false;
+}
+
+/**
+ * Events as chunks. A chunk goes out with every piece of text and every finished part; `whole` holds everything back for one last chunk,
+ * which is the whole reply.
+ */
+export class ReplyEncoder implements StreamEncoder {
+  readonly #context: ReplyContext;
+  readonly #whole: boolean;
+  readonly #choices = new Map<number, Choice>();
+  readonly #lost = new Set<string>();
+  #id: string | undefined;
+  #head: JsonObject | undefined;
+  #usage: JsonObject | undefined;
+  /** Some usage was told that counts anything. */
+  #counted = false;
+  #chunk: Chunk | undefined;
+  #done = false;
+
+  constructor(context: ReplyContext, whole = false) {
+    this.#context = context;
+    this.#whole = whole;
+  }
+
+  event(event: GatewayEvent): readonly WireFrame[] {
+    if (this.#done) return [];
+    if ('extra' in event) this.#loseExtra(event.extra);
+    switch (event.type) {
+      case 'head':
+        return this.#begin(event);
+      case 'usage':
+        this.#usage = writeUsage(event.usage);
+        this.#counted ||= event.usage.input > 0;
+        return [];
+      case 'finish':
+        return this.#finish(event);
+      case 'opaque':
+        return this.#opaque(event);
+      case 'text-start':
+      case 'refusal-start':
+        return this.#open(event, { kind: 'text', text: '' });
+      case 'reasoning-start':
+        return this.#open(event, { kind: 'reasoning', text: '' });
+      case 'tool-start':
+        return this.#open(event, { kind: 'tool', text: '', start: event });
+      case 'media-start':
+        return this.#open(event, { kind: 'media', text: '', start: event });
+      case 'text-delta':
+      case 'refusal-delta':
+        return this.#text(event, 'text');
+      case 'reasoning-delta':
+        return this.#text(event, 'reasoning');
+      case 'tool-delta':
+        return this.#gather(event, event.input);
+      case 'media-delta':
+        if (event.transcript !== undefined) this.#lose('transcript');
+        return this.#gather(event, event.data ?? '');
+      case 'citation':
+        return this.#cite(event);
+      case 'text-end':
+      case 'reasoning-end':
+        return this.#seal(event, event.proof);
+      case 'refusal-end':
+        return this.#seal(event, undefined);
+      case 'tool-end':
+      case 'media-end':
+        return this.#close(event);
+      default:
+        return [];
+    }
+  }
+
+  end(): readonly WireFrame[] {
+    if (this.#done) return [];
+    if (this.#choices.size === 0) this.#choice(0);
+    const frames: WireFrame[] = [];
+    for (const [index, choice] of this.#choices) {
+      if (choice.finished) continue;
+      for (const frame of this.#finish({ type: 'finish', choice: index, reason: 'stop' })) frames.push(frame);
+    }
+    for (const frame of this.#flush()) frames.push(frame);
+    this.#done = true;
+    return frames;
+  }
+
+  error(error: GatewayError): readonly WireFrame[] {
+    if (this.#done) return [];
+    const frames = this.#flush();
+    this.#done = true;
+    return [...frames, { json: errorBody(error) }];
+  }
+
+  keepAlive(): readonly WireFrame[] {
+    return [];
+  }
+
+  #begin(event: EventOf<'head'>): readonly WireFrame[] {
+    if (this.#id !== undefined) return [];
+    this.#id = responseId(event.id);
+    this.#head = own(event.extra);
+    return [];
+  }
+
+  #choice(index: number): Choice {
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = new Choice();
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  /** The choice of an event, unless it has finished already. */
+  #live(event: { readonly choice: number }): Choice | undefined {
+    const choice = this.#choice(event.choice);
+    return choice.finished ? undefined : choice;
+  }
+
+  #open(event: { readonly block: number; readonly choice: number }, block: Block): readonly WireFrame[] {
+    const choice = this.#live(event);
+    if (choice !== undefined && !choice.blocks.has(event.block)) choice.blocks.set(event.block, block);
+    return [];
+  }
+
+  #text(
+    event: EventOf<'text-delta'> | EventOf<'reasoning-delta'> | EventOf<'refusal-delta'>,
+    kind: 'text' | 'reasoning',
+  ): readonly WireFrame[] {
+    const choice = this.#live(event);
+    if (choice === undefined) return [];
+    this.#open(event, { kind, text: '' });
+    const block = choice.blocks.get(event.block);
+    if (block === undefined || (block.kind !== 'text' && block.kind !== 'reasoning') || event.text === '')
+      return [];
+    if (block.kind === 'text') block.text += event.text;
+    const part = this.#textPart(event, block.kind);
+    part.text = typeof part.text === 'string' ? part.text + event.text : event.text;
+    this.#takeText(event, part);
+    return this.#flushUnlessMore(event.extra);
+  }
+
+  #textPart(
+    event: { readonly block: number; readonly choice: number },
+    kind: 'text' | 'reasoning',
+  ): MutableObject {
+    return this.#filling().partOf(event.choice, event.block, () =>
+      kind === 'reasoning' ? { text: '', thought: true } : { text: '' },
+    );
+  }
+
+  #takeText(
+    event: EventOf<'text-delta'> | EventOf<'reasoning-delta'> | EventOf<'refusal-delta'>,
+    part: MutableObject,
+  ): void {
+    const chunk = this.#filling();
+    const { logprobsResult: verbatim, ...fields } = own(event.extra) ?? {};
+    chunk.take(fields, event.choice, part);
+    const tokens = event.type === 'text-delta' ? event.logprobs : undefined;
+    const more = verbatim ?? (tokens === undefined ? undefined : writeLogprobs(tokens));
+    if (more === undefined) return;
+    const candidate = chunk.fields(event.choice);
+    candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
+  }
+
+  #gather(event: EventOf<'tool-delta'> | EventOf<'media-delta'>, piece: string): readonly WireFrame[] {
+    const block = this.#live(event)?.blocks.get(event.block);
+    if (block?.start !== undefined) block.text += piece;
+    return [];
+  }
+
+  #cite(event: EventOf<'citation'>): readonly WireFrame[] {
+    const choice = this.#live(event);
+    if (choice === undefined || own(event.extra)?.$grounding === true) return [];
+    const block = choice.blocks.get(event.block);
+    choice.cited.push({ citation: event.citation, text: () => block?.text ?? '' });
+    return [];
+  }
+
+  /** A text block is over: its proof goes on its last part, or on an empty one. */
+  #seal(
+    event: EventOf<'text-end'> | EventOf<'reasoning-end'> | EventOf<'refusal-end'>,
+    proof: Proof | undefined,
+  ): readonly WireFrame[] {
+    const choice = this.#live(event);
+    if (choice === undefined || proof === undefined) return [];
+    const part = this.#textPart(event, event.type === 'reasoning-end' ? 'reasoning' : 'text');
+    part.thoughtSignature = writeSignature(proof);
+    const fields = own(event.extra);
+    if (fields?.$noText === true && part.text === '') delete part.text;
+    this.#filling().take(fields, event.choice, part);
+    return this.#flushUnlessMore(event.extra);
+  }
+
+  #close(event: EventOf<'tool-end'> | EventOf<'media-end'>): readonly WireFrame[] {
+    const choice = this.#live(event);
+    const block = choice?.blocks.get(event.block);
+    if (choice === undefined || block?.start === undefined) return [];
+    choice.blocks.delete(event.block);
+    const { start } = block;
+    const part =
+      start.type === 'tool-start'
+        ? callPart(start, block.text)
+        : mediaPart(start, block.text, event.type === 'media-end' ? event.url : undefined);
+    if (part === undefined) return [];
+    const chunk = this.#filling();
+    chunk.add(event.choice, part);
+    chunk.take(own(start.extra), undefined, part);
+    chunk.take(own(event.extra), event.choice, part);
+    return this.#flushUnlessMore(event.extra);
+  }
+
+  #finish(event: EventOf<'finish'>): readonly WireFrame[] {
+    const choice = this.#live(event);
+    if (choice === undefined) return [];
+    const frames: WireFrame[] = [];
+    for (const [block, { kind }] of choice.blocks) {
+      if (kind === 'tool' || kind === 'media')
+        for (const frame of this.#close({ type: `${kind}-end`, block, choice: event.choice }))
+          frames.push(frame);
+    }
+    choice.finished = true;
+    if (event.stopSequence !== undefined) this.#lose('stopSequence');
+    const ours = event.format === format;
+    const fields = ours ? own(event.extra) : undefined;
+    const chunk = this.#filling();
+    chunk.take(fields, fields?.$noCandidate === true ? undefined : event.choice);
+    if (fields?.$noCandidate !== true) this.#finishCandidate(chunk.fields(event.choice), event, fields);
+    choice.bare = ours;
+    if (choice.cited.length > 0)
+      chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
+    // Usage may be told after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
+    if (ours && this.#counted) for (const frame of this.#flushUnlessMore(event.extra)) frames.push(frame);
+    return frames;
+  }
+
+  #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject | undefined): void {
+    if (fields?.$noReason !== true) {
+      candidate.finishReason =
+        event.format === format && event.raw !== undefined ? event.raw : writeFinish(event.reason);
+    }
+    if (fields?.$content !== undefined) candidate.content = fields.$content;
+  }
+
+  #opaque(event: EventOf<'opaque'>): readonly WireFrame[] {
+    if (event.format !== format) {
+      this.#lose(`opaque.${typeof event.value.type === 'string' ? event.value.type : event.format}`);
+      return [];
+    }
+    const { $more: more, ...value } = event.value;
+    const chunk = this.#filling();
+    if (Array.isArray(value.candidates)) this.#carry(chunk, value);
+    else {
+      const choice = this.#live({ choice: event.choice ?? 0 });
+      if (choice === undefined) return [];
+      chunk.add(event.choice ?? 0, value);
+    }
+    return more === true ? [] : this.#flushUnlessMore(undefined);
+  }
+
+  /** Fields of a chunk that held nothing else. */
+  #carry(chunk: Chunk, value: JsonObject): void {
+    const { candidates, ...fields } = value;
+    chunk.put(fields);
+    for (const candidate of Array.isArray(candidates) ? candidates.filter(isObject) : []) {
+      const { index, $content: content, ...rest } = candidate;
+      if (typeof index !== 'number' || this.#live({ choice: index }) === undefined) continue;
+      Object.assign(chunk.fields(index), rest, content === undefined ? {} : { content });
+    }
+  }
+
+  #filling(): Chunk {
+    this.#chunk ??= new Chunk();
+    return this.#chunk;
+  }
+
+  #flushUnlessMore(extra: Extra | undefined): readonly WireFrame[] {
+    return this.#whole || own(extra)?.$more === true ? [] : this.#flush();
+  }
+
+  #flush(): readonly WireFrame[] {
+    if (this.#chunk === undefined && this.#usage === undefined) return [];
+    const json = this.#filling().json((choice) => this.#emptyContent(choice));
+    this.#chunk = undefined;
+    for (const [key, value] of Object.entries(this.#head ?? {}))
+      if (!key.startsWith('$')) json[key] ??= value;
+    this.#head = undefined;
+    if (this.#usage !== undefined) json.usageMetadata = this.#usage;
+    this.#usage = undefined;
+    json.modelVersion = this.#context.model;
+    this.#id ??= responseId('');
+    json.responseId = this.#id;
+    return [{ json }];
+  }
+
+  /** Clients drop a whole answer from their history when one of its chunks has no part; the provider's own last chunk may have none. */
+  #emptyContent(index: number): JsonValue | undefined {
+    const choice = this.#choice(index);
+    if (!choice.finished || choice.bare) return undefined;
+    return { parts: this.#whole ? [] : [{ text: '' }], role: 'model' };
+  }
+
+  #loseExtra(extra: Extra | undefined): void {
+    if (extra !== undefined) loseForeign(extra, format, undefined, (path) => this.#lose(path));
+  }
+
+  #lose(path: string): void {
+    if (this.#lost.has(path)) return;
+    this.#lost.add(path);
+    this.#context.lose(path);
+  }
+}

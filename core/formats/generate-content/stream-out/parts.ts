@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import type { GatewayEvent } from '../../../model/event.ts';
+import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { own } from '../extra.ts';
+import { name } from '../wire.ts';
+import { writeSignature } from '../reasoning.ts';
+
+type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
+
+/** Ids are opaque here: another format's prefix is all that is taken off. */
+export function responseId(id: string): string {
+  const plain = id.replace(/^(?:chatcmpl-|cmpl-|gen-|msg_|resp_)/, '');
+  return plain === '' ? randomBytes(16).toString('base64url') : plain;
+}
+
+/** A call as one part. `input` is all that its deltas said. */
+export function callPart(start: EventOf<'tool-start'>, input: string): MutableObject {
+  const fields = own(start.extra);
+  const call: MutableObject = {};
+  if (typeof fields?.$id === 'string') call.id = fields.$id;
+  else if (fields?.$noId !== true) call.id = start.id;
+  call.name = start.name;
+  if (input !== '' || fields?.$noArgs !== true)
+    call.args = start.custom === true ? { input } : argumentsObject(input);
+  return {
+    functionCall: call,
+    ...(start.proof === undefined ? {} : { thoughtSignature: writeSignature(start.proof) }),
+  };
+}
+
+const usualTypes = {
+  image: 'image/png',
+  audio: 'audio/wav',
+  video: 'video/mp4',
+  file: 'application/octet-stream',
+} as const;
+
+/** Media as one part; undefined when there is nothing to show. */
+export function mediaPart(
+  start: EventOf<'media-start'>,
+  data: string,
+  url: string | undefined,
+): MutableObject | undefined {
+  if (url !== undefined && data === '') {
+    return {
+      fileData: { ...(start.mimeType === undefined ? {} : { mimeType: start.mimeType }), fileUri: url },
+    };
+  }
+  if (data === '' && start.extra?.[name] === undefined) return undefined;
+  const mimeType = start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media];
+  return { inlineData: { mimeType: officialType(mimeType), data } };
+}

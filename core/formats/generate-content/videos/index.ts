@@ -1,0 +1,171 @@
+import { cannotCarry, missing, wrongType } from '../../../sdk/errors.ts';
+import type { ImageInput } from '../../../model/image.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { VideoRequest } from '../../../model/video.ts';
+import type { EncodedRequest, EncodeTarget, RouteParams } from '../../../sdk/format.ts';
+import { given, optionalArray, optionalObject, optionalString } from '../../_shared/check.ts';
+import { extraOf } from '../../_shared/spelling.ts';
+import { videoCodecs } from '../../_shared/video-codec.ts';
+import {
+  atMost,
+  checkCount,
+  loseSettings,
+  optionalInteger,
+  optionalRatio,
+  optionalSeconds,
+  ownExtra,
+  promptOf,
+  unread,
+  videoSettings,
+  withMetadata,
+} from '../../_shared/video-fields.ts';
+import { wantedRatio, wantedResolution } from '../../_shared/video-sizes.ts';
+
+import { modelOf } from '../request-in/index.ts';
+import { methodPath } from '../request-out/index.ts';
+import { contentRequest, readReport, writeReport } from './report.ts';
+import { name } from '../wire.ts';
+
+const parameterFields = new Set(
+  'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos'.split(' '),
+);
+const instanceFields = new Set('prompt image lastFrame referenceImages'.split(' '));
+const ratios = ['16:9', '9:16'];
+
+/** The client's places of neutral names. */
+const words: Readonly<Record<string, string>> = {
+  'settings.seconds': 'parameters.durationSeconds',
+  'settings.size': 'parameters.size',
+  'settings.aspectRatio': 'parameters.aspectRatio',
+  'settings.resolution': 'parameters.resolution',
+  'settings.seed': 'parameters.seed',
+  'settings.negativePrompt': 'parameters.negativePrompt',
+  'settings.user': 'parameters.user',
+  'settings.images': 'instances[0].image',
+};
+
+function decode(body: JsonObject, params: RouteParams): VideoRequest {
+  const [first, ...more] = optionalArray(body.instances, 'instances') ?? [];
+  if (first === undefined) throw missing('instances');
+  if (!isObject(first)) throw wrongType('instances[0]', 'an object');
+  if (more.length > 0) checkCount(more.length + 1, 'instances');
+  const parameters = optionalObject(body.parameters, 'parameters') ?? {};
+  checkCount(parameters.sampleCount, 'parameters.sampleCount');
+  checkCount(parameters.numberOfVideos, 'parameters.numberOfVideos');
+  const references = optionalArray(first.referenceImages, 'instances[0].referenceImages') ?? [];
+  const images = [
+    ...(given(first.image) ? [imageIn(first.image, 'instances[0].image')] : []),
+    ...(given(first.lastFrame) ? [imageIn(first.lastFrame, 'instances[0].lastFrame')] : []),
+    ...references.map((one, index) => {
+      const path = `instances[0].referenceImages[${index}]`;
+      if (!isObject(one)) throw wrongType(path, 'an object');
+      return imageIn(one.image, `${path}.image`);
+    }),
+  ];
+  const instance = unread(first, instanceFields);
+  const extra: JsonObject = {
+    ...unread(parameters, parameterFields),
+    ...(Object.keys(instance).length === 0 ? {} : { $instance: instance }),
+  };
+  return {
+    operation: 'create-video',
+    format: name,
+    model: modelOf(params),
+    prompt: promptOf(first.prompt, images),
+    images,
+    ...videoSettings({
+      seconds: optionalSeconds(parameters.durationSeconds, 'parameters.durationSeconds'),
+      aspectRatio: optionalRatio(parameters.aspectRatio, 'parameters.aspectRatio'),
+      resolution: optionalString(parameters.resolution, 'parameters.resolution'),
+      seed: optionalInteger(parameters.seed, 'parameters.seed'),
+      negativePrompt: optionalString(parameters.negativePrompt, 'parameters.negativePrompt'),
+      imageRole:
+        references.length > 0
+          ? 'reference'
+          : given(first.lastFrame)
+            ? 'first-and-last'
+            : given(first.image)
+              ? 'first'
+              : undefined,
+    }),
+    ...extraOf(name, extra),
+  };
+}
+
+function imageIn(value: JsonValue | undefined, path: string): ImageInput {
+  if (!isObject(value)) throw wrongType(path, 'an object');
+  const { bytesBase64Encoded: bytes, mimeType, inlineData, gcsUri } = value;
+  const data = isObject(inlineData) ? inlineData.data : bytes;
+  const type = isObject(inlineData) ? inlineData.mimeType : mimeType;
+  if (typeof gcsUri === 'string')
+    return {
+      kind: 'file',
+      id: gcsUri,
+      format: name,
+      ...(typeof type === 'string' ? { mimeType: type } : {}),
+    };
+  if (typeof data !== 'string') throw missing(`${path}.bytesBase64Encoded`);
+  return { kind: 'data', data, mimeType: typeof type === 'string' ? type : 'image/png' };
+}
+
+function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
+  const { $instance: instance, ...own } = ownExtra(request, name, target);
+  const { prompt, seconds, seed, negativePrompt, imageRole } = request;
+  const ratio = wantedRatio(request, ratios, target);
+  const resolution = wantedResolution(request);
+  const images = atMost(request.images, imageRole === 'reference' ? 3 : 2, name, target).map(imageOut);
+  const [first, last] = images;
+  const parameters: JsonObject = {
+    ...own,
+    ...(ratio === undefined ? {} : { aspectRatio: ratio }),
+    ...(resolution === undefined ? {} : { resolution }),
+    ...(seconds === undefined ? {} : { durationSeconds: Math.ceil(seconds) }),
+    ...(negativePrompt === undefined ? {} : { negativePrompt }),
+    ...(seed === undefined ? {} : { seed }),
+  };
+  const whole = withMetadata(parameters, request.metadata, target);
+  return {
+    ...methodPath(target.model, 'predictLongRunning'),
+    body: {
+      instances: [
+        {
+          ...(isObject(instance) ? instance : {}),
+          prompt,
+          ...(imageRole === 'reference'
+            ? { referenceImages: images.map((image) => ({ image, referenceType: 'asset' })) }
+            : {
+                ...(first === undefined ? {} : { image: first }),
+                ...(last === undefined ? {} : { lastFrame: last }),
+              }),
+        },
+      ],
+      ...(Object.keys(whole).length === 0 ? {} : { parameters: whole }),
+    },
+  };
+}
+
+function imageOut(image: ImageInput): JsonObject {
+  if (image.kind === 'data') return { bytesBase64Encoded: image.data, mimeType: image.mimeType };
+  if (image.kind === 'file' && image.format === name)
+    return { gcsUri: image.id, ...(image.mimeType === undefined ? {} : { mimeType: image.mimeType }) };
+  throw cannotCarry('settings.images', 'an image by its URL', name);
+}
+
+/** Videos as long-running operations: `{model}:predictLongRunning`. */
+export const videos = videoCodecs({
+  format: name,
+  words,
+  model: (_body, params) => modelOf(params),
+  decode,
+  encode,
+  readReport,
+  writeSubmitted: writeReport,
+  writeStatus: writeReport,
+  ask: ({ id }) => ({
+    path: `/${id.split('/').map(encodeURIComponent).join('/')}`,
+    method: 'GET',
+    body: {},
+  }),
+  contentRequest,
+});

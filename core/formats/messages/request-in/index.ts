@@ -1,0 +1,126 @@
+import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  requiredModel,
+  requiredString,
+} from '../../_shared/check.ts';
+import { readSettings } from '../../_shared/settings.ts';
+import { decodeContent } from './parts.ts';
+import { decodeToolChoice, decodeTools } from './tools.ts';
+import { decodeReasoning } from '../reasoning.ts';
+import { decodeFormat } from '../response-format.ts';
+import { settingRows } from '../settings.ts';
+import { name } from '../wire.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+
+const topFields: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'stream',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+  ...settingRows.map((row) => row.path).filter((path) => !path.includes('.')),
+]);
+const configFields: ReadonlySet<string> = new Set(['effort', 'format']);
+const metadataFields: ReadonlySet<string> = new Set(['user_id']);
+
+/** A client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
+export function decodeRequest(body: JsonObject, operation: ChatRequest['operation']): ChatRequest {
+  const left = leftovers().take(body, topFields);
+  const stream = optionalBoolean(body.stream, 'stream');
+  if (stream === false) left.put('$stream', false);
+  if (operation === 'chat' && !given(body.max_tokens)) throw missing('max_tokens');
+  const settings = decodeSettings(body, left);
+  const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, left);
+  const { system, messages } = decodeMessages(body);
+  if (body.tools !== undefined && Array.isArray(body.tools) && body.tools.length === 0)
+    left.put('$tools', 'empty');
+  return {
+    operation,
+    format: name,
+    model: requiredModel(body.model),
+    stream: operation === 'chat' && stream === true,
+    system,
+    messages,
+    tools: decodeTools(body.tools),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    settings: parallelTools === undefined ? settings : { ...settings, parallelTools },
+    ...left.extra(),
+  };
+}
+
+function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
+  const metadata = optionalObject(body.metadata, 'metadata');
+  const config = optionalObject(body.output_config, 'output_config');
+  const settings = readSettings(body, settingRows);
+  const reasoning = decodeReasoning(body, left);
+  const responseFormat = decodeFormat(body, left);
+  if (given(body.service_tier) && settings.serviceTier === undefined)
+    left.put('service_tier', body.service_tier);
+  keepContainer(left, 'metadata', metadata, metadataFields);
+  keepContainer(left, 'output_config', config, configFields);
+  return {
+    ...settings,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(responseFormat === undefined ? {} : { responseFormat }),
+  };
+}
+
+/** Keeps what is unknown in an object of the top level, and that it was there when it says nothing. */
+function keepContainer(
+  left: Leftovers,
+  key: string,
+  value: JsonObject | undefined,
+  known: ReadonlySet<string>,
+): void {
+  if (value === undefined) return;
+  left.take(value, known, `${key}.`);
+  if (!Object.values(value).some(given)) left.put(`$${key}`, 'empty');
+}
+
+/** `system` and the history. System turns before the first other one are instructions too; where they stood is a spelling. */
+function decodeMessages(body: JsonObject): { system: readonly Message[]; messages: readonly Message[] } {
+  const list = optionalArray(body.messages, 'messages');
+  if (list === undefined) throw missing('messages');
+  if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
+  const decoded = list.map((value, index) => decodeMessage(value, `messages[${index}]`));
+  const first = decoded.findIndex((message) => message.role !== 'system');
+  if (decoded[first]?.role === 'assistant') {
+    throw wrongValue(`messages[${first}].role`, '"user": the first message is the user\'s');
+  }
+  const leading = first < 0 ? [] : decoded.slice(0, first);
+  const system: Message[] = leading.map((message) => ({
+    ...message,
+    extra: { [name]: { ...message.extra?.[name], $message: true } },
+  }));
+  if (given(body.system))
+    system.unshift({ role: 'system', ...decodeContent(body.system, 'system'), at: 'system' });
+  return { system, messages: decoded.slice(leading.length) };
+}
+
+const messageFields: ReadonlySet<string> = new Set(['role', 'content']);
+
+function decodeMessage(value: JsonValue, at: string): Message {
+  if (!isObject(value)) throw wrongType(at, 'an object');
+  const role = requiredString(value.role, `${at}.role`);
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
+    throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
+  }
+  return {
+    role,
+    ...decodeContent(value.content, `${at}.content`),
+    ...leftovers().take(value, messageFields).extra(),
+    at,
+  };
+}

@@ -1,0 +1,294 @@
+import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type {
+  Block,
+  MediaBlock,
+  ReasoningBlock,
+  Source,
+  TextBlock,
+  ToolResultBlock,
+} from '../../../model/chat.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { brokenArguments } from '../../_shared/call-arguments.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  requiredString,
+} from '../../_shared/check.ts';
+import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
+import { unsealProof } from '../../_shared/proof.ts';
+import { decodeCitation } from '../citations.ts';
+import { name } from '../wire.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+
+/** Content as blocks, and whether it was one string. */
+export interface Content {
+  readonly content: readonly Block[];
+  readonly plain?: boolean;
+}
+
+/** A message's content: a string or blocks. Throws 400 with the path. */
+export function decodeContent(value: JsonValue | undefined, path: string): Content {
+  if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
+  if (!given(value)) throw missing(path);
+  if (!Array.isArray(value)) throw wrongType(path, 'a string or an array');
+  return { content: decodeBlocks(value as readonly JsonValue[], path) };
+}
+
+/**
+ * Blocks of a message. A proof of another format on text or on a call rides in an empty thinking block of its own: before its call,
+ * because the proof is known when the call starts, and after its text, because it is known only when the text has ended.
+ */
+function decodeBlocks(list: readonly JsonValue[], path: string): Block[] {
+  const blocks: Block[] = [];
+  let waiting: Proof | undefined;
+  list.forEach((value, index) => {
+    const at = `${path}[${index}]`;
+    if (!isObject(value)) throw wrongType(at, 'an object');
+    const carried = carriedProof(value);
+    if (carried?.on === 'tool-call') {
+      waiting = carried.proof;
+    } else if (carried !== undefined) {
+      proveText(blocks, carried.proof, at);
+    } else {
+      const block = decodeBlock(value, at);
+      blocks.push(waiting !== undefined && block.type === 'tool-call' ? { ...block, proof: waiting } : block);
+      waiting = undefined;
+    }
+  });
+  return blocks;
+}
+
+/** What an empty thinking block carries for a neighbour; undefined for thinking that is its own. */
+function carriedProof(block: JsonObject): ReturnType<typeof unsealProof> {
+  if (block.type !== 'thinking' || block.thinking !== '' || typeof block.signature !== 'string')
+    return undefined;
+  const carried = unsealProof(block.signature);
+  return carried?.on === undefined ? undefined : carried;
+}
+
+function proveText(blocks: Block[], proof: Proof, at: string): void {
+  const last = blocks.at(-1);
+  if (last?.type === 'text' && last.proof === undefined) blocks[blocks.length - 1] = { ...last, proof };
+  else blocks.push({ type: 'text', text: '', proof, at });
+}
+
+function decodeBlock(block: JsonObject, at: string): Block {
+  switch (requiredString(block.type, `${at}.type`)) {
+    case 'tool_use':
+      return decodeCall(block, at);
+    case 'tool_result':
+      return decodeResult(block, at);
+    case 'thinking':
+      return decodeThinking(block, at);
+    case 'redacted_thinking':
+      return decodeRedacted(block, at);
+    default:
+      return decodePart(block, at);
+  }
+}
+
+/** A block that may also stand inside a tool result. What is not known travels verbatim. */
+function decodePart(block: JsonObject, at: string): Block {
+  switch (requiredString(block.type, `${at}.type`)) {
+    case 'text':
+      return decodeText(block, at);
+    case 'image':
+      return decodeMedia('image', block, at);
+    case 'document':
+      return decodeMedia('file', block, at);
+    default:
+      return { type: 'opaque', format: name, value: block, at };
+  }
+}
+
+const textFields: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);
+
+function decodeText(block: JsonObject, at: string): TextBlock {
+  const left = leftovers().take(block, textFields);
+  const text = requiredString(block.text, `${at}.text`);
+  const citations = optionalArray(block.citations, `${at}.citations`)?.map((value, index) => {
+    if (!isObject(value)) throw wrongType(`${at}.citations[${index}]`, 'an object');
+    return decodeCitation(value);
+  });
+  return {
+    type: 'text',
+    text,
+    ...(citations === undefined ? {} : { citations }),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
+    at,
+  };
+}
+
+const mediaFields: ReadonlySet<string> = new Set(['type', 'source', 'title', 'cache_control']);
+
+function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Block {
+  const wire = optionalObject(block.source, `${at}.source`);
+  if (wire === undefined) throw missing(`${at}.source`);
+  const left = leftovers().take(block, mediaFields);
+  const source = decodeSource(type, wire, `${at}.source`, left);
+  if (source === undefined) return { type: 'opaque', format: name, value: block, at };
+  const title = optionalString(block.title, `${at}.title`);
+  const media: MediaBlock = {
+    type,
+    source,
+    ...(title === undefined ? {} : { name: title }),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
+    at,
+  };
+  return media;
+}
+
+const sourceFields: ReadonlySet<string> = new Set(['type', 'data', 'url', 'file_id', 'media_type']);
+
+/** The neutral source; undefined for one that only this format knows (blocks as a document's content). */
+function decodeSource(
+  type: 'image' | 'file',
+  wire: JsonObject,
+  path: string,
+  left: Leftovers,
+): Source | undefined {
+  left.take(wire, sourceFields, 'source.');
+  const mimeType = optionalString(wire.media_type, `${path}.media_type`);
+  switch (requiredString(wire.type, `${path}.type`)) {
+    case 'base64': {
+      const data = requiredString(wire.data, `${path}.data`);
+      const shown = mimeType ?? sniffBase64(data);
+      if (shown === undefined) throw missing(`${path}.media_type`);
+      return { kind: 'data', data, mimeType: shown };
+    }
+    case 'url': {
+      const url = requiredString(wire.url, `${path}.url`);
+      const inline = parseDataUrl(url);
+      if (inline !== undefined) return { kind: 'data', data: inline.data, mimeType: inline.mimeType };
+      if (mimeType === undefined) return { kind: 'url', url };
+      left.put('$mediaType', true);
+      return { kind: 'url', url, mimeType };
+    }
+    case 'file':
+      return { kind: 'file', id: requiredString(wire.file_id, `${path}.file_id`), format: name };
+    case 'text': {
+      if (type === 'image') return undefined;
+      left.put('$source', 'text');
+      const text = requiredString(wire.data, `${path}.data`);
+      return {
+        kind: 'data',
+        data: Buffer.from(text).toString('base64'),
+        mimeType: mimeType ?? 'text/plain',
+      };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const callFields: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
+
+function decodeCall(block: JsonObject, at: string): Block {
+  const left = leftovers().take(block, callFields);
+  const input = optionalObject(block.input, `${at}.input`);
+  return {
+    type: 'tool-call',
+    id: requiredString(block.id, `${at}.id`),
+    name: requiredString(block.name, `${at}.name`),
+    input: input === undefined ? '' : (brokenArguments(input) ?? jsonOf(input, `${at}.input`)),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
+    at,
+  };
+}
+
+/** JSON text of a client's value. Throws 400 for one nested too deeply to be written. */
+function jsonOf(value: JsonObject, path: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    throw wrongValue(path, 'less deeply nested');
+  }
+}
+
+const resultFields: ReadonlySet<string> = new Set([
+  'type',
+  'tool_use_id',
+  'content',
+  'is_error',
+  'cache_control',
+]);
+
+function decodeResult(block: JsonObject, at: string): ToolResultBlock {
+  const left = leftovers().take(block, resultFields);
+  const failed = optionalBoolean(block.is_error, `${at}.is_error`);
+  if (!given(block.content)) left.put('$content', 'absent');
+  return {
+    type: 'tool-result',
+    id: requiredString(block.tool_use_id, `${at}.tool_use_id`),
+    ...decodeResultContent(block.content, `${at}.content`),
+    ...(failed === undefined ? {} : { failed }),
+    ...cacheOf(block, at, left),
+    ...left.extra(),
+    at,
+  };
+}
+
+function decodeResultContent(value: JsonValue | undefined, path: string): Content {
+  if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
+  if (!given(value)) return { content: [] };
+  if (!Array.isArray(value)) throw wrongType(path, 'a string or an array');
+  const content = (value as readonly JsonValue[]).map((part, index) => {
+    const at = `${path}[${index}]`;
+    if (!isObject(part)) throw wrongType(at, 'an object');
+    return decodePart(part, at);
+  });
+  return { content };
+}
+
+const thinkingFields: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
+
+function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
+  const signature = optionalString(block.signature, `${at}.signature`);
+  return {
+    type: 'reasoning',
+    text: optionalString(block.thinking, `${at}.thinking`) ?? '',
+    ...(signature === undefined || signature === '' ? {} : { proof: proofOf(signature, 'signature') }),
+    ...leftovers().take(block, thinkingFields).extra(),
+    at,
+  };
+}
+
+const redactedFields: ReadonlySet<string> = new Set(['type', 'data']);
+
+function decodeRedacted(block: JsonObject, at: string): ReasoningBlock {
+  return {
+    type: 'reasoning',
+    text: '',
+    proof: proofOf(requiredString(block.data, `${at}.data`), 'encrypted'),
+    ...leftovers().take(block, redactedFields).extra(),
+    at,
+  };
+}
+
+function proofOf(value: string, kind: Proof['kind']): Proof {
+  return unsealProof(value)?.proof ?? { format: name, kind, value };
+}
+
+const cacheFields: ReadonlySet<string> = new Set(['type', 'ttl']);
+
+/** `cache_control` as the neutral cache mark; what is unknown in it goes to `left`. */
+export function cacheOf(
+  piece: JsonObject,
+  at: string,
+  left: Leftovers,
+): { readonly cache?: { readonly ttl?: string } } {
+  const control = optionalObject(piece.cache_control, `${at}.cache_control`);
+  if (control === undefined) return {};
+  const ttl = optionalString(control.ttl, `${at}.cache_control.ttl`);
+  left.take(control, cacheFields, 'cache_control.');
+  if (given(control.type) && control.type !== 'ephemeral') left.put('cache_control.type', control.type);
+  return { cache: ttl === undefined ? {} : { ttl } };
+}

@@ -1,0 +1,157 @@
+import type { ChatRequest } from '../../../model/chat.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { ToolNames } from '../../_shared/tool-ids.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { encodeHistory } from './turns.ts';
+import { encodeTools } from './tools.ts';
+import { writeResponseFormat } from '../response-format.ts';
+import { travelling } from '../headers.ts';
+import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
+import {
+  historyForbidsThinking,
+  isNative,
+  makeRoomForThinking,
+  nativeThinking,
+  thinks,
+} from '../reasoning.ts';
+import { notCounted, settingRows } from '../settings.ts';
+import { name } from '../wire.ts';
+import type { Writing } from './scope.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { refuseChoices } from '../../_shared/refuse.ts';
+
+/** The longest tool name of the format. */
+const nameLimit = 128;
+/** Settings that span several fields and are written here, and the number of answers: one is what there is anyway. */
+const handled: ReadonlySet<string> = new Set(['reasoning', 'responseFormat', 'parallelTools', 'choices']);
+
+/** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
+export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const { names, renamed, writing } = begin(request, target);
+  const kept = own(request.extra);
+  const counting = request.operation === 'count-tokens';
+  loseForeign(request.extra, name, undefined, target.lose);
+  refuseChoices(request, name);
+  const body: MutableObject = { model: target.model };
+  const { system, messages } = encodeHistory(request, writing);
+  if (system !== undefined) body.system = system;
+  body.messages = messages;
+  const customTools = writeTools(request, body, writing);
+  writePlainSettings(request, body, writing);
+  const verbatim = writeReasoning(request, body, writing);
+  const unwrapTool = writeResponseFormat(request, body, writing);
+  restoreTop(body, kept, verbatim, target);
+  if (!counting) {
+    body.max_tokens ??= target.traits.outputLimit ?? defaultMaxTokens;
+    if (target.stream) body.stream = true;
+    else if (kept.$stream === false) body.stream = false;
+  }
+  return {
+    path: counting ? '/messages/count_tokens' : '/messages',
+    ...(writing.native ? { headers: travelling(target.headers) } : {}),
+    body,
+    ...(renamed() ? { toolNames: names } : {}),
+    ...(customTools.length === 0 ? {} : { customTools }),
+    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+  };
+}
+
+function begin(
+  request: ChatRequest,
+  target: EncodeTarget,
+): { readonly names: ToolNames; readonly renamed: () => boolean; readonly writing: Writing } {
+  const native = request.format === name;
+  const limit = Math.min(target.traits.toolNameLimit ?? nameLimit, nameLimit);
+  // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
+  const names = native ? new ToolNames(limit, /[^]/) : new ToolNames(limit);
+  let changed = false;
+  const toolName = (tool: string): string => {
+    const spelled = native && tool === '' ? tool : names.there(tool);
+    changed ||= spelled !== tool;
+    return spelled;
+  };
+  const writing: Writing = { target, native, toolName, reasoningDropped: false };
+  return { names, renamed: () => changed, writing };
+}
+
+function writeTools(request: ChatRequest, body: MutableObject, writing: Writing): readonly string[] {
+  const { tools, choice, customTools } = encodeTools(request, writing);
+  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
+  if (choice !== undefined) body.tool_choice = choice;
+  return customTools;
+}
+
+function writePlainSettings(request: ChatRequest, body: MutableObject, writing: Writing): void {
+  const { target, native } = writing;
+  const counting = request.operation === 'count-tokens';
+  const refuses = [...(target.traits.refuses ?? []), ...(counting ? notCounted : [])];
+  writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
+  if (native) return;
+  if (body.temperature !== undefined && body.top_p !== undefined) {
+    delete body.top_p;
+    target.lose('settings.topP');
+  }
+  visibleStops(body, target);
+}
+
+/** Providers refuse a stop sequence of nothing but white space. */
+function visibleStops(body: MutableObject, target: EncodeTarget): void {
+  if (!Array.isArray(body.stop_sequences)) return;
+  const all: readonly unknown[] = body.stop_sequences;
+  const visible = all.filter((stop) => typeof stop === 'string' && stop.trim() !== '');
+  if (visible.length === all.length) return;
+  target.lose('settings.stop');
+  if (visible.length === 0) delete body.stop_sequences;
+  else body.stop_sequences = visible as readonly string[];
+}
+
+/** Asks for reasoning; true when it was asked for in the client's own words. */
+function writeReasoning(request: ChatRequest, body: MutableObject, writing: Writing): boolean {
+  const { reasoning } = request.settings;
+  const maxOutput = request.operation === 'chat' ? request.settings.maxOutput : undefined;
+  const { traits, lose } = writing.target;
+  const kept = own(request.extra);
+  if (reasoning === undefined) return kept.$reasoning === undefined;
+  if (traits.refuses?.includes('reasoning') === true) {
+    lose('settings.reasoning');
+    return false;
+  }
+  const verbatim = writing.native && isNative(reasoning, kept, traits);
+  const plan = verbatim
+    ? nativeThinking(reasoning, kept)
+    : askForThinking(reasoning, { traits, maxOutput, lose });
+  applyThinking(body, plan, request.operation);
+  if ((!verbatim || writing.reasoningDropped) && thinks(body) && historyForbidsThinking(body)) {
+    delete body.thinking;
+    lose('settings.reasoning');
+  }
+  if (!verbatim && thinks(body)) makeRoomForThinking(body, lose);
+  return verbatim;
+}
+
+function applyThinking(body: MutableObject, plan: Thinking, operation: ChatRequest['operation']): void {
+  if (plan.thinking !== undefined) body.thinking = plan.thinking;
+  if (plan.effort !== undefined) {
+    body.output_config = { ...(isObject(body.output_config) ? body.output_config : {}), effort: plan.effort };
+  }
+  if (plan.maxOutput !== undefined && operation === 'chat') body.max_tokens = plan.maxOutput;
+}
+
+/** Writes back what only this format knows of the top level. What hangs on thinking in other words than the client's is lost. */
+function restoreTop(body: MutableObject, kept: JsonObject, verbatim: boolean, target: EncodeTarget): void {
+  let fields = kept;
+  if (!verbatim || (body.thinking === undefined && kept['thinking.type'] === undefined)) {
+    const tied = Object.keys(kept).filter(
+      (key) => key.startsWith('thinking.') || key === 'output_config.effort',
+    );
+    for (const key of tied) target.lose(key);
+    fields = Object.fromEntries(Object.entries(kept).filter(([key]) => !tied.includes(key)));
+  }
+  const formats = ['output_config.format', 'output_format'].filter((path) => kept[path] === undefined);
+  putBack(body, fields, [...formats, 'output_config', 'thinking', 'metadata', 'tool_choice']);
+  if (kept.$metadata === 'empty') body.metadata ??= {};
+  if (kept.$output_config === 'empty') body.output_config ??= {};
+}

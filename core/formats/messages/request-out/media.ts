@@ -1,0 +1,91 @@
+import type { MediaBlock, Source } from '../../../model/chat.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
+import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { imageTypes, name } from '../wire.ts';
+import { placeOf, refuse, type Writing } from './scope.ts';
+import { own } from '../extra.ts';
+
+/** An image or document block's `type` and `source`. */
+export interface EncodedSource {
+  readonly type: 'image' | 'document';
+  readonly source: MutableObject;
+}
+
+/** The wire form of an image's or a document's source; undefined when the operator lets what cannot be carried drop. */
+export function encodeSource(block: MediaBlock, writing: Writing): EncodedSource | undefined {
+  const type = block.type === 'image' ? 'image' : 'document';
+  const { source } = block;
+  switch (source.kind) {
+    case 'file':
+      if (source.format !== name) return refuse(block, `a file id of ${source.format}`, writing);
+      return { type, source: { type: 'file', file_id: source.id } };
+    case 'url':
+      return encodeUrl(type, source, block, writing);
+    case 'data':
+      return encodeData(type, source, block, writing);
+  }
+}
+
+/** Documents by address are PDF files: others go as their text. Sounds and videos have no place here at all. */
+export function wantsBytes({ type, source }: MediaBlock, traits: ModelTraits): boolean {
+  if (type === 'audio' || type === 'video' || source.kind !== 'url') return false;
+  const hasText = type === 'file' && source.mimeType !== undefined && source.mimeType !== 'application/pdf';
+  return hasText || traits.fetchesUrls === false;
+}
+
+function encodeUrl(
+  type: EncodedSource['type'],
+  source: Source & { kind: 'url' },
+  block: MediaBlock,
+  writing: Writing,
+): EncodedSource | undefined {
+  const inline = parseDataUrl(source.url);
+  if (inline !== undefined) return encodeData(type, inline, block, writing);
+  const wire: MutableObject = { type: 'url', url: source.url };
+  if (source.mimeType !== undefined) {
+    if (own(block.extra).$mediaType === true) wire.media_type = source.mimeType;
+    else writing.target.lose(`${placeOf(block)}.mimeType`);
+  }
+  return { type, source: wire };
+}
+
+function encodeData(
+  type: EncodedSource['type'],
+  { data, mimeType }: { readonly data: string; readonly mimeType: string },
+  block: MediaBlock,
+  writing: Writing,
+): EncodedSource | undefined {
+  if (writing.native) {
+    const text = own(block.extra).$source === 'text';
+    return { type, source: text ? textSource(data, mimeType) : base64Source(data, mimeType) };
+  }
+  const bare = bareType(mimeType, data);
+  if (type === 'image' || bare.startsWith('image/')) {
+    if (!imageTypes.has(bare)) return refuse(block, `an image of type ${bare}`, writing);
+    return { type: 'image', source: base64Source(data, bare) };
+  }
+  if (bare === 'application/pdf') return { type, source: base64Source(data, bare) };
+  if (!isText(bare)) return refuse(block, `a file of type ${bare}`, writing);
+  if (bare !== 'text/plain') writing.target.lose(`${placeOf(block)}.mimeType`);
+  return { type, source: textSource(data, 'text/plain') };
+}
+
+/** The type without parameters, spelled officially; shown by the data where the client named none that says anything. */
+function bareType(mimeType: string, data: string): string {
+  const bare = officialType((mimeType.split(';')[0] ?? '').trim().toLowerCase());
+  return bare === '' || bare === 'application/octet-stream' ? (sniffBase64(data) ?? bare) : bare;
+}
+
+/** Types whose bytes are readable text whatever their name says. */
+function isText(mimeType: string): boolean {
+  return mimeType.startsWith('text/') || mimeType === 'application/json' || mimeType === 'application/xml';
+}
+
+function base64Source(data: string, mimeType: string): MutableObject {
+  return { type: 'base64', media_type: mimeType, data };
+}
+
+function textSource(data: string, mimeType: string): MutableObject {
+  return { type: 'text', media_type: mimeType, data: Buffer.from(data, 'base64').toString('utf8') };
+}

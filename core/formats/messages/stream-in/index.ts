@@ -1,0 +1,403 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { Extra, Proof } from '../../../model/extra.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { BlockCounter } from '../../_shared/blocks.ts';
+import { brokenArguments } from '../../_shared/call-arguments.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { cutShort, typed } from '../../_shared/stream-frames.ts';
+import { spellToolId } from '../../_shared/tool-ids.ts';
+import { tellsError } from '../../_shared/told-error.ts';
+import { upstreamError } from '../../_shared/upstream-error.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
+import { decodeCitation } from '../citations.ts';
+import { decodeUsage, mergeUsage } from '../usage.ts';
+import { unfold } from '../whole.ts';
+import { name, reasonOfStop } from '../wire.ts';
+import { keepField, keepFrame, withExtra } from '../extra.ts';
+
+/** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */
+const openLimit = 1024;
+const none: readonly GatewayEvent[] = [];
+
+interface Open {
+  readonly kind: 'text' | 'reasoning' | 'tool' | 'opaque';
+  readonly block: number;
+  signature: string;
+  /** A call's input that came with its start. */
+  input: string;
+  readonly redacted?: string;
+}
+
+interface InBlock {
+  readonly block: number;
+  readonly choice: number;
+  readonly extra?: Extra;
+}
+
+/** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
+export class MessagesStreamDecoder implements StreamDecoder {
+  readonly #counter = new BlockCounter();
+  readonly #open = new Map<number, Open>();
+  #started = false;
+  #finished = false;
+  #stopped = false;
+  #calls = false;
+  #usage: JsonObject | undefined;
+
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
+    if (data === '' || data === '[DONE]') return none;
+    const value = parseObject(data);
+    if (value === undefined) throw garbage('an event that is not a JSON object');
+    return this.json(typed(value, frame));
+  }
+
+  /** One frame, parsed. */
+  json(frame: JsonObject): readonly GatewayEvent[] {
+    switch (frame.type) {
+      case 'content_block_delta':
+        return this.#delta(frame);
+      case 'content_block_start':
+        return this.#blockStart(frame);
+      case 'content_block_stop':
+        return this.#blockStop(frame);
+      case 'message_start':
+        return this.#start(frame);
+      case 'message_delta':
+        return this.#messageDelta(frame);
+      case 'message_stop':
+        return this.#stop(frame);
+      case 'ping':
+        return none;
+      case 'message':
+        return this.#whole(frame);
+      default:
+        return this.#other(frame);
+    }
+  }
+
+  end(): readonly GatewayEvent[] {
+    if (!this.#finished && !this.#stopped) {
+      throw cutShort();
+    }
+    return this.#closeAll();
+  }
+
+  #start(frame: JsonObject): readonly GatewayEvent[] {
+    if (this.#started || !isObject(frame.message)) return none;
+    this.#started = true;
+    const { message } = frame;
+    const rest: MutableObject = {};
+    for (const key in message) if (!startFields.has(key)) keepField(rest, key, message[key]);
+    keepFrame(rest, frame, 'message');
+    if (isObject(message.usage)) rest.$usage = message.usage;
+    const events: GatewayEvent[] = [
+      {
+        type: 'head',
+        id: typeof message.id === 'string' ? message.id : '',
+        model: typeof message.model === 'string' ? message.model : '',
+        ...withExtra(rest),
+      },
+    ];
+    this.#count(message.usage, events);
+    return events;
+  }
+
+  /** A whole reply inside a stream: upstreams without streaming send one. */
+  #whole(reply: JsonObject): readonly GatewayEvent[] {
+    return unfold(reply).flatMap((frame) => this.json(frame));
+  }
+
+  #blockStart(frame: JsonObject): readonly GatewayEvent[] {
+    const content = frame.content_block;
+    if (!isObject(content)) throw garbage('a block without content');
+    const index = indexOf(frame);
+    const events: GatewayEvent[] = [];
+    this.#closeAt(index, events);
+    if (this.#open.size >= openLimit) throw garbage('too many open blocks');
+    const opened: Open = { ...startOf(content), block: this.#counter.next(), signature: '', input: '' };
+    this.#open.set(index, opened);
+    this.#begin(opened, content, frame, events);
+    return events;
+  }
+
+  #begin(opened: Open, content: JsonObject, frame: JsonObject, events: GatewayEvent[]): void {
+    const { kind, block } = opened;
+    if (kind === 'opaque') {
+      events.push(opaque(frame));
+      return;
+    }
+    const rest: MutableObject = {};
+    for (const key in content) if (!blockFields[kind].has(key)) keepField(rest, key, content[key]);
+    keepFrame(rest, frame, 'content_block', 'index');
+    if (kind === 'text' && content.citations !== undefined) {
+      rest.$citations = content.citations === null ? null : [];
+    }
+    const base = { block, choice: 0, ...withExtra(rest) };
+    if (kind === 'tool') {
+      this.#beginTool(opened, base, content, events);
+    } else {
+      events.push({ type: `${kind}-start`, ...base });
+      beginWords(opened, content, events);
+    }
+  }
+
+  #beginTool(
+    opened: Open,
+    base: InBlock,
+    { id, name: tool, input }: JsonObject,
+    events: GatewayEvent[],
+  ): void {
+    this.#calls = true;
+    events.push({
+      type: 'tool-start',
+      ...base,
+      id: typeof id === 'string' && id !== '' ? spellToolId(id) : '',
+      name: typeof tool === 'string' ? tool : '',
+    });
+    // Some upstreams send the input with the start, some of them in pieces as well: the pieces win.
+    if (isObject(input) && Object.keys(input).length > 0)
+      opened.input = brokenArguments(input) ?? written(input);
+  }
+
+  #delta(frame: JsonObject): readonly GatewayEvent[] {
+    const { delta } = frame;
+    if (!isObject(delta)) throw garbage('a piece of a block without content');
+    const opened = this.#open.get(indexOf(frame));
+    if (opened?.kind === 'opaque') return [opaque(frame)];
+    switch (delta.type) {
+      case 'text_delta':
+        return this.#text('text', delta.text, delta, 'text', frame);
+      case 'thinking_delta':
+        return this.#text('reasoning', delta.thinking, delta, 'thinking', frame);
+      case 'input_json_delta': {
+        if (opened?.kind !== 'tool') throw garbage('a piece of a tool call without its start');
+        const input = typeof delta.partial_json === 'string' ? delta.partial_json : '';
+        if (input !== '') opened.input = '';
+        const base = { block: opened.block, choice: 0, ...restOf(delta, 'partial_json', frame) };
+        return [{ type: 'tool-delta', ...base, input }];
+      }
+      case 'signature_delta': {
+        const events: GatewayEvent[] = [];
+        const block = this.#need('reasoning', indexOf(frame), events);
+        if (typeof delta.signature === 'string') block.signature += delta.signature;
+        return events;
+      }
+      case 'citations_delta': {
+        if (!isObject(delta.citation)) return none;
+        const events: GatewayEvent[] = [];
+        const { block } = this.#need('text', indexOf(frame), events);
+        const base = { block, choice: 0, ...restOf(delta, 'citation', frame) };
+        events.push({ type: 'citation', ...base, citation: decodeCitation(delta.citation) });
+        return events;
+      }
+      default:
+        return opened === undefined ? none : [opaque(frame)];
+    }
+  }
+
+  #text(
+    kind: 'text' | 'reasoning',
+    value: JsonValue | undefined,
+    delta: JsonObject,
+    key: string,
+    frame: JsonObject,
+  ): readonly GatewayEvent[] {
+    if (typeof value !== 'string') return none;
+    const type = kind === 'text' ? 'text-delta' : 'reasoning-delta';
+    const opened = this.#open.get(indexOf(frame));
+    if (opened?.kind === kind) {
+      return [{ type, block: opened.block, choice: 0, ...restOf(delta, key, frame), text: value }];
+    }
+    const events: GatewayEvent[] = [];
+    const { block } = this.#need(kind, indexOf(frame), events);
+    events.push({ type, block, choice: 0, ...restOf(delta, key, frame), text: value });
+    return events;
+  }
+
+  /** The open block of this kind at an index; begun here when the upstream forgot to. */
+  #need(kind: 'text' | 'reasoning', index: number, events: GatewayEvent[]): Open {
+    const opened = this.#open.get(index);
+    if (opened?.kind === kind) return opened;
+    this.#closeAt(index, events);
+    if (this.#open.size >= openLimit) throw garbage('too many open blocks');
+    const begun: Open = { kind, block: this.#counter.next(), signature: '', input: '' };
+    this.#open.set(index, begun);
+    events.push({ type: `${kind}-start`, block: begun.block, choice: 0 });
+    return begun;
+  }
+
+  #blockStop(frame: JsonObject): readonly GatewayEvent[] {
+    const events: GatewayEvent[] = [];
+    this.#closeAt(indexOf(frame), events, frame);
+    return events;
+  }
+
+  #closeAt(index: number, events: GatewayEvent[], frame?: JsonObject): void {
+    const opened = this.#open.get(index);
+    if (opened === undefined) return;
+    this.#open.delete(index);
+    if (opened.kind === 'opaque') {
+      events.push(opaque(frame ?? { type: 'content_block_stop', index }));
+      return;
+    }
+    const rest: MutableObject = {};
+    if (frame !== undefined) keepFrame(rest, frame, 'index');
+    if (opened.kind === 'tool' && opened.input !== '') {
+      events.push({ type: 'tool-delta', block: opened.block, choice: 0, input: opened.input });
+    }
+    events.push(endEvent(opened, withExtra(rest)));
+  }
+
+  #closeAll(): readonly GatewayEvent[] {
+    if (this.#open.size === 0) return none;
+    const events: GatewayEvent[] = [];
+    for (const index of this.#open.keys()) this.#closeAt(index, events);
+    return events;
+  }
+
+  #messageDelta(frame: JsonObject): readonly GatewayEvent[] {
+    const events: GatewayEvent[] = [];
+    this.#count(frame.usage, events);
+    const delta = isObject(frame.delta) ? frame.delta : {};
+    if (typeof delta.stop_reason !== 'string' || this.#finished) return events;
+    const ends = this.#closeAll();
+    this.#finished = true;
+    const rest: MutableObject = {};
+    for (const key in delta) {
+      if (key !== 'stop_reason' && key !== 'stop_sequence') keepField(rest, key, delta[key]);
+    }
+    keepFrame(rest, frame, 'delta', 'usage');
+    if (isObject(frame.usage)) rest.$usage = Object.keys(frame.usage);
+    events.push({
+      type: 'finish',
+      choice: 0,
+      reason: reasonOfStop[delta.stop_reason] ?? 'other',
+      raw: delta.stop_reason,
+      format: name,
+      ...(typeof delta.stop_sequence === 'string' ? { stopSequence: delta.stop_sequence } : {}),
+      ...withExtra(rest),
+    });
+    return ends.length === 0 ? events : [...ends, ...events];
+  }
+
+  #stop(frame: JsonObject): readonly GatewayEvent[] {
+    if (this.#stopped) return none;
+    this.#stopped = true;
+    const events: GatewayEvent[] = [...this.#closeAll()];
+    if (!this.#finished) {
+      this.#finished = true;
+      events.push({ type: 'finish', choice: 0, reason: this.#calls ? 'tool-calls' : 'stop' });
+    }
+    if (Object.keys(frame).length > 1) events.push(opaque(frame));
+    return events;
+  }
+
+  #other(frame: JsonObject): readonly GatewayEvent[] {
+    const isUntyped = typeof frame.type !== 'string';
+    if (frame.type === 'error' || (isUntyped && tellsError(frame))) throw upstreamError(200, written(frame));
+    // An event of a kind that is not known yet: the same format passes it on, others have no place for it.
+    return !isUntyped && this.#started ? [opaque(frame)] : none;
+  }
+
+  #count(value: JsonValue | undefined, events: GatewayEvent[]): void {
+    if (!isObject(value) || Object.keys(value).length === 0) return;
+    this.#usage = mergeUsage(this.#usage, value);
+    events.push({ type: 'usage', usage: decodeUsage(this.#usage) });
+  }
+}
+
+const startFields: ReadonlySet<string> = new Set([
+  'id',
+  'type',
+  'role',
+  'model',
+  'content',
+  'stop_reason',
+  'stop_sequence',
+  'usage',
+]);
+
+const blockFields: Readonly<Record<'text' | 'reasoning' | 'tool', ReadonlySet<string>>> = {
+  text: new Set(['type', 'text', 'citations']),
+  reasoning: new Set(['type', 'thinking', 'signature', 'data']),
+  tool: new Set(['type', 'id', 'name', 'input']),
+};
+
+function startOf(content: JsonObject): Pick<Open, 'kind' | 'redacted'> {
+  switch (content.type) {
+    case 'text':
+      return { kind: 'text' };
+    case 'thinking':
+      return { kind: 'reasoning' };
+    case 'redacted_thinking':
+      return { kind: 'reasoning', redacted: typeof content.data === 'string' ? content.data : '' };
+    case 'tool_use':
+      return { kind: 'tool' };
+    default:
+      return { kind: 'opaque' };
+  }
+}
+
+/** The words that a block already has when it starts. */
+function beginWords(opened: Open, content: JsonObject, events: GatewayEvent[]): void {
+  const { block, kind } = opened;
+  const base = { block, choice: 0 };
+  const words = kind === 'text' ? content.text : content.thinking;
+  if (typeof words === 'string' && words !== '') {
+    events.push({ type: kind === 'text' ? 'text-delta' : 'reasoning-delta', ...base, text: words });
+  }
+  if (typeof content.signature === 'string') opened.signature = content.signature;
+  if (kind !== 'text' || !Array.isArray(content.citations)) return;
+  for (const citation of content.citations as readonly JsonValue[]) {
+    if (isObject(citation)) events.push({ type: 'citation', ...base, citation: decodeCitation(citation) });
+  }
+}
+
+function proofOf({ redacted, signature }: Open): Proof | undefined {
+  if (redacted !== undefined) return { format: name, kind: 'encrypted', value: redacted };
+  return signature === '' ? undefined : { format: name, kind: 'signature', value: signature };
+}
+
+function endEvent(opened: Open, extra: ReturnType<typeof withExtra>): GatewayEvent {
+  const base = { block: opened.block, choice: 0, ...extra };
+  if (opened.kind === 'text') return { type: 'text-end', ...base };
+  if (opened.kind === 'tool') return { type: 'tool-end', ...base };
+  const proof = proofOf(opened);
+  return { type: 'reasoning-end', ...base, ...(proof === undefined ? {} : { proof }) };
+}
+
+/** `{extra}` with the unknown fields of a delta and of its frame; nothing is allocated for the ordinary one. */
+function restOf(delta: JsonObject, key: string, frame: JsonObject): ReturnType<typeof withExtra> {
+  let odd = false;
+  for (const field in delta) if (field !== 'type' && field !== key) odd = true;
+  for (const field in frame) if (field !== 'type' && field !== 'index' && field !== 'delta') odd = true;
+  if (!odd) return ordinary;
+  const rest: MutableObject = {};
+  for (const field in delta) if (field !== 'type' && field !== key) rest[field] = delta[field];
+  keepFrame(rest, frame, 'delta', 'index');
+  return withExtra(rest);
+}
+
+const ordinary: ReturnType<typeof withExtra> = {};
+
+function opaque(value: JsonObject): GatewayEvent {
+  return { type: 'opaque', format: name, value, choice: 0 };
+}
+
+function indexOf(frame: JsonObject): number {
+  return typeof frame.index === 'number' ? frame.index : 0;
+}
+
+function written(input: JsonObject): string {
+  try {
+    return JSON.stringify(input);
+  } catch {
+    throw garbage('something nested too deeply');
+  }
+}
+
+function garbage(what: string): GatewayError {
+  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
+}

@@ -1,0 +1,68 @@
+import { GatewayError, missing, wrongValue } from '../../../sdk/errors.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import { chatErrorBody } from '../../_openai/errors.ts';
+import type { EncodedRequest, TunnelRoute } from '../../../sdk/format.ts';
+import { namesOf } from './names.ts';
+import { RealtimeWatch } from './watch.ts';
+import { betaHeader, betaProtocol, betaValue, clientPath, providerPath, subprotocol } from '../wire.ts';
+
+type Headers = Readonly<Record<string, string | undefined>>;
+
+/** Sessions over a WebSocket. */
+export const tunnel: TunnelRoute = {
+  path: clientPath,
+  operation: 'realtime',
+  protocols: [subprotocol],
+  body: readHandshake,
+  dial,
+  watch: () => new RealtimeWatch(),
+  names: namesOf,
+  failure(error, requestId) {
+    const { error: told } = chatErrorBody(error);
+    const eventId = error.details?.event_id;
+    return JSON.stringify({
+      type: 'error',
+      event_id: `event_${requestId}`,
+      error: { ...(isObject(told) ? told : {}), ...(eventId === undefined ? {} : { event_id: eventId }) },
+    });
+  },
+};
+
+/** The query, as a body. A deployment is a model by another name. */
+function readHandshake(query: URLSearchParams): JsonObject {
+  if (query.has('call_id')) {
+    throw new GatewayError(
+      'unsupported_parameter',
+      'Sessions beside a call (call_id) are not served here: open one with ?model=….',
+      { param: 'call_id' },
+    );
+  }
+  const intent = query.get('intent') ?? '';
+  if (intent !== '' && intent !== 'transcription') throw wrongValue('intent', '"transcription", or left out');
+  const model = query.get('model') || query.get('deployment') || '';
+  if (model === '') {
+    if (intent === '') throw missing('model');
+    throw new GatewayError(
+      'missing_required_parameter',
+      'Missing required parameter: model. A session that only transcribes names the model that does so: ?intent=transcription&model=….',
+      { param: 'model' },
+    );
+  }
+  return intent === '' ? { model } : { model, intent };
+}
+
+/** The session at a provider. The model of one that only transcribes is told by its first message. */
+export function dial({ intent }: JsonObject, model: string, headers: Headers): Omit<EncodedRequest, 'body'> {
+  return {
+    path: providerPath,
+    query: typeof intent === 'string' ? { intent } : { model },
+    headers: wantsBeta(headers) ? { [betaHeader]: betaValue } : {},
+    method: 'GET',
+  };
+}
+
+/** The two dialects are never translated: the provider decides whether it still speaks the old one. */
+function wantsBeta(headers: Headers): boolean {
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? [];
+  return offered.includes(betaProtocol) || headers[betaHeader]?.toLowerCase().includes(betaValue) === true;
+}

@@ -1,0 +1,80 @@
+import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
+import type { SocketMessage } from '../../../model/realtime.ts';
+import type { Usage } from '../../../model/usage.ts';
+import type { TunnelWatch } from '../../../sdk/format.ts';
+import { readUsage } from '../usage.ts';
+import { leadingType } from '../wire.ts';
+
+const responseDone = 'response.done';
+const transcribed = 'conversation.item.input_audio_transcription.completed';
+const marks = [`"${responseDone}"`, `"${transcribed}"`] as const;
+
+/** Bytes of base64 audio that are taken for one token: a twentieth of a second of 16-bit samples at 24 kHz. */
+const audioBytes = 3200;
+
+/** Answers that are remembered as told, so that one that is told twice is charged once. */
+const remembered = 64;
+
+/** Watches a session: of all messages it parses only those that tell what was used, never audio. */
+export class RealtimeWatch implements TunnelWatch {
+  readonly #told = new Set<string>();
+  #running = 0;
+  /** What the conversation had come to with the last answer: what the next one reads at least. */
+  #context = 0;
+  #words = 0;
+  #audio = 0;
+
+  get unfinished(): Usage | undefined {
+    return this.#running > 0 ? this.#seen() : undefined;
+  }
+
+  read({ data, binary, close }: SocketMessage): Usage | undefined {
+    if (binary || close !== undefined) return undefined;
+    const type = leadingType(data);
+    if (type === undefined) {
+      return marks.some((mark) => data.includes(mark)) ? this.#tell(parseObject(data.toString())) : undefined;
+    }
+    if (type === responseDone || type === transcribed) return this.#tell(parseObject(data.toString()));
+    if (type === 'response.created') this.#running += 1;
+    else if (type.endsWith('.delta') && type.startsWith('response.')) this.#delta(type, data.length);
+    return undefined;
+  }
+
+  #delta(type: string, bytes: number): void {
+    if (type === 'response.output_audio.delta' || type === 'response.audio.delta') this.#audio += bytes;
+    else this.#words += 1;
+  }
+
+  #tell(event: JsonObject | undefined): Usage | undefined {
+    if (event === undefined) return undefined;
+    if (event.type === transcribed) {
+      const { item_id: item, content_index: index } = event;
+      return this.#once(`${String(item)} ${String(index)}`) ? readUsage(event.usage) : undefined;
+    }
+    if (event.type !== responseDone || !isObject(event.response)) return undefined;
+    const { id, status, usage } = event.response;
+    if (typeof id === 'string' && !this.#once(id)) return undefined;
+    // A cancelled answer may come without figures, though its beginning was heard. One that failed is the provider's loss.
+    const used = readUsage(usage) ?? (status === 'failed' ? undefined : this.#seen());
+    this.#running = Math.max(0, this.#running - 1);
+    this.#words = 0;
+    this.#audio = 0;
+    if (used !== undefined) this.#context = used.input + used.output;
+    return used;
+  }
+
+  /** What was heard since the last answer ended, estimated; undefined when that is nothing. */
+  #seen(): Usage | undefined {
+    const output = this.#words + Math.ceil(this.#audio / audioBytes);
+    if (this.#running === 0 && output === 0) return undefined;
+    return { input: this.#context, output, cacheRead: 0, cacheWrite: 0, reasoning: 0, estimated: true };
+  }
+
+  #once(id: string): boolean {
+    if (this.#told.has(id)) return false;
+    this.#told.add(id);
+    const [oldest] = this.#told;
+    if (this.#told.size > remembered && oldest !== undefined) this.#told.delete(oldest);
+    return true;
+  }
+}

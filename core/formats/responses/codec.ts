@@ -1,0 +1,84 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { given, peek } from '../_shared/check.ts';
+import { typeOf } from '../_shared/stream-frames.ts';
+import type { Codec } from '../../sdk/format.ts';
+import { decodeCount, encodeCount } from './count-tokens.ts';
+import { decodeRequest } from './request-in/index.ts';
+import { ResponsesStreamDecoder } from './stream-in/index.ts';
+import { wantsBytes } from './request-out/parts.ts';
+import { encodeRequest, passThrough } from './request-out/index.ts';
+import { ResponsesStreamEncoder } from './stream-out/index.ts';
+import { official, patch } from './patch.ts';
+import { settingPath } from './settings.ts';
+import { usageTap } from './usage.ts';
+import { validate } from './validate.ts';
+import { decodeWhole, ResponsesWholeEncoder } from './whole.ts';
+import { formatName } from './wire.ts';
+import { words } from './words.ts';
+
+/** The last frames of a stream. */
+const lastFrames: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
+
+/** What the codecs of both operations share. */
+function base(
+  operation: ChatRequest['operation'],
+): Omit<Codec<ChatRequest>, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
+  const counting = operation === 'count-tokens';
+  return {
+    format: formatName,
+    operation,
+    upstreamFraming: counting ? 'none' : 'sse',
+    toleratesComments: true,
+    marks: {
+      number: '"sequence_number"',
+      // Snapshots before the last one carry `"usage":null`, which is no usage.
+      usage: ['"usage":{', '"usage": {', '"usage" : {'],
+      terminal: lastFrames,
+    },
+    endsStream: (frame) => lastFrames.includes(typeOf(frame) ?? ''),
+    peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
+    validate: (body) => validate(body, operation),
+    outlines: true,
+    clientFraming: () => (counting ? 'none' : 'sse'),
+    patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
+    official,
+    passThrough: (_model, _stream, headers) => passThrough(operation, headers),
+    onlyNative,
+    wantsBytes,
+    decodeRequest: (body) => decodeRequest(body, operation),
+    encodeRequest,
+    settingPath,
+    words,
+  };
+}
+
+/** Turns that only the provider keeps: it alone can go on from them. */
+function onlyNative(body: JsonObject): GatewayError | undefined {
+  const param = ['previous_response_id', 'conversation'].find((field) => given(body[field]));
+  if (param === undefined) return undefined;
+  return new GatewayError(
+    'unsupported_parameter',
+    `${param}: the channel for this model keeps no earlier turns: send the whole input without it.`,
+    { param },
+  );
+}
+
+/** Responses. */
+export const chatCodec: Codec<ChatRequest> = {
+  ...base('chat'),
+  decodeStream: () => new ResponsesStreamDecoder(),
+  encodeStream: (context) => new ResponsesStreamEncoder(context),
+  decodeWhole,
+  encodeWhole: (context) => new ResponsesWholeEncoder(context),
+  usageTap,
+};
+
+/** The counting of a request's input tokens. Counts are never billed, so that no usage is read from them. */
+export const countTokensCodec: Codec<ChatRequest> = {
+  ...base('count-tokens'),
+  decodeWhole: decodeCount,
+  encodeWhole: encodeCount,
+  usageTap: () => ({ read: () => undefined }),
+};

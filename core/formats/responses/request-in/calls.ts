@@ -1,0 +1,142 @@
+import { missing, wrongType } from '../../../sdk/errors.ts';
+import type { Block, Message } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { clientToolOfCall } from '../tools/client.ts';
+import { decodeContent } from './parts.ts';
+import { leftovers } from '../extra.ts';
+import { neutralName } from '../tools/spelling.ts';
+
+const callFields = new Set('type id call_id name arguments input status namespace'.split(' '));
+const clientCallFields = new Set('type id call_id status action operation environment'.split(' '));
+const outputFields = new Set('type id call_id name namespace output status'.split(' '));
+const clientOutputFields = new Set([...outputFields, 'max_output_length']);
+/** Fields of an item that only its own format has a use for. */
+const formal = ['type', 'id', 'status', 'namespace'];
+
+/** The neutral call that an item makes; undefined when the item is no call that the client answers. Throws 400 with the path. */
+export function decodeCall(item: JsonObject, type: string, at: string): Block | undefined {
+  if (type === 'function_call' || type === 'custom_tool_call')
+    return decodeNamedCall(item, type === 'custom_tool_call', at);
+  const tool = clientToolOfCall(type);
+  if (tool === undefined) return undefined;
+  const payload = optionalObject(item[tool.payload], `${at}.${tool.payload}`);
+  if (payload === undefined) throw missing(`${at}.${tool.payload}`);
+  const left = leftovers().take(item, clientCallFields);
+  left.mark('$item', item, [...formal, 'call_id', 'environment']);
+  return {
+    type: 'tool-call',
+    id: idOf(item, at),
+    name: tool.name,
+    input: brokenArguments(payload) ?? textOf(payload, `${at}.${tool.payload}`),
+    at,
+    ...left.extra(),
+  };
+}
+
+function decodeNamedCall(item: JsonObject, custom: boolean, at: string): Block {
+  const id = requiredString(item.call_id, `${at}.call_id`);
+  const name = requiredString(item.name, `${at}.name`);
+  const namespace = optionalString(item.namespace, `${at}.namespace`);
+  const left = leftovers().take(item, callFields);
+  left.mark('$item', item, namespace === undefined ? formal : [...formal, 'name']);
+  return {
+    type: 'tool-call',
+    id,
+    name: neutralName(name, namespace),
+    input: custom
+      ? requiredString(item.input, `${at}.input`)
+      : argumentsOf(item.arguments, `${at}.arguments`),
+    at,
+    ...(custom ? { custom: true } : {}),
+    ...left.extra(),
+  };
+}
+
+/** The id that pairs a call of a client-run tool with its output: some clients send the item's own id only. */
+function idOf(item: JsonObject, at: string): string {
+  const id = optionalString(item.call_id, `${at}.call_id`) ?? optionalString(item.id, `${at}.id`);
+  if (id === undefined) throw missing(`${at}.call_id`);
+  return id;
+}
+
+/** The arguments as text. An object is tolerated. */
+function argumentsOf(value: JsonValue | undefined, path: string): string {
+  if (!given(value)) return '';
+  if (typeof value === 'string') return value;
+  if (!isObject(value)) throw wrongType(path, 'a string');
+  return textOf(value, path);
+}
+
+function textOf(value: JsonValue, path: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    // Nested beyond what can be written.
+    throw wrongType(path, 'less deeply nested');
+  }
+}
+
+/** The turn that brings a tool's result; undefined when the item is no such result, or names no call. Throws 400 with the path. */
+export function decodeOutput(item: JsonObject, type: string, at: string): Message | undefined {
+  switch (type) {
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return given(item.call_id) ? namedOutput(item, type === 'custom_tool_call_output', at) : undefined;
+    case 'local_shell_call_output':
+      return clientOutput(item, requiredString(item.output, `${at}.output`), at);
+    case 'shell_call_output':
+      return shellOutput(item, at);
+    case 'apply_patch_call_output':
+      return clientOutput(
+        item,
+        optionalString(item.output, `${at}.output`) ?? '',
+        at,
+        item.status === 'failed',
+      );
+    default:
+      return undefined;
+  }
+}
+
+function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
+  const id = requiredString(item.call_id, `${at}.call_id`);
+  optionalString(item.name, `${at}.name`);
+  const { output } = item;
+  if (!given(output)) throw missing(`${at}.output`);
+  const left = leftovers()
+    .take(item, outputFields)
+    .mark('$item', item, [...formal, 'name']);
+  const block: Block = {
+    type: 'tool-result',
+    id,
+    ...decodeContent(output, `${at}.output`),
+    at,
+    ...(custom ? { custom: true } : {}),
+    ...left.extra(),
+  };
+  return { role: 'tool', content: [block], at };
+}
+
+/** What ran in the client's shell, as JSON text: standard output, standard error and how it ended. */
+function shellOutput(item: JsonObject, at: string): Message {
+  const output = optionalArray(item.output, `${at}.output`);
+  if (output === undefined) throw missing(`${at}.output`);
+  return clientOutput(item, textOf(output, `${at}.output`), at);
+}
+
+function clientOutput(item: JsonObject, text: string, at: string, failed?: boolean): Message {
+  const left = leftovers().take(item, clientOutputFields);
+  left.mark('$item', item, [...formal, 'call_id', 'max_output_length', 'output']);
+  const block: Block = {
+    type: 'tool-result',
+    id: idOf(item, at),
+    content: text === '' ? [] : [{ type: 'text', text, at: `${at}.output` }],
+    plain: true,
+    at,
+    ...(failed === true ? { failed } : {}),
+    ...left.extra(),
+  };
+  return { role: 'tool', content: [block], at };
+}

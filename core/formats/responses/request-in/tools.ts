@@ -1,0 +1,164 @@
+import { wrongType } from '../../../sdk/errors.ts';
+import type { Tool, ToolChoice } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  requiredString,
+} from '../../_shared/check.ts';
+import { clientTools, isClientTool } from '../tools/client.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { neutralName } from '../tools/spelling.ts';
+import { formatName } from '../wire.ts';
+
+const functionFields = new Set(['type', 'name', 'description', 'parameters', 'strict']);
+const customFields = new Set(['type', 'name', 'description', 'format']);
+const namespaceFields = new Set(['type', 'name', 'tools']);
+const typeOnly = new Set(['type']);
+const grammarFields = new Set(['type', 'syntax', 'definition']);
+
+/** The tools of a list, those in namespaces each for itself. Throws 400 with the path. */
+export function decodeToolList(value: JsonValue | undefined, path: string, left: Leftovers): readonly Tool[] {
+  return (optionalArray(value, path) ?? []).flatMap((tool, index) =>
+    decodeTool(tool, `${path}[${index}]`, left),
+  );
+}
+
+function decodeTool(tool: JsonValue, at: string, left: Leftovers): readonly Tool[] {
+  if (!isObject(tool)) throw wrongType(at, 'an object');
+  const type = requiredString(tool.type, `${at}.type`);
+  if (type !== 'namespace') return [plainTool(tool, type, at, undefined)];
+  const namespace = requiredString(tool.name, `${at}.name`);
+  left.take(tool, namespaceFields, `${at}.`);
+  return (optionalArray(tool.tools, `${at}.tools`) ?? []).map((inner, index) => {
+    const path = `${at}.tools[${index}]`;
+    if (!isObject(inner)) throw wrongType(path, 'an object');
+    return plainTool(inner, requiredString(inner.type, `${path}.type`), path, namespace);
+  });
+}
+
+function plainTool(tool: JsonObject, type: string, at: string, namespace: string | undefined): Tool {
+  if (type === 'function') return functionTool(tool, at, namespace);
+  if (type === 'custom') return customTool(tool, at, namespace);
+  if (type.startsWith('web_search')) return { type: 'web-search', at, ...detailsOf(tool) };
+  if (type === 'code_interpreter') return { type: 'code-execution', at, ...containerOf(tool) };
+  if (isClientTool(type, tool)) {
+    const { description, schema } = clientTools[type] ?? {};
+    return {
+      type: 'function',
+      name: type,
+      at,
+      ...(schema && description ? { description, schema } : {}),
+      ...leftovers().put('$tool', tool).extra(),
+    };
+  }
+  return { type: 'opaque', name: type, format: formatName, value: tool, at };
+}
+
+function detailsOf(tool: JsonObject): Pick<Tool, 'extra'> {
+  return leftovers()
+    .take(tool, typeOnly)
+    .put('$type', tool.type ?? null)
+    .extra();
+}
+
+/** A container that the provider makes by itself is what every other sandbox is. */
+function containerOf(tool: JsonObject): Pick<Tool, 'extra'> {
+  const { container } = tool;
+  const automatic = isObject(container) && container.type === 'auto' && Object.keys(container).length === 1;
+  return leftovers()
+    .take(tool, automatic ? new Set(['type', 'container']) : typeOnly)
+    .extra();
+}
+
+function functionTool(tool: JsonObject, at: string, namespace: string | undefined): Tool {
+  const name = requiredString(tool.name, `${at}.name`);
+  const description = optionalString(tool.description, `${at}.description`);
+  const schema = optionalObject(tool.parameters, `${at}.parameters`);
+  const strict = optionalBoolean(tool.strict, `${at}.strict`);
+  return {
+    type: 'function',
+    name: neutralName(name, namespace),
+    at,
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    ...(strict === undefined ? {} : { strict }),
+    ...leftovers().take(tool, functionFields).extra(),
+  };
+}
+
+function customTool(tool: JsonObject, at: string, namespace: string | undefined): Tool {
+  const name = requiredString(tool.name, `${at}.name`);
+  const description = optionalString(tool.description, `${at}.description`);
+  const format = optionalObject(tool.format, `${at}.format`);
+  const left = leftovers().take(tool, customFields);
+  if (format?.type === 'grammar') left.take(format, grammarFields, 'format.');
+  return {
+    type: 'custom',
+    name: neutralName(name, namespace),
+    at,
+    ...(description === undefined ? {} : { description }),
+    ...(format === undefined ? {} : { format: nestedGrammar(format) }),
+    ...left.extra(),
+  };
+}
+
+/** The neutral model spells a grammar as chat completions does, one level deeper. */
+function nestedGrammar(format: JsonObject): JsonObject {
+  if (format.type !== 'grammar') return format;
+  const { syntax, definition } = format;
+  return { type: 'grammar', grammar: { syntax, definition } };
+}
+
+/** `tool_choice`. One that only this format has a meaning for is kept as an unknown field, or in part. Throws 400 with the path. */
+export function decodeToolChoice(value: JsonValue | undefined, left: Leftovers): ToolChoice | undefined {
+  if (!given(value)) return undefined;
+  left.put('$tool_choice', value);
+  const choice = readChoice(value, left);
+  if (choice === undefined) left.put('tool_choice', value);
+  return choice;
+}
+
+function readChoice(value: Exclude<JsonValue, null>, left: Leftovers): ToolChoice | undefined {
+  if (typeof value === 'string') {
+    if (value === 'auto' || value === 'none' || value === 'required') return { type: value };
+    return value === 'any' ? { type: 'required' } : undefined;
+  }
+  if (!isObject(value)) throw wrongType('tool_choice', 'a string or an object');
+  const type = requiredString(value.type, 'tool_choice.type');
+  if (type === 'auto' || type === 'none' || type === 'required') return { type };
+  if (type === 'allowed_tools') return allowedChoice(value, left);
+  const name = chosenName(value, type);
+  if (name !== undefined) return { type: 'tool', name };
+  if (type === 'function' || type === 'custom') requiredString(undefined, 'tool_choice.name');
+  return undefined;
+}
+
+/** The neutral name of a tool that a choice names; undefined for a hosted one. The nested spelling of chat completions is accepted. */
+function chosenName(choice: JsonObject, type: string): string | undefined {
+  if (Object.hasOwn(clientTools, type)) return type;
+  if (type !== 'function' && type !== 'custom') return undefined;
+  const nested = choice[type];
+  const { name, namespace } = isObject(nested) ? nested : choice;
+  if (typeof name !== 'string') return undefined;
+  return neutralName(name, typeof namespace === 'string' ? namespace : undefined);
+}
+
+function allowedChoice(value: JsonObject, left: Leftovers): ToolChoice {
+  const nested = value.allowed_tools;
+  const holder = isObject(nested) ? nested : value;
+  const path = isObject(nested) ? 'tool_choice.allowed_tools' : 'tool_choice';
+  const mode = optionalString(holder.mode, `${path}.mode`) === 'required' ? 'required' : 'auto';
+  const names: string[] = [];
+  (optionalArray(holder.tools, `${path}.tools`) ?? []).forEach((tool, index) => {
+    if (!isObject(tool)) throw wrongType(`${path}.tools[${index}]`, 'an object');
+    const name = chosenName(tool, requiredString(tool.type, `${path}.tools[${index}].type`));
+    if (name === undefined) left.put(`${path}.tools[${index}]`, tool);
+    else names.push(name);
+  });
+  return { type: 'allowed', mode, names };
+}

@@ -1,0 +1,183 @@
+import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { Block, Message, ReasoningBlock, Tool } from '../../../model/chat.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { unsealProof } from '../../_shared/proof.ts';
+import { decodeCall, decodeOutput } from './calls.ts';
+import { decodeContent } from './parts.ts';
+import { decodeToolList } from './tools.ts';
+import { leftovers } from '../extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { formatName } from '../wire.ts';
+
+/** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */
+export interface Aside extends JsonObject {
+  readonly index: number;
+  readonly item: JsonObject;
+}
+
+/** The input of a request, read. */
+export interface DecodedInput {
+  /** Instructions before the first turn. */
+  readonly system: readonly Message[];
+  /** One for each item: items of one turn are neighbours. */
+  readonly messages: readonly Message[];
+  /** Tools of `additional_tools` items. */
+  readonly tools: readonly Tool[];
+  readonly asides: readonly Aside[];
+}
+
+/** Records of tools that the provider itself ran: the answer that followed says what they found. */
+const spare = new Set(
+  'web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call'.split(
+    ' ',
+  ),
+);
+const messageFields = new Set(['type', 'id', 'role', 'content', 'status', 'phase']);
+const reasoningFields = new Set(['type', 'id', 'summary', 'content', 'encrypted_content', 'status']);
+
+/** Reads `input`. A string is one user message. `left` gets what namespaces of added tools say about themselves. Throws 400 with the path. */
+export function decodeInput(input: JsonValue | undefined, left: Leftovers): DecodedInput {
+  if (typeof input === 'string') {
+    const message: Message = {
+      role: 'user',
+      ...decodeContent(input, 'input'),
+      at: 'input',
+      ...leftovers().put('$message', 'string').extra(),
+    };
+    return { system: [], messages: [message], tools: [], asides: [] };
+  }
+  if (given(input) && !Array.isArray(input)) throw wrongType('input', 'a string or an array');
+  const system: Message[] = [];
+  const messages: Message[] = [];
+  const tools: Tool[] = [];
+  const asides: Aside[] = [];
+  let waiting: Proof | undefined;
+  (optionalArray(input, 'input') ?? []).forEach((item, index) => {
+    const at = `input[${index}]`;
+    if (!isObject(item)) throw wrongType(at, 'an object');
+    const type = typeOf(item, at);
+    if (type === 'additional_tools' || type === 'configuration_update') {
+      if (type === 'additional_tools')
+        for (const tool of decodeToolList(item.tools, `${at}.tools`, left)) tools.push(tool);
+      asides.push({ index, item });
+      return;
+    }
+    const carried = type === 'reasoning' ? carriedProof(item) : undefined;
+    if (carried?.on === 'text' && proveText(messages, carried.proof)) return;
+    if (carried?.on === 'tool-call') {
+      waiting = carried.proof;
+      return;
+    }
+    const message = decodeItem(item, type, at);
+    const [call] = message.content;
+    const proven: Message =
+      waiting !== undefined && call?.type === 'tool-call'
+        ? { ...message, content: [{ ...call, proof: waiting }] }
+        : message;
+    waiting = undefined;
+    (message.role === 'system' && messages.length === 0 ? system : messages).push(proven);
+  });
+  return { system, messages, tools, asides };
+}
+
+/**
+ * What an empty reasoning item carries for its neighbour: a proof of another format stands before the call that it vouches for, because it
+ * is known when the call starts, and behind its text, because it is known only when the text has ended.
+ */
+function carriedProof(item: JsonObject): ReturnType<typeof unsealProof> {
+  if (typeof item.encrypted_content !== 'string') return undefined;
+  const carried = unsealProof(item.encrypted_content);
+  return carried?.on === undefined ? undefined : carried;
+}
+
+/** Puts the proof on the text that was said last; false when there is none. */
+function proveText(messages: Message[], proof: Proof): boolean {
+  const message = messages.at(-1);
+  const last = message?.content.at(-1);
+  if (message?.role !== 'assistant' || last?.type !== 'text' || last.proof !== undefined) return false;
+  messages[messages.length - 1] = {
+    ...message,
+    content: [...message.content.slice(0, -1), { ...last, proof }],
+  };
+  return true;
+}
+
+/** The type of an item: a message may leave it out, and so may a reference, which has nothing but an id. */
+function typeOf(item: JsonObject, at: string): string {
+  const type = optionalString(item.type, `${at}.type`);
+  if (type !== undefined) return type;
+  return !given(item.role) && typeof item.id === 'string' ? 'item_reference' : 'message';
+}
+
+function decodeItem(item: JsonObject, type: string, at: string): Message {
+  if (type === 'message') return decodeMessage(item, at);
+  if (type === 'reasoning') return { role: 'assistant', content: [decodeReasoning(item, at)], at };
+  const call = decodeCall(item, type, at);
+  if (call !== undefined) return { role: 'assistant', content: [call], at };
+  return decodeOutput(item, type, at) ?? opaqueTurn(item, type, at);
+}
+
+function decodeMessage(item: JsonObject, at: string): Message {
+  const role = requiredString(item.role, `${at}.role`);
+  if (!['user', 'assistant', 'system', 'developer'].includes(role))
+    throw wrongValue(`${at}.role`, 'user, assistant, system or developer');
+  if (!given(item.content)) throw missing(`${at}.content`);
+  const left = leftovers().take(item, messageFields).put('$message', true);
+  const formal = ['type', 'id', 'status', 'phase'];
+  left.mark('$item', item, role === 'developer' ? [...formal, 'role'] : formal);
+  return {
+    role: role === 'developer' ? 'system' : (role as 'user' | 'assistant' | 'system'),
+    ...decodeContent(item.content, `${at}.content`),
+    at,
+    ...left.extra(),
+  };
+}
+
+/**
+ * Reasoning of an earlier answer. The text is what was thought where the provider shows it, else its summary; the proof is the provider's
+ * own, or one of another format that the gateway put into `encrypted_content`.
+ */
+function decodeReasoning(item: JsonObject, at: string): ReasoningBlock {
+  const text = reasoningText(item, at);
+  const encrypted = optionalString(item.encrypted_content, `${at}.encrypted_content`);
+  const opened = encrypted === undefined || encrypted === '' ? undefined : unsealProof(encrypted);
+  const left = leftovers()
+    .take(item, reasoningFields)
+    .mark('$item', item, [...reasoningFields]);
+  if (opened !== undefined) left.put('$sealed', true);
+  left.put('$text', text);
+  const proof =
+    encrypted === undefined || encrypted === ''
+      ? undefined
+      : (opened?.proof ?? ({ format: formatName, kind: 'encrypted', value: encrypted } as const));
+  return { type: 'reasoning', text, at, ...(proof === undefined ? {} : { proof }), ...left.extra() };
+}
+
+function reasoningText(item: JsonObject, at: string): string {
+  const content = textsOf(item.content, `${at}.content`);
+  return content.some((text) => text !== '')
+    ? content.join('')
+    : textsOf(item.summary, `${at}.summary`).join('\n\n');
+}
+
+function textsOf(value: JsonValue | undefined, path: string): readonly string[] {
+  return (optionalArray(value, path) ?? []).map(
+    (part, index) =>
+      optionalString(optionalObject(part, `${path}[${index}]`)?.text, `${path}[${index}].text`) ?? '',
+  );
+}
+
+/** What only this format knows. Answers and wishes of the client stand in its turn, everything else in the model's. */
+function opaqueTurn(item: JsonObject, type: string, at: string): Message {
+  const block: Block = {
+    type: 'opaque',
+    format: formatName,
+    value: item,
+    at,
+    ...(spare.has(type) ? { spare: true } : {}),
+  };
+  const fromClient = /_(?:output|response|trigger)$/.test(type);
+  return { role: fromClient ? 'user' : 'assistant', content: [block], at };
+}

@@ -1,0 +1,190 @@
+import type { Block, ReasoningBlock, ToolCallBlock, ToolResultBlock } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { argumentsObject } from '../../_shared/call-arguments.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { spellToolId } from '../../_shared/tool-ids.ts';
+import { clientToolOfCall } from '../tools/client.ts';
+import { writeContent } from './parts.ts';
+import { toolsAsWritten } from './tools.ts';
+import { marked, own } from '../extra.ts';
+import { neutralName } from '../tools/spelling.ts';
+import { formatName } from '../wire.ts';
+import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
+
+/** What stands for a result that the history does not have: every call must be answered. */
+const noOutput = '(no output)';
+
+/** A call as an item. */
+export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
+  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  if (block.proof !== undefined) loseField(block, 'proof', scope);
+  const held = marked(block, '$item');
+  const tool = typeof held.type === 'string' ? clientToolOfCall(held.type) : undefined;
+  if (tool !== undefined) {
+    const payload = argumentsObject(block.input);
+    return finishPiece({ ...withId(held, block.id), [tool.payload]: payload }, block, scope);
+  }
+  const custom = block.custom === true && !scope.wrapped.has(block.name);
+  const { type: _, name: __, namespace: ___, ...rest } = held;
+  const wire: MutableObject = {
+    ...rest,
+    type: custom ? 'custom_tool_call' : 'function_call',
+    call_id: idOf(block, scope),
+    ...nameOf(block, held, scope),
+  };
+  if (custom) wire.input = block.input;
+  else wire.arguments = argumentsOf(block, scope);
+  return finishPiece(wire, block, scope);
+}
+
+function idOf(block: { readonly id: string }, scope: Scope): string {
+  return scope.foreign ? spellToolId(block.id) : block.id;
+}
+
+/** Some clients pair a client-run tool's call and output by the item's id alone. */
+function withId(held: JsonObject, id: string): MutableObject {
+  return held.call_id === undefined && held.id === undefined ? { ...held, call_id: id } : { ...held };
+}
+
+/** The client's own name and namespace, where they still make the block's name. */
+function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObject {
+  const { name, namespace } = held;
+  const spelled = scope.names?.there(block.name) ?? block.name;
+  if (typeof name !== 'string' || typeof namespace !== 'string' || !toolsAsWritten(scope))
+    return { name: spelled };
+  return neutralName(name, namespace) === block.name ? { name, namespace } : { name: spelled };
+}
+
+function argumentsOf(block: ToolCallBlock, scope: Scope): string {
+  if (block.custom) return JSON.stringify({ input: block.input });
+  // Other formats write no arguments at all where this one expects an object's text.
+  return scope.foreign && block.input === '' ? '{}' : block.input;
+}
+
+/** A result as an item. */
+export function writeOutput(block: ToolResultBlock, scope: Scope): JsonObject {
+  if (block.cache !== undefined) loseField(block, 'cache', scope);
+  const held = marked(block, '$item');
+  switch (held.type) {
+    case 'local_shell_call_output':
+      return finishPiece({ ...withId(held, block.id), output: textOf(block.content) }, block, scope);
+    case 'shell_call_output':
+      return finishPiece({ ...withId(held, block.id), output: shellOutput(block, held) }, block, scope);
+    case 'apply_patch_call_output':
+      return finishPiece(patchOutput(block, held), block, scope);
+    default:
+      return namedOutput(block, held, scope);
+  }
+}
+
+function namedOutput(block: ToolResultBlock, held: JsonObject, scope: Scope): JsonObject {
+  const custom = block.custom === true && scope.wrapped.size === 0;
+  const wire: MutableObject = {
+    ...held,
+    type: custom ? 'custom_tool_call_output' : 'function_call_output',
+    call_id: idOf(block, scope),
+  };
+  const content = writeContent(block.content, block.plain, 'tool', scope);
+  wire.output = block.failed === true ? markFailed(content) : content;
+  if (Array.isArray(wire.output) && wire.output.length === 0 && scope.foreign) wire.output = '';
+  if (block.failed === true) loseField(block, 'failed', scope);
+  return finishPiece(wire, block, scope);
+}
+
+/** This format has no mark for a failed call: the text says it. */
+function markFailed(content: JsonValue): JsonValue {
+  if (typeof content === 'string') return /^error\b/i.test(content) ? content : `Error: ${content}`;
+  return [
+    { type: 'input_text', text: 'Error:' },
+    ...(Array.isArray(content) ? (content as readonly JsonValue[]) : []),
+  ];
+}
+
+/** What the client wrote, unless the text was changed on the way. */
+function shellOutput(block: ToolResultBlock, held: JsonObject): JsonValue {
+  const text = textOf(block.content);
+  if (held.output !== undefined && JSON.stringify(held.output) === text) return held.output;
+  return [{ stdout: text, stderr: '', outcome: { type: 'exit', exit_code: 0 } }];
+}
+
+function patchOutput(block: ToolResultBlock, held: JsonObject): MutableObject {
+  const wire = withId(held, block.id);
+  const text = textOf(block.content);
+  if (text !== '' || held.output !== undefined) wire.output = text;
+  if (block.failed !== true && held.status === 'failed') wire.status = 'completed';
+  return wire;
+}
+
+function textOf(blocks: readonly Block[]): string {
+  return blocks.map((block) => (block.type === 'text' ? block.text : '')).join('');
+}
+
+/**
+ * The reasoning of an earlier answer as an item; undefined where it stays out. A provider takes back only what it made itself: its own
+ * proof, or what this format's client sent. Plain text of others goes to models that want it beside their calls (`replaysReasoning`).
+ */
+export function writeReasoningItem(block: ReasoningBlock, scope: Scope): JsonObject | undefined {
+  const { proof } = block;
+  const { $item, $sealed, $text } = own(block.extra);
+  if (isObject($item) && $sealed !== true) {
+    const item = block.text === $text ? $item : withText($item, block.text);
+    return finishPiece({ type: 'reasoning', ...item }, block, scope);
+  }
+  if (proof?.format === formatName) {
+    const summary = block.text === '' ? [] : [{ type: 'summary_text', text: block.text }];
+    return finishPiece(
+      { ...(isObject($item) ? $item : {}), type: 'reasoning', summary, encrypted_content: proof.value },
+      block,
+      scope,
+    );
+  }
+  if (scope.target.traits.replaysReasoning === true && block.text !== '') {
+    if (proof !== undefined) loseField(block, 'proof', scope);
+    const content = [{ type: 'reasoning_text', text: block.text }];
+    return finishPiece({ type: 'reasoning', summary: [], content }, block, scope);
+  }
+  scope.target.lose(block.at ?? 'messages');
+  return undefined;
+}
+
+function withText(item: JsonObject, text: string): JsonObject {
+  const { content, ...rest } = item;
+  if (Array.isArray(content) && content.length > 0)
+    return { ...rest, content: [{ type: 'reasoning_text', text }] };
+  return { ...rest, summary: [{ type: 'summary_text', text }] };
+}
+
+/** Every call answered and every answer with its call, as providers insist. A result of no call is told as a user's words. */
+export function withoutOrphans(items: readonly JsonObject[]): JsonObject[] {
+  const answered = new Set(items.filter(isOutput).map(({ call_id: id }) => id));
+  const called = new Set<JsonValue | undefined>();
+  const out: JsonObject[] = [];
+  for (const item of items) {
+    if (isOutput(item)) {
+      out.push(called.has(item.call_id) ? item : toldByUser(item));
+      continue;
+    }
+    out.push(item);
+    if (item.type !== 'function_call' && item.type !== 'custom_tool_call') continue;
+    called.add(item.call_id);
+    if (!answered.has(item.call_id))
+      out.push({ type: `${item.type}_output`, call_id: item.call_id, output: noOutput });
+  }
+  return out;
+}
+
+function isOutput(item: JsonObject): boolean {
+  return item.type === 'function_call_output' || item.type === 'custom_tool_call_output';
+}
+
+function toldByUser({ call_id: id, output }: JsonObject): JsonObject {
+  const label = `Output of ${String(id)}:`;
+  const content =
+    typeof output === 'string'
+      ? `${label}\n${output}`
+      : [
+          { type: 'input_text', text: label },
+          ...(Array.isArray(output) ? (output as readonly JsonValue[]) : []),
+        ];
+  return { type: 'message', role: 'user', content };
+}

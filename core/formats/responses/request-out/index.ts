@@ -1,0 +1,221 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { encryptedWord, logprobsWord } from '../request-in/index.ts';
+import { writeInput } from './turns.ts';
+import { toolsAsWritten, writeTools } from './tools.ts';
+import { marked, own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
+import { writeResponseFormat } from '../response-format.ts';
+import { handled, rows, tiers } from '../settings.ts';
+import { formatName } from '../wire.ts';
+import { refuseChoices } from '../../_shared/refuse.ts';
+import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
+import { outputToolFor } from '../../_openai/response-format.ts';
+import { takes, writeUserAndTier } from '../../_openai/settings.ts';
+
+/** The least output limit that the official API takes. */
+const leastOutput = 16;
+/** The settings that change what a request's input weighs. */
+const counted: readonly (keyof ChatSettings)[] = [
+  'responseFormat',
+  'verbosity',
+  'reasoning',
+  'parallelTools',
+];
+
+/** Where a request goes that passes through. */
+export function passThrough(
+  operation: ChatRequest['operation'],
+  headers: Readonly<Record<string, string>>,
+): Omit<EncodedRequest, 'body'> {
+  const path = operation === 'count-tokens' ? '/responses/input_tokens' : '/responses';
+  // The header travels between equals.
+  const beta = headers['openai-beta'];
+  return beta === undefined || beta === '' ? { path } : { path, headers: { 'openai-beta': beta } };
+}
+
+/** A neutral request in this format's words, as the target's model takes them. */
+export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const scope = scopeOf(formatName, request, target);
+  const { foreign } = scope;
+  refuseChoices(request, formatName);
+  const counting = request.operation === 'count-tokens' && foreign;
+  const settings = counting ? only(request.settings, counted) : request.settings;
+  const body: MutableObject = { model: target.model };
+  Object.assign(body, writeInput(request, asidesOf(request, settings, scope), scope));
+  writeTools(request, body, scope);
+  const unwrapTool = writeAllSettings(request, settings, body, scope);
+  Object.assign(body, own(request.extra).$kept);
+  const { $truncation } = own(request.extra);
+  if ($truncation !== undefined) body.truncation = $truncation;
+  const { include: _, ...fields } = own(request.extra);
+  putBack(body, fields);
+  for (const path in fields) if (path.startsWith('instructions.')) target.lose(path);
+  loseForeign(request.extra, formatName, '', target.lose);
+  if (!counting) writeStream(request, body, scope);
+  return {
+    ...passThrough(request.operation, target.headers),
+    body,
+    ...undoing(scope, unwrapTool),
+  };
+}
+
+function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): ChatSettings {
+  return Object.fromEntries(
+    names.filter((name) => settings[name] !== undefined).map((name) => [name, settings[name]]),
+  );
+}
+
+/** The items that are no turns, without what they would say against settings that were changed on the way. */
+function asidesOf(request: ChatRequest, settings: ChatSettings, scope: Scope): readonly JsonObject[] {
+  const { $asides } = own(request.extra);
+  const list = Array.isArray($asides) ? ($asides as readonly JsonValue[]).filter(isObject) : [];
+  const kept: JsonObject[] = [];
+  for (const aside of list) {
+    const { index, item } = aside;
+    if (!isObject(item) || (item.type === 'additional_tools' && !toolsAsWritten(scope))) continue;
+    const { reasoning, text, ...rest } = item;
+    const update: MutableObject = { ...rest };
+    if (reasoning !== undefined && wishStands(request, settings, scope)) update.reasoning = reasoning;
+    if (text !== undefined && formatStands(request, settings, scope)) update.text = text;
+    kept.push({ index, item: item.type === 'configuration_update' ? update : item });
+  }
+  return kept;
+}
+
+/** Returns the name of the tool that stands in for structured output, where one does. */
+function writeAllSettings(
+  request: ChatRequest,
+  settings: ChatSettings,
+  body: MutableObject,
+  scope: Scope,
+): string | undefined {
+  const { target, foreign } = scope;
+  const low = foreign && settings.maxOutput !== undefined && settings.maxOutput < leastOutput;
+  if (low) target.lose('settings.maxOutput');
+  const limited = low ? { ...settings, maxOutput: leastOutput } : settings;
+  writeSettings(limited, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
+  writeUserAndTier(settings, own(request.extra), body, scope, tiers);
+  writeWish(request, settings, body, scope);
+  const unwrapTool = writeText(request, settings, body, scope);
+  writeInclude(request, settings, body, scope);
+  return unwrapTool;
+}
+
+/** True when `reasoning` can go as the client of this format wrote it. */
+function wishStands(request: ChatRequest, { reasoning }: ChatSettings, { target, foreign }: Scope): boolean {
+  const { traits } = target;
+  if (foreign || traits.refuses?.includes('reasoning') === true || traits.reasoning === 'none') return false;
+  const effort = reasoning?.effort;
+  if (effort !== undefined && traits.efforts?.includes(effort) === false) return false;
+  return isDeepStrictEqual({ ...reasoning }, marked(request, '$wish'));
+}
+
+function writeWish(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
+  const { $reasoning } = own(request.extra);
+  if (wishStands(request, settings, scope)) {
+    if ($reasoning !== undefined) body.reasoning = $reasoning;
+    return;
+  }
+  const { reasoning } = settings;
+  const written =
+    reasoning === undefined ? undefined : writeReasoning(reasoning, scope.target.traits, scope.target.lose);
+  if (written !== undefined) body.reasoning = { ...without($reasoning, reasoningMembers), ...written };
+}
+
+function without(object: JsonValue | undefined, names: ReadonlySet<string>): JsonObject {
+  return isObject(object)
+    ? Object.fromEntries(Object.entries(object).filter(([name]) => !names.has(name)))
+    : {};
+}
+
+/** True when `text.format` can go as the client of this format wrote it. */
+function formatStands(request: ChatRequest, { responseFormat }: ChatSettings, scope: Scope): boolean {
+  const { traits } = scope.target;
+  if (scope.foreign || traits.refuses?.includes('responseFormat') === true) return false;
+  if (traits.jsonSchema === false && responseFormat?.type === 'json-schema') return false;
+  return isDeepStrictEqual({ ...responseFormat }, marked(request, '$format'));
+}
+
+const textMembers: ReadonlySet<string> = new Set(['format', 'verbosity']);
+
+/** Returns the name of the tool that stands in for structured output, where one does. */
+function writeText(
+  request: ChatRequest,
+  settings: ChatSettings,
+  body: MutableObject,
+  scope: Scope,
+): string | undefined {
+  const held = marked(request, '$text');
+  const text: MutableObject = { ...without(held, textMembers) };
+  let unwrapTool: string | undefined;
+  if (formatStands(request, settings, scope)) {
+    if (held.format !== undefined && held.format !== null) text.format = held.format;
+  } else if (takes('responseFormat', settings, scope.target)) {
+    unwrapTool = writeFormat(settings, text, body, scope);
+  }
+  if (takes('verbosity', settings, scope.target)) text.verbosity = settings.verbosity;
+  if (Object.keys(text).length > 0 || own(request.extra).$text !== undefined) body.text = text;
+  return unwrapTool;
+}
+
+function writeFormat(
+  { responseFormat: format }: ChatSettings,
+  text: MutableObject,
+  body: MutableObject,
+  { target }: Scope,
+): string | undefined {
+  if (format === undefined) return undefined;
+  if (format.type !== 'json-schema' || target.traits.jsonSchema !== false) {
+    const written = writeResponseFormat(format);
+    if (format.name !== undefined && written.name !== format.name)
+      target.lose('settings.responseFormat.name');
+    text.format = written;
+    return undefined;
+  }
+  const tool = outputToolFor(format, body);
+  if (tool !== undefined) {
+    body.tools = [{ type: 'function', ...tool, strict: false }];
+    body.tool_choice = { type: 'function', name: tool.name };
+    return tool.name;
+  }
+  target.lose('settings.responseFormat');
+  text.format = { type: 'json_object' };
+  return undefined;
+}
+
+/** Sealed reasoning is asked for where the provider keeps nothing, so that the next turn can bring it. */
+function writeInclude(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
+  const { $include } = own(request.extra);
+  const words = Array.isArray($include) ? ($include as readonly JsonValue[]) : [];
+  const ranked = settings.topLogprobs !== undefined && scope.foreign;
+  const logprobs = takes('logprobs', settings, scope.target)
+    ? settings.logprobs === true
+    : ranked && settings.logprobs === undefined;
+  const list = logprobs ? [...words] : words.filter((word) => word !== logprobsWord);
+  if (logprobs && !list.includes(logprobsWord)) list.push(logprobsWord);
+  const counting = request.operation === 'count-tokens';
+  if (scope.foreign && !counting && reasons(settings.reasoning, scope.target.traits))
+    list.push(encryptedWord);
+  if (list.length > 0 || words.length > 0 || $include !== undefined) body.include = list;
+}
+
+/** For a client of another format nothing is kept at the provider: it did not ask for that. */
+function writeStream(request: ChatRequest, body: MutableObject, { target, foreign }: Scope): void {
+  const { $stream, $stream_options } = own(request.extra);
+  if (foreign) body.store = false;
+  if (request.operation === 'count-tokens') return;
+  if (target.stream) body.stream = true;
+  else if ($stream === false) body.stream = false;
+  if (
+    isObject($stream_options) &&
+    Object.keys($stream_options).length > 0 &&
+    request.stream === target.stream
+  )
+    body.stream_options = $stream_options;
+}

@@ -1,0 +1,126 @@
+import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName } from '../wire.ts';
+import { loseField, type Scope } from '../../_openai/scope.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
+
+const noArguments: JsonObject = { type: 'object', properties: {} };
+
+/** True when tools go as the client of this format wrote them: in their namespaces, and in the items that hold some. */
+export function toolsAsWritten({ foreign, names, wrapped }: Scope): boolean {
+  return !foreign && names === undefined && wrapped.size === 0;
+}
+
+/** Writes `tools` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
+export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
+  const { $tools, $tool_choice } = own(request.extra);
+  for (const tool of request.tools) {
+    if (tool.cache !== undefined) loseField(tool, 'cache', scope);
+    loseForeign(tool.extra, formatName, tool.at, scope.target.lose);
+  }
+  if (toolsAsWritten(scope)) {
+    if ($tools !== undefined) body.tools = $tools;
+    if ($tool_choice !== undefined) body.tool_choice = $tool_choice;
+    return;
+  }
+  const tools: JsonObject[] = [];
+  for (const tool of request.tools) {
+    const wire = writeTool(tool, scope);
+    if (wire !== undefined) tools.push(wire);
+  }
+  if (tools.length > 0 || $tools !== undefined) body.tools = tools;
+  writeToolChoice(request, body, scope);
+}
+
+function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
+  const { $tool, $type } = own(tool.extra);
+  if (isObject($tool)) return $tool;
+  const name = scope.names?.there(tool.name ?? '') ?? tool.name ?? '';
+  switch (tool.type) {
+    case 'function':
+      return writeFunction(tool, name, scope);
+    case 'custom':
+      return scope.wrapped.has(tool.name) ? writeWrapped(tool, name, scope) : writeCustom(tool, name);
+    case 'web-search':
+      return withOwn({ type: typeof $type === 'string' ? $type : 'web_search' }, tool);
+    case 'code-execution':
+      return withOwn({ type: 'code_interpreter', container: { type: 'auto' } }, tool);
+    case 'opaque':
+      return tool.format === formatName ? tool.value : refuseTool(tool, formatName, scope.target);
+  }
+}
+
+/** Left out, `strict` would be taken for true and the schema be changed. */
+function writeFunction(
+  tool: Extract<Tool, { readonly type: 'function' }>,
+  name: string,
+  scope: Scope,
+): JsonObject {
+  const wire: MutableObject = { type: 'function', name };
+  if (tool.description !== undefined) wire.description = tool.description;
+  const schema = tool.schema ?? (scope.foreign ? noArguments : undefined);
+  if (schema !== undefined) wire.parameters = schema;
+  const strict = tool.strict ?? (scope.foreign ? false : undefined);
+  if (strict !== undefined) wire.strict = strict;
+  return withOwn(wire, tool);
+}
+
+function writeCustom(tool: Extract<Tool, { readonly type: 'custom' }>, name: string): JsonObject {
+  const wire: MutableObject = { type: 'custom', name };
+  if (tool.description !== undefined) wire.description = tool.description;
+  if (tool.format !== undefined) wire.format = flatGrammar(tool.format);
+  return withOwn(wire, tool);
+}
+
+/** The neutral model spells a grammar as chat completions does, one level deeper. */
+function flatGrammar(format: JsonObject): JsonObject {
+  return isObject(format.grammar) ? { type: 'grammar', ...format.grammar } : format;
+}
+
+function writeWrapped(
+  tool: Extract<Tool, { readonly type: 'custom' }>,
+  name: string,
+  scope: Scope,
+): JsonObject {
+  if (tool.format !== undefined) loseField(tool, 'format', scope);
+  const wire: MutableObject = { type: 'function', name };
+  if (tool.description !== undefined) wire.description = tool.description;
+  return { ...wire, parameters: freeTextSchema, strict: false };
+}
+
+function withOwn(wire: MutableObject, tool: Tool): JsonObject {
+  putBack(wire, own(tool.extra));
+  return wire;
+}
+
+function writeToolChoice(request: ChatRequest, body: MutableObject, scope: Scope): void {
+  const { toolChoice } = request;
+  const { $tool_choice } = own(request.extra);
+  if (toolChoice === undefined) {
+    if ($tool_choice !== undefined) body.tool_choice = $tool_choice;
+    return;
+  }
+  // Providers refuse a choice where there is nothing to choose from.
+  if (!Array.isArray(body.tools)) {
+    if (toolChoice.type !== 'auto' && toolChoice.type !== 'none') scope.target.lose('tool_choice');
+    return;
+  }
+  body.tool_choice = writeChoice(toolChoice, request, scope);
+}
+
+function writeChoice(choice: ToolChoice, request: ChatRequest, scope: Scope): JsonValue {
+  const spelled = (name: string): JsonObject => {
+    const tool = request.tools.find((candidate) => candidate.name === name);
+    if (isObject(own(tool?.extra).$tool)) return { type: name };
+    const custom = tool?.type === 'custom' && !scope.wrapped.has(name);
+    return { type: custom ? 'custom' : 'function', name: scope.names?.there(name) ?? name };
+  };
+  if (choice.type === 'tool') return spelled(choice.name);
+  if (choice.type !== 'allowed') return choice.type;
+  return { type: 'allowed_tools', mode: choice.mode, tools: choice.names.map(spelled) };
+}

@@ -1,0 +1,169 @@
+import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { joinedTurns } from '../../_shared/join-turns.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './calls.ts';
+import { writeContent } from './parts.ts';
+import { marked, own } from '../extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName } from '../wire.ts';
+import { loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+
+/** `instructions` and `input` of the wire. */
+export interface WrittenInput {
+  readonly instructions?: string;
+  /** Absent when a client of this format wrote none and there is nothing to say. */
+  readonly input?: string | readonly JsonObject[];
+}
+
+/** The whole history as items. `asides` are those that the client's own request held besides, each put back where it stood. */
+export function writeInput(request: ChatRequest, asides: readonly JsonObject[], scope: Scope): WrittenInput {
+  const { $input } = own(request.extra);
+  const system = [...request.system];
+  const standing = instructionsOf(system, scope);
+  const writer = new ItemWriter(asides, scope);
+  for (const message of system) writer.add(message);
+  const messages = scope.foreign ? joinedTurns(request) : request.messages;
+  for (const message of messages) {
+    const told = message.role === 'system' && scope.target.traits.midSystem === false;
+    writer.add(told ? toldByUser(message, scope) : message);
+  }
+  const written = writer.end();
+  const items = scope.foreign ? withoutOrphans(written) : written;
+  const [only] = items;
+  if ($input === 'string' && items.length === 1 && own(messages[0]?.extra).$message === 'string')
+    return { ...standing, input: typeof only?.content === 'string' ? only.content : items };
+  return items.length === 0 && !scope.foreign && $input === undefined
+    ? standing
+    : { ...standing, input: items };
+}
+
+/**
+ * Takes the message that `instructions` can say out of the list: the one that the client wrote there, else one that the gateway has added;
+ * of a client of another format a first one that is plain text.
+ */
+function instructionsOf(system: Message[], scope: Scope): { readonly instructions?: string } {
+  const written = system.findIndex((message) => own(message.extra).$instructions === true && isText(message));
+  const added = system.findIndex(
+    (message) => message.at === undefined && message.plain === true && isText(message),
+  );
+  const index = scope.foreign ? 0 : written >= 0 ? written : added;
+  const message = system[index];
+  if (message === undefined || (scope.foreign && !(isText(message) && message.content.length === 1)))
+    return {};
+  system.splice(index, 1);
+  if (message.cache !== undefined) loseField(message, 'cache', scope);
+  loseForeign(message.extra, formatName, message.at, scope.target.lose);
+  const text = writeContent(message.content, true, 'system', scope);
+  return typeof text === 'string' ? { instructions: text } : {};
+}
+
+function isText(message: Message): boolean {
+  return message.content.every(
+    (block) => block.type === 'text' && block.cache === undefined && block.extra?.[formatName] === undefined,
+  );
+}
+
+/** Instructions in mid-history, for models that take them at the beginning only. */
+function toldByUser(message: Message, scope: Scope): Message {
+  loseField(message, 'role', scope);
+  const content = message.content.map((block) =>
+    block.type === 'text' ? { ...block, text: `<system>${block.text}</system>` } : block,
+  );
+  return { ...message, role: 'user', content };
+}
+
+/** Writes turns as items, in order. */
+class ItemWriter {
+  readonly #items: JsonObject[] = [];
+  readonly #asides: readonly JsonObject[];
+  #nextAside = 0;
+  readonly #scope: Scope;
+
+  constructor(asides: readonly JsonObject[], scope: Scope) {
+    this.#asides = asides;
+    this.#scope = scope;
+  }
+
+  add(message: Message): void {
+    const scope = this.#scope;
+    this.#asidesBefore(Number(/^input\[(\d+)\]/.exec(message.at ?? '')?.[1] ?? Number.NaN));
+    if (message.cache !== undefined) loseField(message, 'cache', scope);
+    loseForeign(message.extra, formatName, message.at, scope.target.lose);
+    if (own(message.extra).$message !== undefined) {
+      this.#items.push(messageItem(message, message.content, scope));
+      return;
+    }
+    let parts: Block[] = [];
+    const flush = (): void => {
+      if (parts.length > 0) this.#say(message, parts);
+      parts = [];
+    };
+    for (const block of message.content) {
+      if (isPart(block)) parts.push(block);
+      else if (block.type === 'opaque' && block.format !== formatName)
+        refuse(block, `content of type ${typeName(block.value)}`, scope);
+      else {
+        flush();
+        this.#item(block);
+      }
+    }
+    flush();
+  }
+
+  end(): readonly JsonObject[] {
+    this.#asidesBefore(Number.POSITIVE_INFINITY);
+    return this.#items;
+  }
+
+  /** Items that stood before the one with this index. */
+  #asidesBefore(index: number): void {
+    while (Number(this.#asides[this.#nextAside]?.index) < index) {
+      const item = this.#asides[this.#nextAside]?.item;
+      this.#nextAside += 1;
+      if (isObject(item)) this.#items.push(item);
+    }
+  }
+
+  /** A message of which nothing is left (an empty text, dropped content) is no message. */
+  #say(message: Message, parts: readonly Block[]): void {
+    const item = messageItem(message, parts, this.#scope);
+    if (!isEmpty(item.content)) this.#items.push(item);
+  }
+
+  #item(block: Block): void {
+    const scope = this.#scope;
+    const item =
+      block.type === 'reasoning'
+        ? writeReasoningItem(block, scope)
+        : block.type === 'tool-call'
+          ? writeCall(block, scope)
+          : block.type === 'tool-result'
+            ? writeOutput(block, scope)
+            : block.type === 'opaque'
+              ? block.value
+              : undefined;
+    if (item !== undefined) this.#items.push(item);
+  }
+}
+
+function isPart(block: Block): boolean {
+  return !['reasoning', 'tool-call', 'tool-result', 'opaque'].includes(block.type);
+}
+
+function isEmpty(content: JsonValue | undefined): boolean {
+  return content === '' || (Array.isArray(content) && content.length === 0);
+}
+
+function messageItem(message: Message, blocks: readonly Block[], scope: Scope): JsonObject {
+  const { role: heldRole, ...held } = marked(message, '$item');
+  const content = writeContent(blocks, message.plain, message.role, scope);
+  const wire: MutableObject = scope.foreign ? { type: 'message' } : { ...held };
+  wire.role = message.role === 'tool' ? 'user' : message.role;
+  wire.content = content;
+  if (message.role === 'system')
+    wire.role = scope.foreign ? (scope.target.traits.systemRole ?? 'system') : (heldRole ?? 'system');
+  putBack(wire, own(message.extra));
+  return wire;
+}

@@ -1,0 +1,329 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { BlockCounter } from '../../_shared/blocks.ts';
+import { cutShort, typed } from '../../_shared/stream-frames.ts';
+import { tellsError } from '../../_shared/told-error.ts';
+import { upstreamError } from '../../_shared/upstream-error.ts';
+import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
+import {
+  CallDecoder,
+  ImageDecoder,
+  OpaqueDecoder,
+  opaqueFrame,
+  ReasoningDecoder,
+  type ItemDecoder,
+} from './items.ts';
+import { MessageDecoder } from './message.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+import { readCall } from '../tools/calls.ts';
+import { readUsage } from '../usage.ts';
+import { formatName } from '../wire.ts';
+
+/** Most items that one reply may hold. */
+const mostItems = 1024;
+const none: readonly GatewayEvent[] = [];
+
+interface Open {
+  readonly index: number;
+  readonly id: string;
+  readonly item: JsonObject;
+  readonly decoder: ItemDecoder;
+}
+
+/** Reads a stream, official or not quite: events may be missing, as long as what they say comes later. */
+export class ResponsesStreamDecoder implements StreamDecoder {
+  readonly #blocks = new BlockCounter();
+  readonly #open = new Map<number, Open>();
+  /** Places in the output, and ids of items, that were read. */
+  readonly #seen = new Set<number>();
+  readonly #seenIds = new Set<string>();
+  /** Events of items that were begun inside others, by their place: they wait, so that all come in the order of the output. */
+  readonly #held = new Map<number, { readonly item: JsonObject; readonly events: GatewayEvent[] }>();
+  #begun = false;
+  #over = false;
+  #calls = false;
+
+  frame(frame: Frame): readonly GatewayEvent[] {
+    const { data } = frame;
+    if (this.#over || data === '' || data.trim() === '[DONE]') return none;
+    const value = parseObject(data);
+    if (value === undefined) throw garbage('an event that cannot be read');
+    return this.json(typed(value, frame));
+  }
+
+  /** One frame, parsed. */
+  json(frame: JsonObject): readonly GatewayEvent[] {
+    if (this.#over) return none;
+    const out: GatewayEvent[] = [];
+    switch (frame.type) {
+      case 'response.output_item.added':
+        if (isObject(frame.item)) this.#add(frame.item, frame, out);
+        break;
+      case 'response.output_item.done':
+        if (isObject(frame.item)) this.#done(frame.item, frame, out);
+        break;
+      case 'response.created':
+      case 'response.in_progress':
+      case 'response.queued':
+        this.#begin(frame.response, out);
+        break;
+      case 'response.completed':
+      case 'response.incomplete':
+        this.#finish(frame, out);
+        break;
+      case 'response.failed':
+      case 'response.cancelled':
+      case 'error':
+        throw upstreamError(200, JSON.stringify(frame));
+      default:
+        this.#other(frame, out);
+    }
+    return out;
+  }
+
+  end(): readonly GatewayEvent[] {
+    if (!this.#over) {
+      throw cutShort();
+    }
+    return none;
+  }
+
+  #begin(response: JsonValue | undefined, out: GatewayEvent[]): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    const head = isObject(response) ? response : {};
+    const { id, model, created_at: created } = head;
+    out.push({
+      type: 'head',
+      id: textOf(id),
+      model: textOf(model),
+      ...(typeof created === 'number' && created > 0 && Number.isFinite(created) ? { created } : {}),
+      ...(isObject(response) ? withExtra(objectFields(response)) : {}),
+    });
+  }
+
+  #add(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
+    this.#begin(undefined, out);
+    const index = this.#indexOf(frame, textOf(item.id));
+    if (this.#seen.has(index) || this.#open.has(index)) return;
+    const open = this.#opened(index, item, out);
+    if (open.decoder instanceof OpaqueDecoder)
+      open.decoder.frame({ ...frame, output_index: index }, this.#placeOf(index, out));
+  }
+
+  #opened(index: number, item: JsonObject, out: GatewayEvent[]): Open {
+    if (this.#seen.size + this.#open.size >= mostItems) throw garbage('too many items');
+    const inside = this.#isInside(index, item);
+    // A server that begins another message has ended the one before, whether it says so or not.
+    if (!inside && speaks(item)) this.#release(out, true);
+    if (inside || this.#held.size > 0) this.#held.set(index, { item, events: [] });
+    const decoder = this.#decoderOf(item, this.#placeOf(index, out));
+    const open = { index, id: textOf(item.id), item, decoder };
+    this.#open.set(index, open);
+    return open;
+  }
+
+  /** True while an item before this one is being said that cannot be interrupted by it: calls may run beside each other. */
+  #isInside(index: number, item: JsonObject): boolean {
+    const kind = speaks(item) ? CallDecoder : MessageDecoder;
+    for (const open of this.#open.values())
+      if (open.index < index && open.decoder instanceof kind && !this.#held.has(open.index)) return true;
+    return false;
+  }
+
+  /** Where the events of an item go. */
+  #placeOf(index: number, out: GatewayEvent[]): GatewayEvent[] {
+    return this.#held.get(index)?.events ?? out;
+  }
+
+  /** Lets go what need not wait any more: all of it, or the first until one must wait on. */
+  #release(out: GatewayEvent[], all: boolean): void {
+    for (const [index, { item, events }] of this.#held) {
+      if (!all && this.#isInside(index, item)) return;
+      this.#held.delete(index);
+      for (const event of events) out.push(event);
+    }
+  }
+
+  #decoderOf(item: JsonObject, out: GatewayEvent[]): ItemDecoder {
+    switch (item.type) {
+      case 'message':
+        return new MessageDecoder(() => this.#blocks.next(), { ...item, content: [] });
+      case 'reasoning':
+        return new ReasoningDecoder(this.#blocks.next(), item, out);
+      case 'image_generation_call':
+        return new ImageDecoder(this.#blocks.next(), item, out);
+      default:
+        if (readCall(item) === undefined) return new OpaqueDecoder();
+        this.#calls = true;
+        return new CallDecoder(this.#blocks.next(), item, out);
+    }
+  }
+
+  #done(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
+    this.#begin(undefined, out);
+    const index = this.#indexOf(frame, textOf(item.id));
+    if (this.#seen.has(index)) return;
+    this.#close(index, item, { ...frame, output_index: index }, out);
+  }
+
+  /** Finishes an item, also one that nothing was heard of before. */
+  #close(index: number, item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
+    let open = this.#open.get(index);
+    if (open === undefined) {
+      const begun = begunItem(item);
+      open = this.#opened(index, begun, out);
+      if (open.decoder instanceof OpaqueDecoder)
+        open.decoder.frame(
+          { ...frame, type: 'response.output_item.added', item: begun },
+          this.#placeOf(index, out),
+        );
+    }
+    this.#open.delete(index);
+    this.#seen.add(index);
+    if (textOf(item.id) !== '') this.#seenIds.add(textOf(item.id));
+    open.decoder.done(item, frame, this.#placeOf(index, out));
+    this.#release(out, false);
+  }
+
+  /** The place of an item; the next free one where the upstream does not say. */
+  #indexOf(frame: JsonObject, id: string): number {
+    if (typeof frame.output_index === 'number') return frame.output_index;
+    if (id !== '') for (const [index, open] of this.#open) if (open.id === id) return index;
+    let next = 0;
+    while (this.#seen.has(next) || this.#open.has(next)) next += 1;
+    return next;
+  }
+
+  #other(frame: JsonObject, out: GatewayEvent[]): void {
+    const { type } = frame;
+    if (typeof type !== 'string' && tellsError(frame)) throw upstreamError(200, JSON.stringify(frame));
+    if (frame.object === 'response' && type === undefined) {
+      for (const one of unfold(frame)) for (const event of this.json(one)) out.push(event);
+      return;
+    }
+    if (typeof type !== 'string' || type === 'keepalive') return;
+    const known = this.#find(frame);
+    if (known !== undefined) return known.decoder.frame(frame, this.#placeOf(known.index, out));
+    const opens = itemOf(type);
+    if (opens !== undefined) {
+      // A piece of an item that was never added: it begins here.
+      const index = this.#indexOf(frame, '');
+      if (this.#seen.has(index)) return;
+      this.#begin(undefined, out);
+      const item = typeof frame.item_id === 'string' ? { ...opens, id: frame.item_id } : opens;
+      this.#opened(index, item, out).decoder.frame(frame, out);
+    } else if (this.#begun && !this.#seen.has(Number(frame.output_index))) out.push(opaqueFrame(frame));
+  }
+
+  /** The open item that a frame belongs to; the last one where it does not say. */
+  #find(frame: JsonObject): Open | undefined {
+    const { output_index: index, item_id: id } = frame;
+    if (typeof index === 'number') return this.#open.get(index);
+    const items = [...this.#open.values()];
+    return typeof id === 'string' ? items.find((open) => open.id === id) : items.at(-1);
+  }
+
+  #finish(frame: JsonObject, out: GatewayEvent[]): void {
+    const response = isObject(frame.response) ? frame.response : {};
+    if (response.status === 'failed' || isObject(response.error))
+      throw upstreamError(200, JSON.stringify(frame));
+    this.#begin(response, out);
+    const output = objectsOf(response.output);
+    for (const [index, open] of this.#open) {
+      const last = output[index];
+      const item = last !== undefined && last.type === open.item.type ? last : open.item;
+      const type = 'response.output_item.done';
+      this.#close(index, item, { type, output_index: index, item }, out);
+    }
+    output.forEach((item, index) => {
+      if (this.#seen.has(index) || this.#seenIds.has(textOf(item.id))) return;
+      this.#close(index, item, { type: 'response.output_item.done', output_index: index, item }, out);
+    });
+    this.#release(out, true);
+    this.#over = true;
+    const cut = frame.type === 'response.incomplete' || response.status === 'incomplete';
+    const details = isObject(response.incomplete_details) ? response.incomplete_details : {};
+    const raw = cut ? textOf(details.reason) : 'completed';
+    out.push({
+      type: 'finish',
+      choice: 0,
+      reason: cut ? (reasons[raw] ?? 'other') : this.#calls ? 'tool-calls' : 'stop',
+      raw,
+      format: formatName,
+      ...withExtra(objectFields(response)),
+    });
+    if (isObject(response.usage)) out.push({ type: 'usage', usage: readUsage(response.usage) });
+  }
+}
+
+/** The frames in which a stream would have said this whole reply: its items come finished. */
+export function unfold(response: JsonObject): readonly JsonObject[] {
+  const incomplete = response.status === 'incomplete';
+  return [
+    { type: 'response.created', response: { ...response, status: 'in_progress' } },
+    ...objectsOf(response.output).map((item, index) => ({
+      type: 'response.output_item.done',
+      output_index: index,
+      item,
+    })),
+    { type: incomplete ? 'response.incomplete' : 'response.completed', response },
+  ];
+}
+
+/** True for what the model says and thinks. */
+function speaks({ type }: JsonObject): boolean {
+  return type === 'message' || type === 'reasoning';
+}
+
+/** Why an answer is incomplete; one that does not say was most likely too long. */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  max_output_tokens: 'length',
+  '': 'length',
+  content_filter: 'content-filter',
+};
+
+/** The response object but for what events say, and its unknown fields once more under their names. */
+function objectFields(response: JsonObject): JsonObject {
+  const $response = without(response, isObject(response.usage) ? saidWithUsage : said);
+  return { $response, ...unknown(response, responseFields) };
+}
+
+const said: ReadonlySet<string> = new Set(['id', 'object', 'created_at', 'model', 'output']);
+const saidWithUsage: ReadonlySet<string> = new Set([...said, 'usage']);
+const responseFields: ReadonlySet<string> = new Set([
+  ...saidWithUsage,
+  ...'access_programs background completed_at conversation error incomplete_details instructions max_output_tokens max_tool_calls metadata parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p truncation user'.split(
+    ' ',
+  ),
+]);
+
+/** An item as it would have been added. */
+function begunItem(item: JsonObject): JsonObject {
+  const begun = item.status === undefined ? item : { ...item, status: 'in_progress' };
+  switch (item.type) {
+    case 'function_call':
+      return { ...begun, arguments: '' };
+    case 'custom_tool_call':
+      return { ...begun, input: '' };
+    case 'reasoning':
+      return without(begun, sealed);
+    default:
+      return begun;
+  }
+}
+
+const sealed: ReadonlySet<string> = new Set(['encrypted_content']);
+
+/** The item that a piece of this type belongs to, for pieces whose item may be begun by them. */
+function itemOf(type: string): JsonObject | undefined {
+  if (/^response\.(?:output_text|refusal|content_part)\./.test(type))
+    return { type: 'message', role: 'assistant', status: 'in_progress' };
+  if (type.startsWith('response.reasoning')) return { type: 'reasoning' };
+  return undefined;
+}
+
+function garbage(what: string): GatewayError {
+  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
+}

@@ -1,0 +1,290 @@
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { Extra, Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { unsealProof } from '../../_shared/proof.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+import { readCall } from '../tools/calls.ts';
+import { formatName } from '../wire.ts';
+
+/** Reads one item of the output, from its first event to its last. */
+export interface ItemDecoder {
+  /** An event of the item between the two. */
+  frame(frame: JsonObject, out: GatewayEvent[]): void;
+  /** The item is finished; what it holds and no event said is said now. */
+  done(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void;
+}
+
+/** A frame that only this format knows. */
+export function opaqueFrame(value: JsonObject): GatewayEvent {
+  return { type: 'opaque', format: formatName, value, choice: 0 };
+}
+
+/** Items whose events are no blocks: hosted tools and their kind, and whatever is not known yet. */
+export class OpaqueDecoder implements ItemDecoder {
+  frame(frame: JsonObject, out: GatewayEvent[]): void {
+    out.push(opaqueFrame(frame));
+  }
+
+  done(_item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
+    out.push(opaqueFrame(frame));
+  }
+}
+
+/** A call of the client's tools. */
+export class CallDecoder implements ItemDecoder {
+  readonly #block: number;
+  readonly #textual: boolean;
+  #length = 0;
+
+  constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
+    const call = readCall(item);
+    this.#block = block;
+    this.#textual = item.type === 'function_call' || item.type === 'custom_tool_call';
+    out.push({
+      type: 'tool-start',
+      block,
+      choice: 0,
+      id: textOf(item.call_id),
+      name: call?.name ?? '',
+      ...(call?.custom === true ? { custom: true } : {}),
+      ...withExtra({ $item: item, ...unknown(item, callFields) }),
+    });
+    if (this.#textual) this.#say(call?.input ?? '', out);
+  }
+
+  frame(frame: JsonObject, out: GatewayEvent[]): void {
+    switch (frame.type) {
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        return this.#say(textOf(frame.delta), out, frameExtra(frame));
+      case 'response.function_call_arguments.done':
+        return this.#rest(textOf(frame.arguments), out);
+      case 'response.custom_tool_call_input.done':
+        return this.#rest(textOf(frame.input), out);
+      default:
+        out.push(opaqueFrame(frame));
+    }
+  }
+
+  done(item: JsonObject, _frame: JsonObject, out: GatewayEvent[]): void {
+    this.#rest(readCall(item)?.input ?? '', out);
+    const empty = this.#length === 0 ? { $empty: true } : {};
+    out.push({ type: 'tool-end', block: this.#block, choice: 0, ...withExtra({ $done: item, ...empty }) });
+  }
+
+  #say(input: string, out: GatewayEvent[], extra: { readonly extra?: Extra } = {}): void {
+    if (input === '' && extra.extra === undefined) return;
+    this.#length += input.length;
+    out.push({ type: 'tool-delta', block: this.#block, choice: 0, input, ...extra });
+  }
+
+  /** What of the whole input no delta said. */
+  #rest(whole: string, out: GatewayEvent[]): void {
+    this.#say(whole.slice(this.#length), out);
+  }
+}
+
+const callFields: ReadonlySet<string> = new Set([
+  'type',
+  'id',
+  'call_id',
+  'name',
+  'namespace',
+  'arguments',
+  'input',
+  'status',
+  'action',
+  'operation',
+  'environment',
+]);
+
+/** An image that the model made. */
+export class ImageDecoder implements ItemDecoder {
+  readonly #block: number;
+
+  constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
+    this.#block = block;
+    const format = textOf(item.output_format);
+    const mimeType = format === '' ? {} : { mimeType: `image/${format}` };
+    const $item = { ...item, ...(item.result === undefined ? {} : { result: null }) };
+    out.push({ type: 'media-start', block, choice: 0, media: 'image', ...mimeType, ...withExtra({ $item }) });
+  }
+
+  frame(frame: JsonObject, out: GatewayEvent[]): void {
+    out.push(opaqueFrame(frame));
+  }
+
+  done(item: JsonObject, _frame: JsonObject, out: GatewayEvent[]): void {
+    const block = this.#block;
+    const data = textOf(item.result);
+    if (data !== '') out.push({ type: 'media-delta', block, choice: 0, data });
+    const $done = without(item, resultField);
+    out.push({ type: 'media-end', block, choice: 0, ...withExtra({ $done }) });
+  }
+}
+
+const resultField: ReadonlySet<string> = new Set(['result']);
+
+type ReasoningPlace = 'summary' | 'content';
+
+/** The model's reasoning. Parts of a summary are told apart by a blank line where a format has no parts. */
+export class ReasoningDecoder implements ItemDecoder {
+  readonly #block: number;
+  readonly #counts: Record<ReasoningPlace, number> = { summary: 0, content: 0 };
+  #part: { readonly place: ReasoningPlace; readonly as: JsonObject | undefined; length: number } | undefined;
+  /** The open part has not been told yet: it goes with its first word. */
+  #untold = false;
+
+  constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
+    this.#block = block;
+    const $item = { ...item, summary: [] };
+    out.push({
+      type: 'reasoning-start',
+      block,
+      choice: 0,
+      ...withExtra({ $item, ...unknown(item, reasoningFields) }),
+    });
+  }
+
+  frame(frame: JsonObject, out: GatewayEvent[]): void {
+    switch (frame.type) {
+      case 'response.reasoning_summary_part.added':
+        return this.#begin('summary', frame.part, out);
+      case 'response.content_part.added':
+        return this.#begin('content', frame.part, out);
+      case 'response.reasoning_summary_text.delta':
+        return this.#delta('summary', frame, frame.summary_index, out);
+      case 'response.reasoning_text.delta':
+        return this.#delta('content', frame, frame.content_index, out);
+      case 'response.reasoning_summary_text.done':
+        return this.#rest('summary', textOf(frame.text), frame.summary_index, out);
+      case 'response.reasoning_text.done':
+        return this.#rest('content', textOf(frame.text), frame.content_index, out);
+      case 'response.reasoning_summary_part.done':
+      case 'response.content_part.done': {
+        const place = frame.type === 'response.content_part.done' ? 'content' : 'summary';
+        const index = place === 'content' ? frame.content_index : frame.summary_index;
+        const part = isObject(frame.part) ? frame.part : {};
+        this.#rest(place, textOf(part.text), index, out);
+        return this.#end(out);
+      }
+      default:
+        out.push(opaqueFrame(frame));
+    }
+  }
+
+  done(item: JsonObject, _frame: JsonObject, out: GatewayEvent[]): void {
+    for (const place of ['summary', 'content'] as const) {
+      const parts = objectsOf(item[place]);
+      for (let index = Math.max(0, this.#counts[place] - 1); index < parts.length; index += 1) {
+        const part = parts[index];
+        if (index >= this.#counts[place]) this.#begin(place, part, out);
+        this.#rest(place, textOf(part?.text), index, out);
+      }
+    }
+    this.#end(out);
+    const proof = proofOf(item.encrypted_content);
+    const $done = proof === undefined ? item : without(item, proofField);
+    out.push({
+      type: 'reasoning-end',
+      block: this.#block,
+      choice: 0,
+      ...(proof === undefined ? {} : { proof }),
+      ...withExtra({ $done }),
+    });
+  }
+
+  #begin(place: ReasoningPlace, part: JsonValue | undefined, out: GatewayEvent[]): void {
+    this.#end(out);
+    // Parts of the model's own text follow each other as they were written.
+    const { summary, content } = this.#counts;
+    if (place === 'summary' ? summary + content > 0 : summary > 0 && content === 0) {
+      const extra = { extra: { [formatName]: { $separator: true } } };
+      out.push({ type: 'reasoning-delta', block: this.#block, choice: 0, text: '\n\n', ...extra });
+    }
+    this.#counts[place] += 1;
+    this.#part = { place, as: isObject(part) ? without(part, textField) : undefined, length: 0 };
+    this.#untold = true;
+  }
+
+  /** An empty part is told, too. */
+  #end(out: GatewayEvent[]): void {
+    if (this.#untold) this.#say('', out);
+    this.#part = undefined;
+  }
+
+  #delta(place: ReasoningPlace, frame: JsonObject, index: JsonValue | undefined, out: GatewayEvent[]): void {
+    this.#need(place, index, out);
+    this.#say(textOf(frame.delta), out, frameFields(frame));
+  }
+
+  #rest(place: ReasoningPlace, whole: string, index: JsonValue | undefined, out: GatewayEvent[]): void {
+    // A part that is over has said everything.
+    if (this.#part === undefined && (typeof index !== 'number' || index < this.#counts[place])) return;
+    this.#need(place, index, out);
+    const rest = whole.slice(this.#part?.length ?? 0);
+    if (rest !== '') this.#say(rest, out);
+  }
+
+  #need(place: ReasoningPlace, index: JsonValue | undefined, out: GatewayEvent[]): void {
+    const behind = typeof index === 'number' && index >= this.#counts[place];
+    if (this.#part?.place !== place || behind) this.#begin(place, undefined, out);
+  }
+
+  #say(text: string, out: GatewayEvent[], frame?: JsonObject): void {
+    const part = this.#part;
+    if (part === undefined || (text === '' && !this.#untold && frame === undefined)) return;
+    part.length += text.length;
+    const fields: MutableObject = frame === undefined ? {} : { $frame: frame };
+    if (this.#untold) fields.$part = { place: part.place, as: part.as };
+    this.#untold = false;
+    out.push({ type: 'reasoning-delta', block: this.#block, choice: 0, text, ...withExtra(fields) });
+  }
+}
+
+const reasoningFields: ReadonlySet<string> = new Set([
+  'type',
+  'id',
+  'summary',
+  'content',
+  'encrypted_content',
+  'status',
+]);
+const textField: ReadonlySet<string> = new Set(['text']);
+const proofField: ReadonlySet<string> = new Set(['encrypted_content']);
+
+function proofOf(value: JsonValue | undefined): Proof | undefined {
+  if (typeof value !== 'string' || value === '') return undefined;
+  return unsealProof(value)?.proof ?? { format: formatName, kind: 'encrypted', value };
+}
+
+const deltaFields: ReadonlySet<string> = new Set([
+  'type',
+  'sequence_number',
+  'item_id',
+  'output_index',
+  'content_index',
+  'summary_index',
+  'delta',
+  'logprobs',
+]);
+
+/** What a delta says beside the ordinary; undefined for most. */
+function frameFields(frame: JsonObject): JsonObject | undefined {
+  let rest: MutableObject | undefined;
+  for (const key in frame) {
+    if (deltaFields.has(key) || key === '__proto__') continue;
+    rest ??= {};
+    rest[key] = frame[key];
+  }
+  return rest;
+}
+
+/** The same, to spread into an event. */
+export function frameExtra(frame: JsonObject): { readonly extra?: Extra } {
+  const fields = frameFields(frame);
+  return fields === undefined ? nothing : withExtra({ $frame: fields });
+}
+
+const nothing: { readonly extra?: Extra } = {};

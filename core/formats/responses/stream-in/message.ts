@@ -1,0 +1,184 @@
+import type { GatewayEvent } from '../../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { readLogprobs } from '../../_openai/logprobs.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { readAnnotation } from '../citations.ts';
+import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';
+import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+
+interface Part {
+  readonly block: number;
+  readonly kind: 'text' | 'refusal';
+  length: number;
+  annotations: number;
+  /** Some token's probability was told. */
+  scored: boolean;
+  /** The part as it was finished. */
+  done: JsonObject | undefined;
+}
+
+/** A message: each of its parts is a block. */
+export class MessageDecoder implements ItemDecoder {
+  readonly #nextBlock: () => number;
+  /** The item as it was added, until its first part tells it. */
+  #item: JsonObject | undefined;
+  #part: Part | undefined;
+  #count = 0;
+
+  constructor(nextBlock: () => number, item: JsonObject) {
+    this.#nextBlock = nextBlock;
+    this.#item = item;
+  }
+
+  frame(frame: JsonObject, out: GatewayEvent[]): void {
+    switch (frame.type) {
+      case 'response.output_text.delta':
+        return this.#delta('text', frame, out);
+      case 'response.refusal.delta':
+        return this.#delta('refusal', frame, out);
+      case 'response.content_part.added':
+        return this.#begin(isObject(frame.part) ? frame.part : {}, out);
+      case 'response.output_text.done':
+        return this.#rest('text', textOf(frame.text), frame, frame.logprobs, out);
+      case 'response.refusal.done':
+        return this.#rest('refusal', textOf(frame.refusal), frame, undefined, out);
+      case 'response.output_text.annotation.added':
+        if (isObject(frame.annotation)) this.#cite(frame.annotation, this.#need('text', frame, out), out);
+        return;
+      case 'response.content_part.done':
+        if (isObject(frame.part)) this.#complete(frame.part, frame, out);
+        return;
+      default:
+        out.push(opaqueFrame(frame));
+    }
+  }
+
+  done(item: JsonObject, _frame: JsonObject, out: GatewayEvent[]): void {
+    const parts = objectsOf(item.content);
+    for (let index = Math.max(0, this.#count - 1); index < parts.length; index += 1) {
+      const part = parts[index];
+      if (part === undefined) continue;
+      if (index >= this.#count) this.#begin(part, out);
+      if (this.#part?.done === undefined) this.#complete(part, { content_index: index }, out);
+    }
+    const $done = without(item, contentField);
+    if (this.#part === undefined) {
+      // A message without a part says something all the same: that it was there.
+      const block = this.#nextBlock();
+      const extra = this.#takeItem();
+      out.push(
+        { type: 'text-start', block, choice: 0, ...withExtra(extra) },
+        { type: 'text-end', block, choice: 0, ...withExtra({ $done }) },
+      );
+    } else this.#end(out, { $done });
+  }
+
+  #begin(as: JsonObject, out: GatewayEvent[]): void {
+    this.#end(out, {});
+    const kind = as.type === 'refusal' ? 'refusal' : 'text';
+    const part: Part = {
+      block: this.#nextBlock(),
+      kind,
+      length: 0,
+      annotations: 0,
+      scored: false,
+      done: undefined,
+    };
+    this.#part = part;
+    this.#count += 1;
+    const $part = without(as, saidFields);
+    if (kind === 'text' && as.annotations !== undefined) $part.annotations = [];
+    if (kind === 'text' && as.logprobs !== undefined) $part.logprobs = [];
+    const fields = { ...this.#takeItem(), $part, ...unknown(as, partFields) };
+    out.push({ type: `${kind}-start`, block: part.block, choice: 0, ...withExtra(fields) });
+  }
+
+  #takeItem(): JsonObject {
+    const item = this.#item;
+    this.#item = undefined;
+    return item === undefined ? {} : { $item: item, ...unknown(item, messageFields) };
+  }
+
+  /** The open part; begun here when the upstream forgot to. */
+  #need(kind: Part['kind'], frame: JsonObject, out: GatewayEvent[]): Part {
+    const part = this.#part;
+    const index = frame.content_index;
+    const behind = typeof index === 'number' && index >= this.#count;
+    if (part !== undefined && part.kind === kind && !behind) return part;
+    this.#begin({ type: kind === 'text' ? 'output_text' : 'refusal' }, out);
+    return this.#part ?? part ?? missingPart();
+  }
+
+  #delta(kind: Part['kind'], frame: JsonObject, out: GatewayEvent[]): void {
+    this.#say(this.#need(kind, frame, out), textOf(frame.delta), frame, out);
+  }
+
+  #say(part: Part, text: string, frame: JsonObject, out: GatewayEvent[]): void {
+    const read = readLogprobs(frame.logprobs);
+    const logprobs = read.length === 0 ? undefined : read;
+    const extra = frameExtra(frame);
+    if (text === '' && logprobs === undefined && extra.extra === undefined) return;
+    part.length += text.length;
+    const base = { block: part.block, choice: 0, text, ...extra };
+    if (part.kind === 'refusal') out.push({ type: 'refusal-delta', ...base });
+    else if (logprobs === undefined) out.push({ type: 'text-delta', ...base });
+    else {
+      part.scored = true;
+      out.push({ type: 'text-delta', ...base, logprobs });
+    }
+  }
+
+  /** What of the whole text no delta said. */
+  #rest(
+    kind: Part['kind'],
+    whole: string,
+    frame: JsonObject,
+    logprobs: JsonValue | undefined,
+    out: GatewayEvent[],
+  ): void {
+    const part = this.#need(kind, frame, out);
+    const text = whole.slice(part.length);
+    const told = !part.scored && logprobs !== undefined ? { logprobs } : {};
+    this.#say(part, text, told, out);
+  }
+
+  #cite(annotation: JsonObject, part: Part, out: GatewayEvent[]): void {
+    part.annotations += 1;
+    out.push({ type: 'citation', block: part.block, choice: 0, citation: readAnnotation(annotation) });
+  }
+
+  /** A part is finished: what of it was not said yet is said now. */
+  #complete(as: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
+    const kind = as.type === 'refusal' ? 'refusal' : 'text';
+    this.#rest(kind, textOf(kind === 'refusal' ? as.refusal : as.text), frame, as.logprobs, out);
+    const part = this.#part;
+    if (part === undefined) return;
+    for (const annotation of objectsOf(as.annotations).slice(part.annotations)) {
+      this.#cite(annotation, part, out);
+    }
+    part.done = as;
+  }
+
+  #end(out: GatewayEvent[], fields: JsonObject): void {
+    const part = this.#part;
+    if (part === undefined) return;
+    this.#part = undefined;
+    const told: MutableObject = { ...fields };
+    if (part.done !== undefined) {
+      const $partDone = without(part.done, saidFields);
+      if (part.kind === 'text' && part.done.annotations !== undefined) $partDone.annotations = [];
+      told.$partDone = $partDone;
+    }
+    out.push({ type: `${part.kind}-end`, block: part.block, choice: 0, ...withExtra(told) });
+  }
+}
+
+function missingPart(): never {
+  throw new Error('A part was begun and is not there.');
+}
+
+const contentField: ReadonlySet<string> = new Set(['content']);
+/** Fields of a part that events say. */
+const saidFields: ReadonlySet<string> = new Set(['text', 'refusal', 'annotations']);
+const partFields: ReadonlySet<string> = new Set(['type', 'text', 'refusal', 'annotations', 'logprobs']);
+const messageFields: ReadonlySet<string> = new Set(['type', 'id', 'role', 'status', 'content']);

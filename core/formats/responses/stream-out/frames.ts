@@ -1,0 +1,73 @@
+import type { JsonObject } from '../../../model/json.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import type { WireFrame } from '../../../sdk/format.ts';
+
+const none: readonly WireFrame[] = [];
+
+/** Numbers the frames of one stream and gathers them until they are taken. */
+export class FrameWriter {
+  #sequence = 0;
+  #out: WireFrame[] = [];
+
+  say(type: string, fields: JsonObject): void {
+    // The type comes first: readers that do not parse tell an error by how a frame begins.
+    const json: MutableObject = { type, sequence_number: 0, ...fields };
+    json.type = type;
+    json.sequence_number = this.#sequence;
+    this.#sequence += 1;
+    this.#out.push({ event: type, json });
+  }
+
+  /** Goes on behind frames that somebody else has numbered. */
+  goOnAfter(frames: Buffer): void {
+    const numbers = frames.toString('latin1').match(/"sequence_number": ?\d+/g);
+    const last = Number(/\d+/.exec(numbers?.at(-1) ?? '')?.[0] ?? Number.NaN);
+    if (Number.isSafeInteger(last)) this.#sequence = last + 1;
+  }
+
+  take(): readonly WireFrame[] {
+    if (this.#out.length === 0) return none;
+    const frames = this.#out;
+    this.#out = [];
+    return frames;
+  }
+}
+
+/** How an item ended. */
+export type ItemStatus = 'completed' | 'incomplete';
+
+/** An item of the output that has been added and not yet finished. */
+export interface OpenItem {
+  readonly type: string;
+  readonly id: string;
+  readonly index: number;
+  /** Says what is left to say and gives the item as it stands in the output. `done` is the item as its provider finished it. */
+  close(status: ItemStatus, done: JsonObject | undefined): JsonObject;
+}
+
+/** Where an item stands, and how its provider added it when that spoke this format. */
+export interface Place {
+  readonly writer: FrameWriter;
+  readonly id: string;
+  readonly index: number;
+  readonly added?: JsonObject | undefined;
+}
+
+/** Says that an item was added. */
+export function sayAdded({ writer, index }: Place, item: JsonObject): void {
+  writer.say('response.output_item.added', { output_index: index, item });
+}
+
+/** Says that an item is finished, and gives it back. */
+export function sayDone({ writer, index }: Place, item: JsonObject): JsonObject {
+  writer.say('response.output_item.done', { output_index: index, item });
+  return item;
+}
+
+const ordinary =
+  /^response\.(?:content_part|output_text|refusal|reasoning|function_call_arguments|custom_tool_call_input|output_item)/;
+
+/** True for the events of ordinary items: the encoder says them by itself. */
+export function isOrdinary(type: string): boolean {
+  return ordinary.test(type);
+}

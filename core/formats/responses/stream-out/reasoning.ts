@@ -1,0 +1,126 @@
+import type { Proof } from '../../../model/extra.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { sealProof } from '../../_shared/proof.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
+import { objectsOf } from '../extra.ts';
+import { formatName } from '../wire.ts';
+
+/** Where reasoning is shown: as a summary, or as the model's own text. */
+export type ReasoningPlace = 'summary' | 'content';
+
+interface Wire {
+  readonly type: string;
+  readonly part: string;
+  readonly text: string;
+  readonly index: string;
+}
+
+const wires: Readonly<Record<ReasoningPlace, Wire>> = {
+  summary: {
+    type: 'summary_text',
+    part: 'response.reasoning_summary_part',
+    text: 'response.reasoning_summary_text',
+    index: 'summary_index',
+  },
+  content: {
+    type: 'reasoning_text',
+    part: 'response.content_part',
+    text: 'response.reasoning_text',
+    index: 'content_index',
+  },
+};
+
+/** The model's reasoning: parts of a summary, or of its own text, and the proof of it. */
+export class ReasoningItem implements OpenItem {
+  readonly type = 'reasoning';
+  readonly #place: Place;
+  readonly #parts: Record<ReasoningPlace, JsonObject[]> = { summary: [], content: [] };
+  #open: { readonly place: ReasoningPlace; readonly as: JsonObject | undefined; text: string } | undefined;
+  #proof: Proof | undefined;
+  #on: 'text' | 'tool-call' | undefined;
+
+  constructor(place: Place) {
+    this.#place = place;
+    const { id, added } = place;
+    const content = added?.content === undefined ? {} : { content: [] };
+    sayAdded(place, { ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
+  }
+
+  get id(): string {
+    return this.#place.id;
+  }
+  get index(): number {
+    return this.#place.index;
+  }
+  get speaks(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** Begins a part; `as` is the part as its provider began it. */
+  begin(place: ReasoningPlace, as?: JsonObject): void {
+    this.endPart();
+    this.#open = { place, as, text: '' };
+    this.#say(place, `${wires[place].part}.added`, {
+      part: { ...as, type: wires[place].type, text: '' },
+    });
+  }
+
+  delta(text: string, frame: JsonObject | undefined): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    open.text += text;
+    this.#say(open.place, `${wires[open.place].text}.delta`, { delta: text, ...frame });
+  }
+
+  endPart(): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    const { place, as, text } = open;
+    const part = { ...as, type: wires[place].type, text };
+    this.#say(place, `${wires[place].text}.done`, { text });
+    this.#say(place, `${wires[place].part}.done`, { part });
+    this.#parts[place].push(part);
+    this.#open = undefined;
+  }
+
+  /** The proof that the finished item holds; `on` says what it is a proof of when that is no reasoning. */
+  prove(proof: Proof, on?: 'text' | 'tool-call'): void {
+    this.#proof = proof;
+    this.#on = on;
+  }
+
+  close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
+    this.endPart();
+    const { added } = this.#place;
+    const { summary, content } = this.#parts;
+    const base = done ?? added ?? { type: 'reasoning' };
+    const item: MutableObject = { ...base, id: this.id, summary: finished(summary, done?.summary) };
+    if (done === undefined && status === 'incomplete') item.status = status;
+    if (content.length > 0 || base.content !== undefined)
+      item.content = base.content === null && content.length === 0 ? null : finished(content, done?.content);
+    delete item.encrypted_content;
+    const proof = this.#proof;
+    if (proof !== undefined)
+      item.encrypted_content =
+        proof.format === formatName && this.#on === undefined ? proof.value : sealProof(proof, this.#on);
+    else if (base.encrypted_content === null) item.encrypted_content = null;
+    return sayDone(this.#place, item);
+  }
+
+  #say(place: ReasoningPlace, type: string, fields: JsonObject): void {
+    const { writer, id, index } = this.#place;
+    writer.say(type, {
+      item_id: id,
+      output_index: index,
+      [wires[place].index]: this.#parts[place].length,
+      ...fields,
+    });
+  }
+}
+
+/** The parts as they were said, with the unknown fields of those that the provider finished. */
+function finished(parts: readonly JsonObject[], done: JsonObject[string]): readonly JsonObject[] {
+  const theirs = objectsOf(done);
+  return theirs.length === 0 ? parts : parts.map((part, index) => ({ ...theirs[index], ...part }));
+}

@@ -1,0 +1,93 @@
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { given } from '../../_shared/check.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import type { ReplyContext } from '../../../sdk/format.ts';
+import { readInstructions, readTruncation } from '../instructions.ts';
+
+/** What a response object says at one moment of its life, beside the echo of the request. */
+export interface Snapshot {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
+  /** Why it is incomplete. */
+  readonly reason?: string | undefined;
+  readonly error?: JsonObject | undefined;
+  readonly output: readonly JsonObject[];
+  readonly usage?: JsonObject | undefined;
+  /** The provider's own object, where it speaks this format: everything in it stands, but for what the gateway knows better. */
+  readonly provider?: JsonObject | undefined;
+}
+
+/** The response object, with every field that typed clients expect. */
+export function responseObject(snapshot: Snapshot, context: ReplyContext): JsonObject {
+  const { id, created, status, output, provider } = snapshot;
+  const top = { id, object: 'response', created_at: created };
+  if (provider === undefined) return { ...top, ...echo(context), ...state(snapshot, context), output };
+  const told: MutableObject = { ...top, status, ...provider, ...kept(context), model: context.model, output };
+  if (provider.status !== status || snapshot.error !== undefined)
+    Object.assign(told, state(snapshot, context));
+  if (snapshot.usage !== undefined) told.usage = snapshot.usage;
+  return told;
+}
+
+function state({ created, status, reason, error, usage }: Snapshot, context: ReplyContext): JsonObject {
+  const completed = (): number => context.completed ?? Math.floor(Date.now() / 1000);
+  return {
+    status,
+    completed_at: status === 'completed' ? Math.max(created, completed()) : null,
+    error: error ?? null,
+    incomplete_details: reason === undefined ? null : { reason },
+    usage: usage ?? null,
+  };
+}
+
+/** What a client reads when it did not say: the official defaults. */
+const defaults: JsonObject = {
+  background: false,
+  instructions: null,
+  max_output_tokens: null,
+  max_tool_calls: null,
+  parallel_tool_calls: true,
+  previous_response_id: null,
+  prompt_cache_key: null,
+  safety_identifier: null,
+  service_tier: 'default',
+  store: true,
+  temperature: 1,
+  tool_choice: 'auto',
+  tools: [],
+  top_logprobs: 0,
+  top_p: 1,
+  truncation: 'disabled',
+  user: null,
+  metadata: {},
+};
+
+/** The request as it is in force: what the client wrote, and the defaults for the rest. */
+function echo({ body, model }: ReplyContext): MutableObject {
+  const told: MutableObject = { model };
+  for (const key in defaults) told[key] = given(body[key]) ? body[key] : defaults[key];
+  if (told.service_tier === 'auto') told.service_tier = defaults.service_tier;
+  told.truncation = readTruncation(told.truncation) ?? null;
+  told.instructions = readInstructions(told.instructions) ?? null;
+  told.reasoning = { effort: null, summary: null, ...(isObject(body.reasoning) ? body.reasoning : {}) };
+  told.text = { format: { type: 'text' }, ...(isObject(body.text) ? body.text : {}) };
+  if (given(body.conversation)) told.conversation = conversation(body.conversation);
+  return told;
+}
+
+/** What the gateway keeps for its clients, so that a provider's object may say something else. */
+function kept({ body, expanded }: ReplyContext): JsonObject {
+  const told: MutableObject = {};
+  for (const key of ['previous_response_id', 'store', 'background'] as const) {
+    if (given(body[key])) told[key] = body[key];
+    else if (expanded !== undefined) told[key] = defaults[key];
+  }
+  if (given(body.conversation)) told.conversation = conversation(body.conversation);
+  return told;
+}
+
+function conversation(value: JsonValue): JsonValue {
+  return typeof value === 'string' ? { id: value } : value;
+}

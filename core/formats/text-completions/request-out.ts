@@ -1,0 +1,113 @@
+import { cannotCarry } from '../../sdk/errors.ts';
+import type { Block, ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import { writeSettings, type MutableObject } from '../_shared/settings.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
+import { isListed, promptOf, type Prompt } from './parts.ts';
+import { rows } from './settings.ts';
+import { completionsPath, formatName, own } from './wire.ts';
+import { refuseContent } from '../_shared/refuse.ts';
+import { writeStop } from '../_openai/settings.ts';
+
+const handled: ReadonlySet<string> = new Set(['stop']);
+
+/**
+ * A neutral request in this format's words. It has room for one user turn of text: anything richer is 400, or dropped and reported where
+ * the operator chose that.
+ */
+export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const body: MutableObject = { model: target.model, prompt: writePrompt(request, target) };
+  refuseTools(request, target);
+  writeSettings(meant(request.settings), rows, body, {
+    refuses: target.traits.refuses,
+    handled,
+    lose: target.lose,
+  });
+  writeStop(request.settings, own(request), body, { target, foreign: request.format !== formatName });
+  const { $kept, ...rest } = own(request);
+  if (isObject($kept)) Object.assign(body, $kept);
+  for (const key in rest)
+    if (!key.startsWith('$') && !key.startsWith('stream_options.')) body[key] = rest[key];
+  loseForeign(request.extra, formatName, '', target.lose);
+  writeStream(request, body, target);
+  return { path: completionsPath, body };
+}
+
+/** The settings without those that ask for what this format does anyway: text, and no reasoning. */
+function meant(settings: ChatSettings): ChatSettings {
+  const { responseFormat, modalities, reasoning, parallelTools: _, ...rest } = settings;
+  return {
+    ...rest,
+    ...(responseFormat === undefined || responseFormat.type === 'text' ? {} : { responseFormat }),
+    ...(modalities?.every((modality) => modality === 'text') === false ? { modalities } : {}),
+    ...(reasoning === undefined || reasoning.effort === 'none' || reasoning.mode === 'off'
+      ? {}
+      : { reasoning }),
+  };
+}
+
+function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[string] {
+  const turn = request.messages.at(-1);
+  for (const message of request.system) {
+    // What the client did not write is the operator's: a prompt has no place for it.
+    if (message.at === undefined) target.lose('systemPrompt');
+    else refuseContent(message, 'a system message', formatName, target);
+  }
+  for (const message of request.messages.slice(0, -1))
+    refuseContent(message, 'a conversation of several turns', formatName, target);
+  if (turn === undefined || turn.role !== 'user')
+    throw cannotCarry(
+      turn?.at ?? 'messages',
+      'a conversation that does not end with a user turn',
+      formatName,
+    );
+  const prompts = promptsOf(turn, target);
+  if (isListed(turn, request.format)) return prompts;
+  const [only] = prompts;
+  if (only !== undefined && prompts.length === 1) return only;
+  if (prompts.length === 0 || prompts.some((prompt) => typeof prompt !== 'string'))
+    throw cannotCarry(turn.at ?? 'messages', 'a turn without text', formatName);
+  return prompts.join('\n\n');
+}
+
+function promptsOf(turn: Message, target: EncodeTarget): readonly Prompt[] {
+  loseBeside(turn, target);
+  const prompts: Prompt[] = [];
+  for (const block of turn.content) {
+    const prompt = promptOf(block);
+    if (prompt === undefined) refuseContent(block, 'anything but text', formatName, target);
+    else {
+      prompts.push(prompt);
+      loseBeside(block, target);
+    }
+  }
+  return prompts;
+}
+
+/** What rides on a piece and has no place here. */
+function loseBeside(piece: Message | Block, { lose }: EncodeTarget): void {
+  if (piece.cache !== undefined) lose(`${piece.at ?? ''}.cache`);
+  loseForeign(piece.extra, formatName, piece.at, lose);
+}
+
+/** Tools that must not be called may be left out; others are what the answer depends on. */
+function refuseTools({ tools, toolChoice }: ChatRequest, target: EncodeTarget): void {
+  for (const tool of tools) {
+    const at = tool.at ?? 'tools';
+    refuseContent({ at, spare: toolChoice?.type === 'none' }, 'a tool', formatName, target);
+  }
+}
+
+/** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */
+function writeStream(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
+  const fields = own(request);
+  const options: MutableObject = isObject(fields.$stream_options) ? { ...fields.$stream_options } : {};
+  const prefix = 'stream_options.';
+  for (const key in fields) if (key.startsWith(prefix)) options[key.slice(prefix.length)] = fields[key];
+  const asClient = request.format === formatName && request.stream === target.stream;
+  if (target.stream) body.stream = true;
+  else if (fields.$stream === false) body.stream = false;
+  if (!asClient && target.stream) body.stream_options = { ...options, include_usage: true };
+  else if (asClient && fields.$stream_options !== undefined) body.stream_options = options;
+}

@@ -1,0 +1,189 @@
+import type { GatewayError } from '../../sdk/errors.ts';
+import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import { chatErrorBody } from '../_openai/errors.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
+import { replyId } from './ids.ts';
+import { writeUsage } from './usage.ts';
+import { formatName, own, writeFinish } from './wire.ts';
+
+const nothing: readonly WireFrame[] = [];
+const noFields: JsonObject = {};
+
+interface Head {
+  readonly id: string;
+  readonly created: number;
+  /** What the provider writes at the top of every chunk. */
+  readonly shared: JsonObject;
+  /** The provider speaks this format, and has echoed the prompt by itself. */
+  readonly native: boolean;
+}
+
+/** Writes a stream of text completions: pieces of text, one finish for each answer, usage if the client asked for it, `[DONE]`. */
+export class TextStreamEncoder implements StreamEncoder {
+  readonly #context: ReplyContext;
+  readonly #asksUsage: boolean;
+  /** The answers that have begun, and whether they are finished. */
+  readonly #answers = new Map<number, { finished: boolean }>();
+  readonly #lost = new Set<string>();
+  #head: Head | undefined;
+  #usage: Usage | undefined;
+  #over = false;
+
+  constructor(context: ReplyContext, asksUsage = asksForUsage(context.body)) {
+    this.#context = context;
+    this.#asksUsage = asksUsage;
+  }
+
+  event(event: GatewayEvent): readonly WireFrame[] {
+    if (this.#over) return nothing;
+    switch (event.type) {
+      case 'head':
+        this.#begin(event);
+        return nothing;
+      case 'text-start':
+      case 'refusal-start':
+        return this.#open(event.choice);
+      case 'text-delta':
+        if (event.logprobs !== undefined) this.#lose('logprobs');
+        return this.#say(event.choice, event.text, own(event));
+      // There is no other place for the words with which a model declines.
+      case 'refusal-delta':
+        return this.#say(event.choice, event.text, noFields);
+      case 'finish':
+        return this.#finish(event);
+      case 'usage':
+        this.#usage = event.usage;
+        return nothing;
+      case 'opaque':
+        return this.#opaque(event.format, event.value);
+      case 'reasoning-delta':
+        return this.#lose('reasoning');
+      case 'tool-start':
+        return this.#lose('tool-call');
+      case 'media-start':
+        return this.#lose(`media.${event.media}`);
+      case 'citation':
+        return this.#lose('citation');
+      default:
+        return nothing;
+    }
+  }
+
+  end(): readonly WireFrame[] {
+    if (this.#over) return nothing;
+    const frames: WireFrame[] = [];
+    if (this.#answers.size === 0) for (const frame of this.#open(0)) frames.push(frame);
+    for (const [index, answer] of this.#answers) {
+      if (!answer.finished) frames.push(this.#frame(index, '', 'stop', noFields));
+      answer.finished = true;
+    }
+    if (this.#asksUsage)
+      frames.push({ json: { ...this.#top(), choices: [], usage: writeUsage(this.#usage) } });
+    frames.push({ text: '[DONE]' });
+    this.#over = true;
+    return frames;
+  }
+
+  error(error: GatewayError): readonly WireFrame[] {
+    if (this.#over) return nothing;
+    this.#over = true;
+    return [{ json: chatErrorBody(error) }];
+  }
+
+  keepAlive(): readonly WireFrame[] {
+    return nothing;
+  }
+
+  #begin(head: HeadEvent): void {
+    if (this.#head !== undefined) return;
+    const { chunk, $native } = own(head);
+    this.#head = {
+      id: replyId(head.id),
+      created: Math.floor(head.created ?? this.#context.created),
+      shared: isObject(chunk) ? chunk : noFields,
+      native: $native === true,
+    };
+  }
+
+  #started(): Head {
+    this.#head ??= { id: replyId(''), created: this.#context.created, shared: noFields, native: false };
+    return this.#head;
+  }
+
+  /** An answer that begins, with its prompt where the client wants to see it again. */
+  #open(index: number): readonly WireFrame[] {
+    if (this.#answers.has(index)) return nothing;
+    this.#answers.set(index, { finished: false });
+    const prompt = this.#started().native ? '' : echoed(this.#context.body, index);
+    return prompt === '' ? nothing : [this.#frame(index, prompt, null, noFields)];
+  }
+
+  #say(index: number, text: string, fields: JsonObject): readonly WireFrame[] {
+    const frames = this.#open(index);
+    if (this.#answers.get(index)?.finished === true) return nothing;
+    if (text === '' && fields === noFields) return frames;
+    return [...frames, this.#frame(index, text, null, fields)];
+  }
+
+  #finish(event: Extract<GatewayEvent, { readonly type: 'finish' }>): readonly WireFrame[] {
+    const frames = this.#open(event.choice);
+    const answer = this.#answers.get(event.choice);
+    if (answer === undefined || answer.finished) return nothing;
+    answer.finished = true;
+    const word = writeFinish(event.reason, event.format === formatName ? event.raw : undefined);
+    return [...frames, this.#frame(event.choice, '', word, own(event))];
+  }
+
+  /** A chunk of this format goes as it came, under this reply's name. */
+  #opaque(format: string, value: JsonObject): readonly WireFrame[] {
+    if (format !== formatName)
+      return this.#lose(`opaque.${typeof value.type === 'string' ? value.type : format}`);
+    const choices = Array.isArray(value.choices)
+      ? (value.choices as readonly JsonValue[]).filter(isObject)
+      : [];
+    for (const { index } of choices) this.#open(typeof index === 'number' ? index : 0);
+    return [{ json: { ...value, ...this.#top(), choices, ...this.#noUsage() } }];
+  }
+
+  /** What stands at the top of every chunk. */
+  #top(): MutableObject {
+    const { id, created, shared } = this.#started();
+    return { id, object: 'text_completion', created, model: this.#context.model, ...shared };
+  }
+
+  #noUsage(): JsonObject {
+    return this.#asksUsage ? { usage: null } : noFields;
+  }
+
+  #frame(index: number, text: string, finish: string | null, { choice, chunk }: JsonObject): WireFrame {
+    const written: MutableObject = { text, index, logprobs: null };
+    if (isObject(choice)) Object.assign(written, choice);
+    written.finish_reason = finish;
+    const json = { ...this.#top(), ...(isObject(chunk) ? chunk : noFields), choices: [written] };
+    return { json: { ...json, ...this.#noUsage() } };
+  }
+
+  #lose(name: string): readonly WireFrame[] {
+    if (!this.#lost.has(name)) {
+      this.#lost.add(name);
+      this.#context.lose(name);
+    }
+    return nothing;
+  }
+}
+
+function asksForUsage({ stream_options: options }: JsonObject): boolean {
+  return isObject(options) && options.include_usage === true;
+}
+
+/** The prompt of an answer when the client asked for its echo; `n` answers follow each other for each of several prompts. */
+function echoed({ echo, prompt, n }: JsonObject, index: number): string {
+  if (echo !== true) return '';
+  if (typeof prompt === 'string') return prompt;
+  if (!Array.isArray(prompt)) return '';
+  const one = (prompt as readonly JsonValue[])[Math.floor(index / (typeof n === 'number' && n > 0 ? n : 1))];
+  return typeof one === 'string' ? one : '';
+}

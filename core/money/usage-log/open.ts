@@ -1,0 +1,119 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { UsageRecord } from '../../model/usage-record.ts';
+import type { Stores } from '../../state/stores.ts';
+import {
+  conditions,
+  placeOf,
+  questions,
+  rangeOf,
+  slice,
+  sliceEnd,
+  sliceStart,
+  type Ask,
+  type Place,
+} from './questions.ts';
+import { recordColumns, recordOf } from './rows.ts';
+import { createSums } from './sums.ts';
+import type { UsageLog, UsageFilter } from './index.ts';
+
+/** Records removed at once. */
+const batch = 500;
+
+/** Opens the log in the gateway's database. */
+export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
+  const ask = questions(database);
+
+  /** Records of a slice of time, in order. */
+  const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Place) => {
+    const { where, values } = conditions(filter, before);
+    // The limit comes before the join: details are fetched for what is shown alone.
+    const sql = `SELECT ${recordColumns}, d.details FROM
+      (SELECT * FROM usage_records ${where} ORDER BY at ${order}, id ${order} LIMIT ?) u
+      LEFT JOIN usage_details d ON d.at = u.at AND d.id = u.id ORDER BY u.at ${order}, u.id ${order}`;
+    return (await ask(sql, [...values, limit])).map(recordOf);
+  };
+
+  /** The newest records of a filter: looked for in slices, since the next that fits may lie far back. */
+  const newest = async (filter: UsageFilter, limit: number, before: Place | undefined) => {
+    const { start, end } = rangeOf(filter);
+    const isNarrow = Object.entries(filter).some(
+      ([name, value]) => name !== 'since' && name !== 'until' && value !== undefined,
+    );
+    const found: UsageRecord[] = [];
+    let until = before === undefined ? end : Math.min(end, before.at + 1);
+    while (until > start && found.length < limit) {
+      const since = isNarrow ? await sliceStart(ask, until, start) : start;
+      found.push(...(await select({ ...filter, since, until }, 'DESC', limit - found.length, before)));
+      until = since;
+      if (isNarrow) await nextTurn();
+    }
+    return found;
+  };
+
+  return {
+    async page(filter, limit, after) {
+      const found = await newest(filter, limit + 1, after === undefined ? undefined : placeOf(after));
+      const records = found.slice(0, limit);
+      const last = records.at(-1);
+      return found.length > limit && last !== undefined
+        ? { records, next: `${last.at}.${last.id}` }
+        : { records };
+    },
+    async find(id) {
+      const [row] = await ask(
+        `SELECT ${recordColumns}, d.details, d.request, d.response FROM usage_records u
+         LEFT JOIN usage_details d ON d.at = u.at AND d.id = u.id WHERE u.id = ?`,
+        [id],
+      );
+      return row === undefined ? undefined : recordOf(row);
+    },
+    sums: createSums(ask),
+    async *each(filter) {
+      const end = filter.until ?? Number.MAX_SAFE_INTEGER;
+      for (let since = filter.since ?? 0; since < end;) {
+        const until = await sliceEnd(ask, since, end);
+        yield* await select({ ...filter, since, until }, 'ASC', Number.MAX_SAFE_INTEGER);
+        since = until;
+      }
+    },
+    async prune({ days, records }) {
+      const byAge: Place = { at: Math.ceil(Date.now() - days * 86_400_000), id: '' };
+      const byNumber = await nthNewest(ask, records);
+      return removeUpTo(ask, byNumber !== undefined && byNumber.at > byAge.at ? byNumber : byAge);
+    },
+  };
+}
+
+/** The newest record that is one too many; undefined when there are no more than so many. */
+async function nthNewest(ask: Ask, number: number): Promise<Place | undefined> {
+  let place: Place = { at: Number.MAX_SAFE_INTEGER, id: '' };
+  for (let left = Math.max(0, Math.trunc(number)); ; left -= slice) {
+    const [row] = await ask(
+      'SELECT at, id FROM usage_records WHERE (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?',
+      [place.at, place.id, Math.min(left, slice - 1)],
+    );
+    if (row === undefined) return undefined;
+    place = { at: Number(row['at']), id: String(row['id']) };
+    if (left < slice) return place;
+    await nextTurn();
+  }
+}
+
+/** Removes the record at this place and all before it, a few at a time; returns how many there were. */
+async function removeUpTo(ask: Ask, { at, id }: Place): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const rows = await ask(
+      'SELECT at, id FROM usage_records WHERE (at, id) <= (?, ?) ORDER BY at, id LIMIT ?',
+      [at, id, batch],
+    );
+    const last = rows.at(-1);
+    if (last === undefined) return removed;
+    const place = [Number(last['at']), String(last['id'])];
+    // Details first: what a crash leaves between the two is a record without details, and the next run finds it.
+    await ask('DELETE FROM usage_details WHERE (at, id) <= (?, ?)', place);
+    await ask('DELETE FROM usage_records WHERE (at, id) <= (?, ?)', place);
+    removed += rows.length;
+    await nextTurn();
+  }
+}

@@ -1,0 +1,118 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Affinity, CallKey } from '../../call/call.ts';
+import type { Operation } from '../format.ts';
+import type { ChatSettings, Message } from '../../model/chat.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { GatewayRequest } from '../../model/request.ts';
+import type { ChannelKey } from '../channel.ts';
+import type { GatewayError } from '../errors.ts';
+import type { Gate } from '../gate.ts';
+
+/**
+ * What came in, before anything was understood.
+ *
+ * @example
+ * const team = call.wire.headers['x-team'];
+ */
+export interface Wire {
+  readonly method: string;
+  /** Path without query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Lower-case names. Credentials are removed once they have been read. */
+  readonly headers: IncomingHttpHeaders;
+  /** The client's address. */
+  readonly ip: string;
+  /** The client's own bytes; empty before the body was read. */
+  readonly bytes: Buffer;
+}
+
+/**
+ * One way to serve a call: a channel, one of its keys, and the model's name there.
+ *
+ * @example
+ * const [best] = tools.catalog.targets('gpt-5-mini');
+ */
+export interface Target {
+  readonly channel: {
+    /** The channel's name in this gateway. */
+    readonly id: string;
+    /** The name of its kind. */
+    readonly kind: string;
+  };
+  readonly key: ChannelKey;
+  readonly model: string;
+}
+
+/**
+ * What a plugin may change on the way in. Everything that is not named stays the client's own.
+ *
+ * @example
+ * return next(call.with({ model: 'gpt-5-mini', settings: { temperature: 0 } }));
+ */
+export interface CallEdits {
+  readonly model?: string;
+  /** Replaces members of the decoded settings. A member beyond `reasoning` and `maxOutput` turns pass-through off. */
+  readonly settings?: ChatSettings;
+  /** The instructions, in place of those in `request.system`. Turns pass-through off. */
+  readonly system?: readonly Message[];
+  /** The turns, in place of those in `request.messages`. Turns pass-through off. */
+  readonly messages?: readonly Message[];
+  /** The request as if the client had written this body: checked and decoded anew by the format that reads it. */
+  readonly body?: JsonObject;
+  /** The reply must come as events, so that nothing passes through. */
+  readonly decoded?: boolean;
+  /** Which channel, or which of its keys, is asked first, or alone. */
+  readonly affinity?: Affinity;
+}
+
+/**
+ * One request on its way through the pipeline. It never changes, but for what is left under its keys: `with` makes a view of it for the
+ * plugins behind.
+ *
+ * @example
+ * if (call.operation !== 'chat' || call.model !== 'auto') return next(call);
+ * return next(call.with({ model: 'gpt-5-mini' }));
+ */
+export interface Call {
+  /** `req_…`: in the log, in `x-request-id`, in error bodies. */
+  readonly id: string;
+  /** `performance.now()` when the request came in. */
+  readonly startedAt: number;
+  /** Unix seconds: when the request came in. */
+  readonly created: number;
+  readonly operation: Operation;
+  /** The format in which the client speaks: `chat-completions`, `messages`, `responses` … */
+  readonly format: { readonly name: string };
+  readonly wire: Wire;
+  /** The model in force: what the client asked for, after edits. Known from `admit` on. */
+  readonly model: string;
+  /** The model that the client asked for: replies carry this name. */
+  readonly askedModel: string;
+  readonly stream: boolean;
+  /** The parsed body. Throws in `observe` and `identify`, which run before it is read. */
+  readonly body: JsonObject;
+  /** The decoded request with all edits made; `isChat` tells a chat from the others. Throws where `body` does. */
+  readonly request: GatewayRequest;
+  /** The channel and model of this attempt; undefined outside the translate stage. */
+  readonly target: Target | undefined;
+  /** Shut while the client is read too slowly, and while `eachInOrder` works: nobody reads from the provider then. */
+  readonly gate: Gate;
+  /** Aborted when the call has ended, however it ended. */
+  readonly signal: AbortSignal;
+  /** What the call was ended with by {@link fail}. */
+  readonly failure: GatewayError | undefined;
+  /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
+  onEnd(job: () => void): () => void;
+  /**
+   * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's
+   * socket is let go of. Nothing happens to a call that has ended.
+   */
+  fail(error: GatewayError): void;
+  /** A view of the call for the plugins behind, with these changes made. */
+  with(edits: CallEdits): Call;
+  /** What was left under a key, by whichever plugin. */
+  get<T>(key: CallKey<T>): T | undefined;
+  /** Leaves something for other plugins. Seen by all views of the call. */
+  set<T>(key: CallKey<T>, value: T): void;
+}

@@ -1,0 +1,222 @@
+import type { z } from 'zod';
+import type { Operation } from '../format.ts';
+import type { Form } from '../../model/form.ts';
+import type { JsonValue } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import type { PriceRow } from '../../settings/prices.ts';
+import type { Upstream, UpstreamRequest } from '../channel.ts';
+import type { Call } from './call.ts';
+import type { Log } from './tools.ts';
+
+/**
+ * Options that every channel kind takes.
+ *
+ * @example
+ * openai({ id: 'work', key: env('OPENAI_API_KEY'), models: { fast: 'gpt-5-mini' }, priority: 1 })
+ */
+export interface ChannelOptions {
+  /** Names this channel in the log and the dashboard. Default: the kind's name. */
+  readonly id?: string;
+  readonly key?: string | undefined;
+  /** Several keys of one account family. */
+  readonly keys?: readonly string[];
+  readonly baseUrl?: string;
+  /**
+   * Public names (with `*` patterns), or a map from public name to the provider's name. In a map the stars of a public name carry over:
+   * `'gpt-*': 'openai/gpt-*'`. `'discover'`: what the provider lists, and nothing else. Default: the kind's own list.
+   */
+  readonly models?: readonly string[] | Readonly<Record<string, string>> | 'discover';
+  /** True: the provider is asked for its models now and then, so that model lists have those that fit the patterns of `models`. */
+  readonly discover?: boolean;
+  /** Higher is tried first. Default 0. */
+  readonly priority?: number;
+  /** Share among channels of one priority. Default 1. */
+  readonly weight?: number;
+  /** Headers of every request to this provider, after the channel's own: set, or taken off. Names in any case. */
+  readonly headers?: {
+    readonly set?: Readonly<Record<string, string>>;
+    readonly remove?: readonly string[];
+  };
+  /**
+   * Members of every JSON body, by path (`generationConfig.seed`, `tools.0.strict`), and texts of every form, by name: set, or taken off, in
+   * the words of the format that the channel speaks. What is taken off goes first.
+   */
+  readonly body?: {
+    readonly set?: Readonly<Record<string, JsonValue>>;
+    readonly remove?: readonly string[];
+  };
+  /** Instructions for every chat: before the client's own, unless `place` says otherwise. */
+  readonly systemPrompt?: string | { readonly text: string; readonly place?: 'before' | 'after' | 'instead' };
+  /** `http://user:password@host:port`: connections are tunnelled through it, with CONNECT. Its own certificate is one that Node trusts. */
+  readonly proxy?: string;
+  /** Milliseconds, where they differ from the gateway's `timeouts` and `routing`. */
+  readonly timeouts?: {
+    readonly connect?: number;
+    readonly idle?: number;
+    readonly firstToken?: number;
+    readonly attempt?: number;
+  };
+  /** PEM texts of certificates and their key, a server name, or `verify: false` for a provider whose certificate nobody vouches for. */
+  readonly tls?: {
+    readonly ca?: string | readonly string[];
+    readonly cert?: string;
+    readonly key?: string;
+    readonly servername?: string;
+    readonly verify?: boolean;
+  };
+  /** Further members of bodies by which this provider chooses models by itself: see `routingFields` of the kind. */
+  readonly routingFields?: readonly string[];
+  /** Model traits by public or provider's name (`*` allowed) that differ from what the kind says. */
+  readonly traits?: Readonly<Record<string, ModelTraits>>;
+}
+
+/**
+ * One HTTP request to a provider.
+ *
+ * @example
+ * tools.http.send(call, { url: `${baseUrl}${request.path}`, headers: { authorization: `Bearer ${key}` }, body: request.body });
+ */
+export interface HttpRequest {
+  /** Absolute, as `new URL(…).href` spells it, without a fragment. */
+  readonly url: string;
+  readonly method?: 'POST' | 'GET' | 'DELETE';
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A form is sent as `multipart/form-data`, which replaces the content type. */
+  readonly body?: Buffer | string | Form;
+}
+
+/**
+ * Sends requests to a channel's provider over kept-alive connections, with the operator's headers, proxy and times.
+ *
+ * @example
+ * const upstream = await tools.http.send(call, { url, headers, body: request.body });
+ */
+export interface HttpClient {
+  /**
+   * Resolves when status and headers are there, whatever the status. Rejects with a GatewayError (origin upstream) when the provider
+   * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
+   */
+  send(call: Call, request: HttpRequest): Promise<Upstream>;
+  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
+  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
+}
+
+/**
+ * What a channel kind's `setup` gets besides its options.
+ *
+ * @example
+ * setup(options, { http, keys }) {
+ *   return { speaks: { chat: ['chat-completions'] }, open: (call, request) => http.send(call, requestFor(request, keys)) };
+ * }
+ */
+export interface ChannelTools {
+  readonly log: Log;
+  /** The keys, in the order of `call.target.key.index`; empty where there is none. */
+  readonly keys: readonly string[];
+  /** Requests to this channel's provider, with the operator's headers, proxy and times. */
+  readonly http: HttpClient;
+  /** Runs when the gateway closes or this configuration is replaced. */
+  onClose(job: () => void | Promise<void>): void;
+}
+
+/**
+ * What one instance of a channel kind can do.
+ *
+ * @example
+ * const parts: ChannelParts = { speaks: { chat: ['chat-completions'] }, open: (call, request) => http.send(call, addressed(request)) };
+ */
+export interface ChannelParts {
+  /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
+  readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /** What a model, by the provider's name, can do. */
+  traits?(upstreamModel: string): ModelTraits;
+  /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */
+  listModels?(): Promise<readonly string[]>;
+  /**
+   * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
+   * Reads no faster than `call.gate` allows and lets go when the call has ended, as `tools.http` does by itself. `call.target.key.index`
+   * is the place of the key to use in `tools.keys`.
+   */
+  open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+}
+
+/**
+ * What a channel kind declares. `defineChannel` carries its types; only `name` and `setup` are required.
+ *
+ * @example
+ * defineChannel({ name: 'mine', models: ['mine-*'], options: z.object({ region: z.string().default('eu') }), setup });
+ */
+export interface ChannelSpec<Schema extends z.ZodObject> {
+  /** The file's name. */
+  readonly name: string;
+  /** Models served when the config names none: names and patterns, or `discover` for those that the provider lists. */
+  readonly models?: readonly string[] | 'discover';
+  /** The provider's names in the list of known models: whose prices and limits its models have, and which names stand behind patterns. */
+  readonly catalogue?: readonly string[];
+  /** What its models cost, whatever the list says: rows as in the config's `prices`, by the provider's name or pattern. */
+  readonly prices?: Readonly<Record<string, PriceRow>>;
+  /** Whether `discover` is on unless the config says otherwise. Default false. */
+  readonly discover?: boolean;
+  /** False when the kind needs no key. Default true. */
+  readonly needsKey?: boolean;
+  /** Options beyond those that every kind takes. */
+  readonly options?: Schema;
+  /**
+   * Members at the top of a request's body by which this provider chooses models, or what else costs money, by itself. They are refused
+   * to keys that may use certain models alone, and to those with a budget in dollars.
+   */
+  readonly routingFields?: readonly string[];
+  setup(options: ChannelOptions & z.output<Schema>, tools: ChannelTools): ChannelParts;
+}
+
+/**
+ * A channel in the config's list.
+ *
+ * @example
+ * const channels: ChannelEntry[] = [demo(), openai({ key: env('OPENAI_API_KEY', '') })];
+ */
+export interface ChannelEntry {
+  readonly kind: 'channel';
+  readonly spec: ChannelSpec<z.ZodObject>;
+  readonly options: ChannelOptions & Readonly<Record<string, unknown>>;
+}
+
+/**
+ * What a channel file exports by default: call it with options in `gateway.config.ts`.
+ *
+ * @example
+ * channels: [openai({ key: env('OPENAI_API_KEY') })]
+ */
+export interface ChannelKind<Schema extends z.ZodObject = z.ZodObject> {
+  (options?: ChannelOptions & z.input<Schema>): ChannelEntry;
+  readonly spec: ChannelSpec<Schema>;
+}
+
+/**
+ * Declares a channel kind: a provider, or a server of the operator's own. Most are made by `openaiCompatible` of
+ * `sluice/channels/openai-compatible` in a few lines; this is for those that need more.
+ *
+ * @example
+ * export default defineChannel({
+ *   name: 'mine',
+ *   setup: ({ baseUrl = 'https://models.example' }, { http, keys }) => ({
+ *     speaks: { chat: ['chat-completions'] },
+ *     open: (call, { path, body }) =>
+ *       http.send(call, {
+ *         url: baseUrl + path,
+ *         headers: { 'content-type': 'application/json', 'x-key': keys[call.target?.key.index ?? 0] ?? '' },
+ *         body,
+ *       }),
+ *   }),
+ * });
+ */
+export function defineChannel<Schema extends z.ZodObject>(spec: ChannelSpec<Schema>): ChannelKind<Schema> {
+  const wide = spec as unknown as ChannelSpec<z.ZodObject>;
+  const channel = (options?: ChannelOptions & z.input<Schema>): ChannelEntry => ({
+    kind: 'channel',
+    spec: wide,
+    options: (options ?? {}) as ChannelEntry['options'],
+  });
+  return Object.assign(channel, { spec });
+}

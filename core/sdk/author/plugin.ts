@@ -1,0 +1,128 @@
+import type { Observable } from 'rxjs';
+import type { z } from 'zod';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { Call } from './call.ts';
+import type { PluginTools } from './tools.ts';
+
+/**
+ * When a plugin runs, outermost first:
+ * `observe` sees everything, also refusals (headers only: the body is not read yet);
+ * `identify` says who calls, by headers alone;
+ * — the body is read here, after the caller is known —
+ * `admit` refuses or meters: behind it the caller may ask for the model, within its limits, and what the call may cost is reserved;
+ * `shape` changes requests and replies, or answers by itself; — a channel is chosen here, and each try runs what follows anew —
+ * `translate` puts the request into the channel's words.
+ *
+ * @example
+ * definePlugin({ name: 'greeter', stage: 'shape', setup: () => (call, next) => next(call) });
+ */
+export type Stage = 'observe' | 'identify' | 'admit' | 'shape' | 'translate';
+
+/**
+ * What a plugin reads of replies. `content` turns pass-through off, so that every reply comes as decoded events; `usage` makes streams tell
+ * their usage.
+ *
+ * @example
+ * definePlugin({ name: 'shouting', stage: 'shape', reads: 'content', setup });
+ */
+export type Reads = 'nothing' | 'usage' | 'content';
+
+/**
+ * The rest of the pipeline. Call it once (again only to retry or fall back, before the first event was passed on).
+ *
+ * @example
+ * const reply = await next(call);
+ */
+export type Next = (call: Call) => Promise<Observable<GatewayEvent>>;
+
+// Below a method's type, as its parameters may be narrower: plugins of this repository ask for the whole call.
+
+/**
+ * A plugin at work on one call. The promise is the request phase: `await` what you need, throw a GatewayError to refuse, or answer by
+ * yourself without calling `next`. The observable is the response phase: synchronous operators only; unsubscribing cancels everything up
+ * to the provider's socket. Returning what `next` gave costs nothing per event.
+ *
+ * @example
+ * async function greeter(call, next) {
+ *   addReplyHeaders(call, { 'x-greeting': 'hello' });
+ *   return next(call);
+ * }
+ */
+export type Handler = { run(call: Call, next: Next): Promise<Observable<GatewayEvent>> }['run'];
+
+/**
+ * What a plugin declares. `definePlugin` carries its types; only `name`, `stage` and `setup` are required.
+ *
+ * @example
+ * definePlugin({ name: 'greeter', stage: 'observe', options: z.object({ greeting: z.string().default('hello') }), setup });
+ */
+export interface PluginSpec<Schema extends z.ZodType> {
+  /** The file's or folder's name. */
+  readonly name: string;
+  readonly stage: Stage;
+  /** Plugins of the same or an earlier stage that must run before this one. It is an error when one of them is off. */
+  readonly after?: readonly string[];
+  /** Plugins of the same stage that must run after this one, where they are on. */
+  readonly before?: readonly string[];
+  /** What it reads of replies. Default `nothing`. */
+  readonly reads?: Reads;
+  /** True: discovery alone does not switch it on, an entry in the config does. */
+  readonly whenListed?: boolean;
+  /** A zod object; every member has a default, so that a file dropped into the folder runs. */
+  readonly options?: Schema;
+  /** Runs once at start-up. Name the inner function: it shows in stack traces. */
+  setup(options: z.output<Schema>, tools: PluginTools): Handler | Promise<Handler>;
+}
+
+/**
+ * A plugin in the config's list: its options, or the wish to have it off.
+ *
+ * @example
+ * const plugins: PluginEntry[] = [redact({ words: ['moonshine'] }), logging.off()];
+ */
+export interface PluginEntry {
+  readonly kind: 'plugin';
+  readonly spec: PluginSpec<z.ZodType>;
+  readonly options: unknown;
+  readonly enabled: boolean;
+}
+
+/**
+ * What a plugin file exports by default: call it with options in `gateway.config.ts`, or switch the plugin off.
+ *
+ * @example
+ * plugins: [redact({ words: ['moonshine'] }), logging.off()]
+ */
+export interface Plugin<Schema extends z.ZodType = z.ZodType> {
+  (options?: z.input<Schema>): PluginEntry;
+  readonly spec: PluginSpec<Schema>;
+  off(): PluginEntry;
+}
+
+/**
+ * Declares a plugin. A file in `plugins/` that exports one by default runs by being there.
+ *
+ * @example
+ * export default definePlugin({
+ *   name: 'powered-by',
+ *   stage: 'observe',
+ *   setup: () =>
+ *     async function poweredBy(call, next) {
+ *       addReplyHeaders(call, { 'x-powered-by': 'my gateway' });
+ *       return next(call);
+ *     },
+ * });
+ */
+export function definePlugin<Schema extends z.ZodType>(spec: PluginSpec<Schema>): Plugin<Schema> {
+  const wide = spec as unknown as PluginSpec<z.ZodType>;
+  const plugin = (options?: z.input<Schema>): PluginEntry => ({
+    kind: 'plugin',
+    spec: wide,
+    options: options ?? {},
+    enabled: true,
+  });
+  return Object.assign(plugin, {
+    spec,
+    off: (): PluginEntry => ({ kind: 'plugin', spec: wide, options: {}, enabled: false }),
+  });
+}

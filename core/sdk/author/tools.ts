@@ -1,0 +1,214 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Keyv } from 'keyv';
+import type { Observable } from 'rxjs';
+import type { GatewayEvent, ListedModel } from '../../model/event.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { Units, Usage } from '../../model/usage.ts';
+import type { Call, Target } from './call.ts';
+
+/**
+ * Writes structured lines: first what happened as data, then a sentence. Known secrets are masked.
+ *
+ * @example
+ * log.info({ id: call.id, hits }, 'answered from the cache');
+ */
+export interface Log {
+  debug(fields: object, sentence: string): void;
+  info(fields: object, sentence: string): void;
+  warn(fields: object, sentence: string): void;
+  error(fields: object, sentence: string): void;
+}
+
+/**
+ * What a plugin keeps beyond a call, in the gateway's database.
+ *
+ * @example
+ * const seen = stores.namespace<number>('greeter');
+ * await seen.set(keyId, Date.now(), 60_000);
+ */
+export interface Stores {
+  /**
+   * The entries under this name (lower-case letters, digits and hyphens), as a Keyv. Choose one that tells of your plugin: whoever uses the
+   * same name sees the same entries. Times to live are in milliseconds. A database failure rejects the call that met it.
+   */
+  namespace<Value>(name: string): Keyv<Value>;
+  /** Writes an entry unless there is one under this key, whoever else tries at the same time. Says whether it did. */
+  add<Value>(name: string, key: string, value: Value, ttl?: number): Promise<boolean>;
+  /**
+   * Changes an entry by what it is, so that nothing that others write meanwhile is lost. Gives what was written; undefined when nothing
+   * was, because there is no entry or `change` wanted none of it.
+   */
+  change<Value>(
+    name: string,
+    key: string,
+    change: (value: Value) => { readonly value: Value; readonly ttl?: number } | undefined,
+  ): Promise<Value | undefined>;
+}
+
+/**
+ * Which channel serves which model.
+ *
+ * @example
+ * const model = catalog.serves(wish) ? wish : 'demo';
+ */
+export interface Catalog {
+  /** True when some channel serves this public name (exact, mapped, or by pattern). */
+  serves(model: string): boolean;
+  /** The targets of a model, best first, each channel with its first key. */
+  targets(model: string): readonly Target[];
+  /** Every model that is known to be one that can be called now, sorted. */
+  list(): readonly ListedModel[];
+}
+
+/**
+ * What models cost, in micro-dollars.
+ *
+ * @example
+ * const cost = prices.cost(call.model, usage)?.microDollars ?? 0;
+ */
+export interface Prices {
+  /** What a call cost, at the dearest channel that serves the model. Undefined when it has no price. */
+  cost(model: string, usage: Usage): { readonly microDollars: number } | undefined;
+  /** The most that a call may cost with so many tokens, whichever channel serves it. Undefined when that is not known. */
+  most(model: string, input: number, output: number, units?: Units): number | undefined;
+}
+
+/**
+ * A question to a service that the operator has named.
+ *
+ * @example
+ * const answer = await http.ask({ url, json: { text }, signal: call.signal });
+ */
+export interface ServiceRequest {
+  /** `http:` or `https:`. From the operator's options, never from a client: no address is refused. */
+  readonly url: string;
+  /** Default: POST with a body, GET without. */
+  readonly method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as `application/json`. */
+  readonly json?: JsonValue;
+  /** Sent as it is, in place of `json`. */
+  readonly body?: string | Buffer;
+  /** Milliseconds until the answer must be complete. Default 10,000. */
+  readonly timeout?: number;
+  /** The most bytes of an answer. Default 4 MiB. */
+  readonly limit?: number;
+  /** Gives the question up when it aborts: a call's own, where one waits for the answer. */
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * What a service answered, whatever the status.
+ *
+ * @example
+ * if (answer.status !== 200) throw new GatewayError('forbidden', 'This cannot be checked now.');
+ * const verdict = answer.json();
+ */
+export interface ServiceAnswer {
+  readonly status: number;
+  /** Lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly bytes: Buffer;
+  text(): string;
+  /** Throws when the answer is no JSON. */
+  json(): JsonValue;
+}
+
+/**
+ * Asks services that the operator has named, over kept-alive connections.
+ *
+ * @example
+ * const answer = await http.ask({ url: options.url, json: { text }, timeout: 2_000, signal: call.signal });
+ */
+export interface Services {
+  /**
+   * Rejects with an Error whose message names the host when there is no answer in time, or a longer one than wished. A caller who is not
+   * told otherwise reads 500, and no address.
+   */
+  ask(request: ServiceRequest): Promise<ServiceAnswer>;
+}
+
+/**
+ * A call that nobody outside has made. Whoever asked for it ends it.
+ *
+ * @example
+ * const direct = tools.calls('chat-completions', body, target);
+ * try {
+ *   return await gathered(direct.call, await direct.send());
+ * } finally {
+ *   direct.end();
+ * }
+ */
+export interface DirectCall {
+  readonly call: Call;
+  /** Sends it; the reply comes as decoded events. Rejects as `next` does. Once. */
+  send(): Promise<Observable<GatewayEvent>>;
+  /** Lets go of everything, up to the provider's socket. */
+  end(): void;
+}
+
+/**
+ * A plain request handler for a plugin's own route.
+ *
+ * @example
+ * tools.route('GET', '/hello/:name', (request, response, { name }) => void response.end(`Hello, ${name}.`));
+ */
+export type RouteHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  params: Readonly<Record<string, string>>,
+) => void | Promise<void>;
+
+/**
+ * A route that answers callers with a key from what the gateway keeps: it has no model and reaches no channel.
+ *
+ * @example
+ * tools.endpoint({
+ *   method: 'GET',
+ *   path: '/v1/greetings',
+ *   format: 'chat-completions',
+ *   handle: async (call) => of({ type: 'result', value: { hello: call.get(caller)?.name ?? '' } }),
+ * });
+ */
+export interface Endpoint {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  /** path-to-regexp 8 pattern: `/v1/things/:id`. */
+  readonly path: string;
+  /** The format in which it answers and refuses. */
+  readonly format: string;
+  /** True when this request wants a stream: the handler then answers with `frames` events of server-sent events. */
+  streams?(query: URLSearchParams): boolean;
+  /**
+   * Answers with one `result` event, whose value is the reply's body, or with `frames`. A JSON body of the request is `call.body`
+   * (an empty object where none was sent); `params` are the path's.
+   */
+  handle(call: Call, params: Readonly<Record<string, string>>): Promise<Observable<GatewayEvent>>;
+}
+
+/**
+ * What `setup` gets besides its options.
+ *
+ * @example
+ * setup({ lifetime }, { log, stores }) {
+ *   const answers = stores.namespace<string>('my-answers');
+ */
+export interface PluginTools {
+  /** Writes lines that carry the plugin's name; known secrets are masked. */
+  readonly log: Log;
+  readonly stores: Stores;
+  readonly catalog: Catalog;
+  readonly prices: Prices;
+  /** Asks services that the operator has named. */
+  readonly http: Services;
+  /**
+   * Makes a chat call to one target, in a format's words. It meets the translate stage alone: no key, no limit, no record. Works once the
+   * gateway has been built, not during `setup`. Throws GatewayError when the body is not a request of the format.
+   */
+  calls(format: string, body: JsonObject, target: Target): DirectCall;
+  /** Adds a route of the plugin's own, outside the pipeline: no key is asked. Paths of formats cannot be taken. */
+  route(method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, handler: RouteHandler): void;
+  /** Adds a route inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
+  endpoint(endpoint: Endpoint): void;
+  /** Runs when the gateway closes or this configuration is replaced. */
+  onClose(job: () => void | Promise<void>): void;
+}

@@ -1,0 +1,110 @@
+/**
+ * What the plugins and channels of this repository take beyond `sluice`, as `sluice/internal`. Nothing is promised of it: any version may
+ * change it. What stands here under a name of `sluice` too is the same thing seen whole.
+ */
+
+export { type Call, type CallEdits, chatOutlineOf, expandedBody, type Wire } from '../call/call.ts';
+export { detach, type Detached, followDetached } from '../call/detached.ts';
+export { InFlight } from '../call/in-flight.ts';
+export { version } from '../config/installation/home.ts';
+export { inClientWords } from '../formats/_shared/client-words.ts';
+export { expectedOfInputs, splitInputs } from '../formats/_shared/embed.ts';
+export { loseForeign } from '../formats/_shared/foreign.ts';
+export { HeldBytes } from '../formats/_shared/held-bytes.ts';
+export { stringEnd } from '../formats/_shared/json-bytes.ts';
+export { JsonCutter } from '../formats/_shared/json-frames.ts';
+export { oneShot, throwIfError } from '../formats/_shared/one-shot.ts';
+export { sealMarks } from '../formats/_shared/proof.ts';
+export { decodeScores, expectedOfDocuments, textOfDocument } from '../formats/_shared/rerank.ts';
+export { asWave } from '../formats/_shared/speech.ts';
+export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
+export { cutShort } from '../formats/_shared/stream-frames.ts';
+export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
+export { numbered } from '../formats/_shared/tool-ids.ts';
+export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
+export { readPlainUsage } from '../formats/_shared/usage.ts';
+export { readVector } from '../formats/_shared/vectors.ts';
+export { embedCodec } from '../formats/embeddings/codec.ts';
+export { onlyText } from '../formats/embeddings/request.ts';
+export type {
+  BytesDecoder,
+  Codec,
+  EncodedRequest,
+  EncodeTarget,
+  Format,
+  Frame,
+  RateStanding,
+  ReplyContext,
+  RouteParams,
+  StreamDecoder,
+  StreamEncoder,
+  WireFrame,
+} from './format.ts';
+export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
+export { createClientAddress } from '../front/client-address.ts';
+export type { Load } from '../front/overload.ts';
+export { hideSecret, type Log, maskSecrets } from '../log.ts';
+export { lostLogLines } from '../log/output.ts';
+export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
+export type { SpeakRequest, TranscribeRequest, TranscriptSegment } from '../model/audio.ts';
+export type {
+  Citation,
+  Logprob,
+  MediaBlock,
+  ReasoningBlock,
+  ToolCallBlock,
+  ToolResultBlock,
+} from '../model/chat.ts';
+export type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../model/embed.ts';
+export { type AnswerEvent, type AttemptEvent, type OperationResult, saysSomething } from '../model/event.ts';
+export type { Extra, Loss, Proof } from '../model/extra.ts';
+export { type Form, plainName, type Upload } from '../model/form.ts';
+export type { ImageInput, ImageRequest, ImageResult, MadeImage } from '../model/image.ts';
+export { isObject, parseObject } from '../model/json.ts';
+export { mediaKind } from '../model/media-kind.ts';
+export type { ModerationRequest } from '../model/moderation.ts';
+export type { SocketMessage } from '../model/realtime.ts';
+export type { Effort } from '../model/reasoning.ts';
+export type { RerankRequest } from '../model/rerank.ts';
+export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
+export type { Amounts, UsageRecord } from '../model/usage-record.ts';
+export { sumUsage } from '../model/usage.ts';
+export type { VideoReport, VideoRequest } from '../model/video.ts';
+export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
+export { reservedAt } from '../money/ledger/periods.ts';
+export { noPriceError, type Prices } from '../money/prices/index.ts';
+export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
+export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
+export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
+export type { Candidate, Catalog } from '../routing/catalog.ts';
+export type { DirectCalls } from '../routing/direct-call.ts';
+export { channelStanding, type Health, type PlaceHealth, type Standing } from '../routing/health/index.ts';
+export { mostHedges } from '../routing/hedge.ts';
+export type { Target } from '../routing/target.ts';
+export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
+export { type ApiKeyChanges, type ApiKeys, type Budget, matchesModel } from '../state/api-keys.ts';
+export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
+export {
+  type ItemPage,
+  type ItemQuery,
+  type ResponseStore,
+  type StoredConversation,
+  type StoredResponse,
+} from '../state/responses/index.ts';
+export { openResponseStore } from '../state/responses/open.ts';
+export { openSealer, type Sealer } from '../state/sealer.ts';
+export { entriesOf, type Stores } from '../state/stores.ts';
+export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
+export { estimateInput, wordBytes } from '../tokens/index.ts';
+export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
+export type { HttpClient, HttpRequest } from '../upstream/send.ts';
+export type { Channel } from './channel.ts';
+export { charge, type Charge, reachedProviders, sending, settles } from './charge.ts';
+export { connection } from './connection.ts';
+export type { ChannelParts, ChannelTools, Handler, InternalTools, Next } from './define.ts';
+export { errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
+export type { Valve } from './gate.ts';
+export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
+export { foldedName } from './member-names.ts';
+export { peekFirst } from './operators.ts';
+export { tunnelWatch } from './tunnel-watch.ts';

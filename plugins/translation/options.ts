@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { defaultWholeLimit } from './decode-reply.ts';
+
+/** What an operator may choose. */
+export const options = z.strictObject({
+  /** Refuse a request (400) when one of its settings cannot be carried, instead of dropping and reporting it. A client asks for the same with `x-sluice-strict: true`. */
+  strict: z.boolean().default(false),
+  /** What to do with input that the channel's format cannot carry, such as audio for a text format. */
+  unsupported: z.enum(['refuse', 'drop']).default('refuse'),
+  /** Largest whole reply that is held to be translated, in bytes. */
+  wholeLimit: z.int().min(1024).default(defaultWholeLimit),
+});
+
+/** What this plugin decides by. */
+export type TranslationOptions = z.output<typeof options>;

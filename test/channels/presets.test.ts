@@ -1,0 +1,243 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ChannelEntry, ChannelKind, ChannelOptions } from '../../core/sdk/define.ts';
+import { voices } from '../flows/_wire.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+
+type Json = Record<string, unknown>;
+type Kind = ((options: ChannelOptions & Json) => ChannelEntry) & Pick<ChannelKind, 'spec'>;
+
+/** A model of each preset, and the options that one cannot do without. */
+const presets: Readonly<Record<string, { readonly model: string; readonly options?: Json }>> = {
+  ai21: { model: 'jamba-large' },
+  baichuan: { model: 'Baichuan4' },
+  baseten: { model: 'moonshotai/Kimi-K2-Instruct' },
+  cerebras: { model: 'llama-3.3-70b' },
+  cloudflare: { model: '@cf/meta/llama-3.3-70b', options: { account: '0'.repeat(32) } },
+  dashscope: { model: 'qwen-plus' },
+  databricks: {
+    model: 'databricks-meta-llama-3-3-70b-instruct',
+    options: { workspace: 'w.cloud.databricks.com' },
+  },
+  deepinfra: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
+  featherless: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
+  fireworks: { model: 'accounts/fireworks/models/kimi-k2' },
+  friendli: { model: 'meta-llama-3.3-70b-instruct' },
+  'github-models': { model: 'openai/gpt-4.1' },
+  huggingface: { model: 'openai/gpt-oss-120b:cheapest' },
+  hunyuan: { model: 'hunyuan-turbos-latest' },
+  hyperbolic: { model: 'Qwen/Qwen2.5-72B-Instruct' },
+  iflytek: { model: '4.0Ultra' },
+  inception: { model: 'mercury-2' },
+  litellm: { model: 'anything' },
+  'llama-cpp': { model: 'local' },
+  'lm-studio': { model: 'local' },
+  minimax: { model: 'MiniMax-M2' },
+  modelscope: { model: 'Qwen/Qwen3-32B' },
+  moonshot: { model: 'kimi-k2.5' },
+  nebius: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
+  novita: { model: 'deepseek/deepseek-v3.2' },
+  nvidia: { model: 'meta/llama-3.3-70b-instruct' },
+  'openai-compatible': { model: 'anything', options: { name: 'acme' } },
+  ovhcloud: { model: 'Meta-Llama-3_3-70B-Instruct' },
+  perplexity: { model: 'sonar-pro' },
+  qianfan: { model: 'ernie-4.5-turbo-128k' },
+  sambanova: { model: 'Meta-Llama-3.3-70B-Instruct' },
+  scaleway: { model: 'llama-3.3-70b-instruct' },
+  sglang: { model: 'local' },
+  siliconflow: { model: 'Qwen/Qwen3-32B' },
+  sluice: { model: 'anything' },
+  snowflake: { model: 'llama3.1-70b', options: { account: 'MYORG-MY_ACCOUNT' } },
+  stepfun: { model: 'step-2-mini' },
+  tgi: { model: 'tgi' },
+  together: { model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' },
+  vercel: { model: 'anthropic/claude-sonnet-4.5' },
+  vllm: { model: 'local' },
+  volcengine: { model: 'doubao-seed-1-6' },
+  wandb: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
+  xai: { model: 'grok-4' },
+  zai: { model: 'glm-4.7' },
+  zhipu: { model: 'glm-4.7' },
+};
+const names = Object.keys(presets);
+const folder = join(import.meta.dirname, '../../channels');
+
+/** Where the members of a request in generateContent go in chat completions, by the names that traits give them. */
+const settings: Readonly<Record<string, { readonly asked: unknown; readonly field: string }>> = {
+  temperature: { asked: 0.5, field: 'temperature' },
+  topP: { asked: 0.9, field: 'top_p' },
+  topK: { asked: 20, field: 'top_k' },
+  seed: { asked: 7, field: 'seed' },
+  frequencyPenalty: { asked: 0.1, field: 'frequency_penalty' },
+  presencePenalty: { asked: 0.2, field: 'presence_penalty' },
+};
+
+let gateway: TestGateway;
+let upstream: ScriptedUpstream;
+const kinds = new Map<string, Kind>();
+
+const refused = (name: string): readonly string[] => {
+  const parts = kinds.get(name)?.spec.setup(
+    {
+      ...kinds.get(name)?.spec.options?.parse(presets[name]?.options ?? {}),
+      baseUrl: 'http://127.0.0.1',
+    },
+    { keys: ['k'], http: {}, sockets: {}, format: () => undefined, onClose: () => {} } as never,
+  );
+  return parts?.traits?.(presets[name]?.model ?? '').refuses ?? [];
+};
+
+beforeAll(async () => {
+  for (const name of names) {
+    const { default: kind } = (await import(join(folder, `${name}.ts`))) as { default: Kind };
+    kinds.set(name, kind);
+  }
+  upstream = await startUpstream((request, response) => {
+    if (request.method === 'GET') {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[{"id":"listed"}]}');
+      return;
+    }
+    const { stream } = JSON.parse(request.body.toString()) as { stream?: boolean };
+    const voice = voices['chat-completions'];
+    response.writeHead(200, { 'content-type': stream === true ? 'text/event-stream' : 'application/json' });
+    response.end(stream === true ? voice.frames(['hello']).join('') : JSON.stringify(voice.whole('hello')));
+  });
+  gateway = await startGateway({
+    channels: names.map((name) =>
+      kinds.get(name)?.({
+        ...presets[name]?.options,
+        id: name,
+        key: `key-of-${name}`,
+        baseUrl: `${upstream.url}/${name}`,
+        models: { [`via/${name}`]: presets[name]?.model ?? '' },
+      }),
+    ),
+  });
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+
+const ask = (path: string, body: Json): Promise<Response> =>
+  fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const hi = { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] };
+
+describe.each(names)('%s', (name) => {
+  const { model } = presets[name] ?? { model: '' };
+
+  test('is reached at its path with its key, and the name that its model has there', async () => {
+    upstream.requests.length = 0;
+    const answer = await ask(`/v1beta/models/via/${name}:generateContent`, {
+      ...hi,
+      generationConfig: { maxOutputTokens: 30 },
+    });
+    expect({ status: answer.status, body: await answer.json() }).toMatchObject({
+      status: 200,
+      body: { candidates: [{ content: { parts: [{ text: 'hello' }] } }] },
+    });
+    const [request] = upstream.requests;
+    expect(request?.url).toBe(`/${name}/chat/completions`);
+    expect(JSON.stringify(request?.headers)).toContain(`key-of-${name}`);
+    const sent = JSON.parse(request?.body.toString() ?? '') as Json;
+    expect(sent).toMatchObject({ model });
+    expect([sent['max_tokens'], sent['max_completion_tokens']].filter((limit) => limit === 30)).toHaveLength(
+      1,
+    );
+  });
+
+  test('streams', async () => {
+    const answer = await ask(`/v1beta/models/via/${name}:streamGenerateContent?alt=sse`, hi);
+    const text = await answer.text();
+    expect(text).toContain('STOP');
+    expect(text).toContain('hello');
+  });
+
+  test('gets no setting that its model refuses, and whoever asked for one is told', async () => {
+    upstream.requests.length = 0;
+    const answer = await ask(`/v1beta/models/via/${name}:generateContent`, {
+      ...hi,
+      generationConfig: Object.fromEntries(Object.entries(settings).map(([key, { asked }]) => [key, asked])),
+    });
+    expect(answer.status).toBe(200);
+    const lost = answer.headers.get('x-sluice-loss') ?? '';
+    const sent = JSON.parse(upstream.requests[0]?.body.toString() ?? '') as Json;
+    const refuses = refused(name);
+    for (const [setting, { asked, field }] of Object.entries(settings)) {
+      if (refuses.includes(setting)) {
+        expect(sent).not.toHaveProperty(field);
+        expect(lost).toContain(setting);
+      } else expect(sent).toMatchObject({ [field]: asked });
+    }
+  });
+
+  test.skipIf(name === 'sluice')('says where its facts come from', () => {
+    const text = readFileSync(join(folder, `${name}.ts`), 'utf8');
+    expect(/https:\/\/\S+/.test(text)).toBe(true);
+  });
+});
+
+test('a gateway of the operator’s own choice needs its address and gets it from the config alone', async () => {
+  const { default: openaiCompatible } = await import('../../channels/openai-compatible.ts');
+  const { default: anthropicCompatible } = await import('../../channels/anthropic-compatible.ts');
+  const { default: geminiCompatible } = await import('../../channels/gemini-compatible.ts');
+  const seen = await startUpstream((request, response) => {
+    const { pathname } = new URL(request.url, 'http://provider');
+    response.writeHead(200, { 'content-type': 'application/json' });
+    if (request.method === 'GET') {
+      const name = pathname.split('/')[1];
+      response.end(JSON.stringify({ data: [{ id: `${name}-model` }] }));
+    } else if (pathname.startsWith('/claude')) response.end(JSON.stringify(voices.messages.whole('hello')));
+    else if (pathname.startsWith('/gem'))
+      response.end(JSON.stringify(voices['generate-content'].whole('hello')));
+    else response.end(JSON.stringify(voices['chat-completions'].whole('hello')));
+  });
+  const own = await startGateway({
+    channels: [
+      openaiCompatible({ name: 'acme', baseUrl: `${seen.url}/open/v1`, key: 'k1' }),
+      anthropicCompatible({ name: 'claudine', baseUrl: `${seen.url}/claude/v1`, key: 'k2', auth: 'bearer' }),
+      geminiCompatible({ name: 'gemma', baseUrl: `${seen.url}/gem/v1beta`, key: 'k3' }),
+    ],
+  });
+  try {
+    for (const [model, path, header, value] of [
+      ['open-model', '/open/v1/chat/completions', 'authorization', 'Bearer k1'],
+      ['claude-model', '/claude/v1/messages', 'authorization', 'Bearer k2'],
+      ['gem-model', '/gem/v1beta/models/gem-model:generateContent', 'x-goog-api-key', 'k3'],
+    ] as const) {
+      await expect
+        .poll(async () => {
+          const answer = await fetch(`${own.url}/v1/chat/completions`, {
+            method: 'POST',
+            headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
+            body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+          });
+          return answer.status;
+        })
+        .toBe(200);
+      const asked = seen.requests.findLast(({ method }) => method === 'POST');
+      expect(asked?.url).toBe(path);
+      expect(asked?.headers[header]).toBe(value);
+    }
+  } finally {
+    await own.close();
+    await seen.close();
+  }
+});
+
+test('every channel kind that speaks chat completions over HTTP stands in a table of tests', () => {
+  const others = new Set(readdirSync(import.meta.dirname).map((file) => file.replace('.test.ts', '')));
+  const files = readdirSync(folder)
+    .filter(
+      (file) =>
+        /^[a-z].*\.ts$/.test(file) && readFileSync(join(folder, file), 'utf8').includes('openaiLike('),
+    )
+    .map((file) => file.replace('.ts', ''));
+  expect(files.filter((file) => !names.includes(file) && !others.has(file))).toEqual([]);
+});

@@ -1,0 +1,195 @@
+import { firstValueFrom, from, toArray, type Observable } from 'rxjs';
+import type { z } from 'zod';
+import anthropic from '../../channels/anthropic.ts';
+import gemini from '../../channels/gemini.ts';
+import openai from '../../channels/openai.ts';
+import openrouter from '../../channels/openrouter.ts';
+import { Exchange, firstView, type Call, type CallEdits } from '../../core/call/call.ts';
+import type { Codec, Operation } from '../../core/sdk/format.ts';
+import type { GatewayEvent } from '../../core/model/event.ts';
+import type { JsonObject } from '../../core/model/json.ts';
+import { caller } from '../../core/sdk/caller.ts';
+import { sending } from '../../core/sdk/charge.ts';
+import { definePlugin, type Next, type PluginSpec, type InternalTools } from '../../core/sdk/define.ts';
+import { GatewayError } from '../../core/sdk/errors.ts';
+import type { ApiKey } from '../../core/state/api-keys.ts';
+import { allFormats } from '../support/fixtures.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import type { Work } from './measure.ts';
+import { replyShapes } from './replies.ts';
+import type { ChatFormat } from './requests.ts';
+
+const formats = await allFormats();
+const paths = { chat: '/v1/chat', compact: '/v1/responses/compact', 'list-models': '/v1/models' } as const;
+
+/** What a piece of plugin work asks for. */
+export interface Asked {
+  readonly format: ChatFormat | 'text-completions';
+  readonly body: JsonObject;
+  readonly operation?: keyof typeof paths;
+  readonly model?: string;
+  readonly stream?: boolean;
+  readonly query?: string;
+  readonly headers?: Record<string, string>;
+  readonly key?: Partial<ApiKey>;
+  readonly edits?: CallEdits;
+  /** True for plugins that run for each attempt: a target is chosen. */
+  readonly attempt?: boolean;
+}
+
+/** The body as it came. */
+function written({ format, body, model = format, stream = false }: Asked): JsonObject {
+  return format === 'generate-content' ? body : { ...body, model, stream };
+}
+
+/** A gateway whose parts the plugins get, each of them set up anew. Close it. */
+export class PluginBench {
+  readonly #gateway: TestGateway;
+  readonly #key: ApiKey;
+  readonly tools: InternalTools;
+
+  private constructor(gateway: TestGateway, key: ApiKey, tools: InternalTools) {
+    this.#gateway = gateway;
+    this.#key = key;
+    this.tools = tools;
+  }
+
+  static async start(): Promise<PluginBench> {
+    let given: InternalTools | undefined;
+    const borrowing = definePlugin({
+      name: 'borrowing',
+      stage: 'observe',
+      setup(_, tools) {
+        given = tools as InternalTools;
+        return (call, next) => next(call);
+      },
+    });
+    const baseUrl = 'http://127.0.0.1:1';
+    const keys = ['k', 'l'];
+    const gateway = await startGateway({
+      channels: [
+        openai({ keys, baseUrl, models: ['m', 'chat', 'chat-completions'], priority: 2 }),
+        openai({
+          id: 'of-responses',
+          keys,
+          baseUrl,
+          models: ['responses'],
+          traits: { responses: { formats: ['responses'] } },
+        }),
+        anthropic({ keys, baseUrl, models: ['messages'], traits: { messages: { prefill: true } } }),
+        gemini({ keys, baseUrl, models: ['generate-content'] }),
+        openrouter({ key: 'k', baseUrl, models: ['routed'] }),
+      ],
+      prices: { '*': { input: 1, output: 1 } },
+      plugins: [borrowing()],
+    });
+    const made = await gateway.apiKeys.create({ name: 'measured' });
+    if (given === undefined) throw new Error('No plugin was set up.');
+    return new PluginBench(gateway, made.record, given);
+  }
+
+  close(): Promise<void> {
+    return this.#gateway.close();
+  }
+
+  /** The caller's secret, as `auth` wants it. */
+  get secret(): string {
+    return this.#gateway.key;
+  }
+
+  /** A view of a new call, whose bytes are made once for all that are alike. End it. */
+  call(
+    asked: Asked,
+    bytes = Buffer.from(JSON.stringify(written(asked))),
+  ): { readonly call: Call; end(): void } {
+    const { format: name, operation = 'chat', stream = false, edits = {}, attempt = false } = asked;
+    const format = formats.find((one) => one.name === name);
+    const codec = (format?.codecs[operation as Operation] ?? format?.codecs.chat) as Codec | undefined;
+    if (format === undefined || codec === undefined) throw new Error(`no ${operation} in ${name}`);
+    const model = asked.model ?? name;
+    const exchange = new Exchange('req_1', operation as Operation, format, codec, {
+      method: 'POST',
+      path: paths[operation],
+      query: new URLSearchParams(asked.query),
+      headers: { ...asked.headers },
+      params: name === 'generate-content' ? { model, stream } : {},
+      ip: '192.0.2.7',
+      bytes: Buffer.alloc(0),
+      body: undefined,
+    });
+    exchange.understand(bytes, written(asked));
+    exchange.values.set(caller, { ...this.#key, ...asked.key });
+    const [target] = this.tools.catalog.targets(model);
+    const whole = firstView(exchange);
+    const call = whole.with({ ...edits, ...(attempt && target !== undefined ? { target } : {}) });
+    return { call, end: () => exchange.end() };
+  }
+}
+
+/** What `definePlugin` gave. */
+export type Definition<Schema extends z.ZodType> = { readonly spec: PluginSpec<Schema> };
+
+/** What stands behind a plugin: the events of each reply, one after the other, the last of them again and again. */
+export type Replies = readonly Observable<GatewayEvent>[];
+
+/** What goes through a plugin; `bytes` are those of whatever it has to read. */
+export interface Case {
+  readonly bytes: number;
+  readonly asked: Asked;
+  readonly replies?: Replies;
+}
+
+/** A reply of a few words. */
+export const said = replyShapes.find(({ name }) => name === 'tiny pieces of text')?.make(1) ?? [];
+
+/** One plugin alone, set up once: a call through it, and its reply read to the end. Refusals are replies too. */
+export function row<Schema extends z.ZodType>(
+  bench: PluginBench,
+  { spec }: Definition<Schema>,
+  options: z.input<Schema> | undefined,
+  shape: string,
+  make: (size: number) => Case | Promise<Case>,
+  more: Partial<Work> = {},
+): Work {
+  const parsed = spec.options?.parse(options ?? {}) as z.output<Schema>;
+  // Options are an operator's, and so are the plugins: each is set up when its first row is measured.
+  let handler: ReturnType<PluginSpec<Schema>['setup']> | undefined;
+  return {
+    part: `plugin: ${spec.name}`,
+    shape,
+    oneStep: false,
+    ...more,
+    make: (size) => {
+      const ready = Promise.resolve(make(size));
+      let bytes = 0;
+      const wire = ready.then((one) => {
+        bytes = one.bytes;
+        return Buffer.from(JSON.stringify(written(one.asked)));
+      });
+      return {
+        get bytes() {
+          return bytes;
+        },
+        async run() {
+          const { asked, replies = [from(said)] } = await ready;
+          handler ??= spec.setup(parsed, bench.tools);
+          const { call, end } = bench.call(asked, await wire);
+          let turn = 0;
+          const answer: Next = async () => replies[Math.min(turn++, replies.length - 1)] ?? from(said);
+          // As the core does behind the last of the plugins that run once for a call.
+          const next: Next = (sent) => sent.get(sending)?.(sent, answer) ?? answer(sent);
+          try {
+            const handle = await handler;
+            const reply = await (async () => handle(call, next as never))();
+            return await firstValueFrom(reply.pipe(toArray()));
+          } catch (error) {
+            if (!(error instanceof GatewayError)) throw error;
+            return undefined;
+          } finally {
+            end();
+          }
+        },
+      };
+    },
+  };
+}
