@@ -26,8 +26,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/sluice') },
     execArgv: [`--conditions=${condition}`],
     setupFiles: ['test/support/seed.ts'],
-    // Tests over sockets wait more than they work.
-    maxWorkers: Math.max(4, availableParallelism()),
+    // Tests over sockets wait more than they work: on two cores, eight of them keep both busy.
+    maxWorkers: Math.max(8, availableParallelism()),
     testTimeout: patience.test,
     hookTimeout: patience.test,
     expect: { poll: { timeout: patience.wait, interval: 20 } },
