@@ -9,7 +9,9 @@ import { patience } from './test/support/patience.ts';
  * Files that leave nothing behind for the next one and share what they load; but for those that look at what their own process holds,
  * which an earlier file would blur.
  */
-const together = globSync('test/{channels,core,formats}/**/*.test.ts', { cwd: import.meta.dirname }).filter(
+const together = globSync('test/{channels,clients,core,flows,formats,fuzz,plugins}/**/*.test.ts', {
+  cwd: import.meta.dirname,
+}).filter(
   (file) =>
     !/\b(?:memoryUsage|getActiveResourcesInfo)\(/.test(readFileSync(join(import.meta.dirname, file), 'utf8')),
 );
@@ -24,8 +26,8 @@ export default defineConfig({
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/sluice') },
     execArgv: [`--conditions=${condition}`],
     setupFiles: ['test/support/seed.ts'],
-    // Tests over sockets wait more than they work.
-    maxWorkers: Math.max(4, availableParallelism()),
+    // Tests over sockets wait more than they work: on two cores, eight of them keep both busy.
+    maxWorkers: Math.max(8, availableParallelism()),
     testTimeout: patience.test,
     hookTimeout: patience.test,
     expect: { poll: { timeout: patience.wait, interval: 20 } },

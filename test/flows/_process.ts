@@ -29,7 +29,8 @@ export interface GatewayProcess {
 /** Starts `sluice start` with a config whose members are given as source text; `openai`, `anthropic` and `gemini` are in scope. */
 export async function startProcess(members: string): Promise<GatewayProcess> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-process-'));
-  const config = join(folder, 'gateway.config.ts');
+  // JavaScript, so that no worker has to load the compiler of TypeScript for it alone.
+  const config = join(folder, 'gateway.config.mjs');
   const imports = ['openai', 'anthropic', 'gemini']
     .map((kind) => `import ${kind} from '${root}channels/${kind}.ts';`)
     .join('\n');

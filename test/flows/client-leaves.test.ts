@@ -52,13 +52,18 @@ afterAll(async () => {
   await upstream.close();
 });
 
-/** Thinks for a while about requests that say so. */
+let onThinking = (): void => {};
+let thought: Promise<void> = Promise.resolve();
+
+/** Thinks about requests that say so, for as long as the test wants. */
 const slow = definePlugin({
   name: 'slow',
   stage: 'shape',
   setup: () => async (context, next) => {
-    if (context.wire.headers['x-think'] !== undefined)
-      await new Promise((resolve) => setTimeout(resolve, 150));
+    if (context.wire.headers['x-think'] !== undefined) {
+      onThinking();
+      await thought;
+    }
     return next(context);
   },
 });
@@ -136,6 +141,11 @@ describe.each(pairs)('a %s client of a %s channel that leaves', (client, channel
 test('a client that left while a plugin was still thinking is not sent on to the provider', async () => {
   for (const stream of [true, false]) {
     const seen = upstream.requests.length;
+    const thinking = new Promise<void>((resolve) => {
+      onThinking = resolve;
+    });
+    const { promise, resolve: goOn } = Promise.withResolvers<void>();
+    thought = promise;
     const request = send(new URL('/v1/chat/completions', gateway.url), {
       method: 'POST',
       agent: false,
@@ -147,10 +157,11 @@ test('a client that left while a plugin was still thinking is not sent on to the
     });
     request.on('error', () => {});
     request.end(JSON.stringify(voices['chat-completions'].body('via-messages', stream)));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await thinking;
     request.destroy();
     expect(await logged()).toMatchObject({ ended: 'left' });
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    goOn();
+    await new Promise((resolve) => setTimeout(resolve, 100));
     expect(upstream.requests.length).toBe(seen);
     expect(gateway.lines.filter(({ level }) => level === 'error' || level === 'warn')).toEqual([]);
     gateway.lines.length = 0;

@@ -177,7 +177,7 @@ async function replayed(
 function steady(text: string): string {
   const known = new Map<string, string>();
   return text
-    .replaceAll(/"(created|created_at|completed_at)":\d+/g, '"$1":0')
+    .replaceAll(/"(created|created_at|completed_at|expires_at)":\d+/g, '"$1":0')
     .replaceAll(/via-[a-z-]+--\d+/g, 'm')
     .replaceAll(
       /\b(msg|resp|rs|fc|ctc|call|toolu|chatcmpl|cmpl|req|ig|audio)[_-][\w-]+/g,

@@ -292,14 +292,18 @@ describe.each(both)('a plugin (%s) that', (mode) => {
       gateway.lines.length = 0;
     }
     const controller = new AbortController();
-    open = () => Promise.resolve({ status: 200, headers: {}, bytes: new Observable<Buffer>(() => {}) });
+    const { promise: opened, resolve: hasOpened } = Promise.withResolvers<void>();
+    open = () => {
+      hasOpened();
+      return Promise.resolve({ status: 200, headers: {}, bytes: new Observable<Buffer>(() => {}) });
+    };
     const left = fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       signal: controller.signal,
       headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
       body: JSON.stringify(voices['chat-completions'].body('odd-model', true)),
     }).catch(() => {});
-    await new Promise((done) => setTimeout(done, 50));
+    await opened;
     controller.abort();
     await left;
     await expectLogged(gateway, /my cleaning is broken/);

@@ -7,6 +7,7 @@ import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/ap
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../support/redis.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/eventually.ts';
 import { startProcess, type GatewayProcess } from './_process.ts';
 import { call, voices, type Answer } from './_wire.ts';
 
@@ -37,13 +38,11 @@ class Fleet {
   /** A new key, once every gateway knows it. */
   async key(limits: Omit<NewApiKey, 'name'>): Promise<{ readonly value: string; readonly id: string }> {
     const { value, record } = await this.apiKeys.create({ name: 'limited', ...limits });
-    for (const { url } of this.gateways) {
-      for (let tries = 0; (await list(url, value)) !== 200; tries += 1) {
-        if (tries > 30) throw new Error('A gateway did not hear of the key.');
-        // No faster: an address that shows wrong keys again and again waits for its answers.
-        await pass(100);
-      }
-    }
+    // No faster: an address that shows wrong keys again and again waits for its answers.
+    for (const { url } of this.gateways)
+      await eventually(async () => {
+        if ((await list(url, value)) !== 200) throw new Error('A gateway has not heard of the key.');
+      }, 100);
     return { value, id: record.id };
   }
 

@@ -220,7 +220,7 @@ describe('a reload', () => {
     const begun = await fetch(`${door.url}/v1/responses`, {
       method: 'POST',
       headers: { ...headers, connection: 'close' },
-      body: JSON.stringify({ model: 'demo', input: 'hello !silence=8k', background: true }),
+      body: JSON.stringify({ model: 'demo', input: 'hello !silence=20k', background: true }),
     });
     const { id } = (await begun.json()) as { id: string };
     door.signal('SIGHUP');

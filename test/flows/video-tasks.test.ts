@@ -41,7 +41,7 @@ const models = ['sora-2', 'kling-v1', 'doubao-seedance-1', 'viduq2'];
 beforeAll(async () => {
   upstream = await startUpstream((seen, response) => script(seen, response));
   gateway = await startGateway({
-    plugins: [videoTasks({ poll: { first: 30, most: 50, patience: 500 }, fresh: 0, deadline: 1.5 })],
+    plugins: [videoTasks({ poll: { first: 30, most: 50, patience: 500 }, fresh: 0 })],
     channels: [
       sora({ key: 's', baseUrl: `${upstream.url}/v1`, models: ['sora-2'] }),
       kling({ key: 'k|k', baseUrl: upstream.url, models: ['kling-v1'] }),
@@ -92,12 +92,22 @@ async function recorded({ id }: { readonly id: string }): Promise<readonly (read
   return records.map(({ operation, microDollars = 0 }) => [operation, microDollars] as const);
 }
 
+/** The time that tasks have is over; a question that is on its way does not know it yet. */
+function endTime(): void {
+  connectionOf(gateway.stores).exec('UPDATE tasks SET deadline = 0');
+}
+
 describe('money', () => {
   test('a task that is not finished in time has failed, and is given back once', async () => {
     const door = await newDoor();
     const made = await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x', seconds: '8' });
     expect(await spent(door)).toBe(810_000);
-    await expect.poll(async () => (await json(door, `/v1/videos/${String(made.id)}`)).status).toBe('failed');
+    await expect
+      .poll(async () => {
+        endTime();
+        return (await json(door, `/v1/videos/${String(made.id)}`)).status;
+      })
+      .toBe('failed');
     expect(await json(door, `/v1/videos/${String(made.id)}`)).toMatchObject({
       error: { code: 'task_timeout' },
       progress: 100,
@@ -117,7 +127,12 @@ describe('money', () => {
     expect(answers.filter(({ $status }) => $status === 200)).toHaveLength(2);
     expect(answers.filter(({ $status }) => $status === 429)).toHaveLength(98);
     expect(await spent(door)).toBe(820_000);
-    await expect.poll(() => spent(door)).toBe(0);
+    await expect
+      .poll(() => {
+        endTime();
+        return spent(door);
+      })
+      .toBe(0);
     expect((await json(door, '/v1/videos', { model: 'sora-2', prompt: 'x' })).$status).toBe(200);
   });
 

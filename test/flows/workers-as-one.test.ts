@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
-import { Agent, get, type IncomingMessage } from 'node:http';
+import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { liveFrame, type LiveCall } from '../../plugins/admin/schemas.ts';
 import { configWith, key, logIn, operate, password, type OperatedGateway } from '../reload/gateway.ts';
+import { eventually } from '../support/eventually.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
+import { voices } from './_wire.ts';
 
 const openai = fileURLToPath(new URL('../../channels/openai.ts', import.meta.url));
 
@@ -69,7 +71,12 @@ async function counted(door: OperatedGateway): Promise<number> {
 
 describe('several workers are one to who reads the metrics', () => {
   test('one scrape has all, and no count goes down when workers are killed, hang, or are replaced', async () => {
-    const door = await start(three);
+    const held: ServerResponse[] = [];
+    const upstream = await startUpstream((_request, response) => void held.push(response));
+    onTestFinished(() => upstream.close());
+    const door = await start(
+      `workers: 3, channels: [demo(), openai({ key: 'k', baseUrl: '${upstream.url}/v1', models: ['held'] })]`,
+    );
     const seen: number[] = [];
     const count = async (): Promise<number> => {
       seen.push(await counted(door));
@@ -77,9 +84,12 @@ describe('several workers are one to who reads the metrics', () => {
     };
     expect(new Set(await many(30, door))).toEqual(new Set([200]));
     await expect.poll(count).toBe(30);
-    const found = await scrape(door);
+    const found = await eventually(async () => {
+      const one = await scrape(door);
+      expect(one.get('sluice_workers{state="answered"}')).toBe(3);
+      return one;
+    });
     expect([...found.keys()].filter((series) => series.includes('worker='))).toEqual([]);
-    expect(found.get('sluice_workers{state="answered"}')).toBe(3);
     expect(found.get('sluice_workers{state="silent"}')).toBe(0);
     expect(found.get('sluice_call_duration_seconds_count{operation="chat",channel="demo"}')).toBe(30);
     expect(found.get('sluice_channel_standing{channel="demo",key="",standing="up"}')).toBe(1);
@@ -87,10 +97,14 @@ describe('several workers are one to who reads the metrics', () => {
     expect(found.get('process_resident_memory_bytes')).toBeGreaterThan(150 * 1024 * 1024);
     expect(found.get('nodejs_eventloop_lag_seconds')).toBeLessThan(10);
 
-    const running = many(6, door, 'hello !slow-headers=3000');
+    const running = Promise.all(Array.from({ length: 6 }, () => chat(door, 'hello', key, 'held')));
     const { ask: admin } = await logIn(door);
     await expect.poll(async () => (await scrape(door)).get('sluice_running_calls')).toBe(6);
     await expect.poll(async () => (await admin('GET', 'overview'))['running']).toBe(6);
+    for (const response of held)
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(voices['chat-completions'].whole('words')));
     await running;
     await expect.poll(count).toBe(36);
 
