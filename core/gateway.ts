@@ -1,21 +1,11 @@
 import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
-import type { Channel } from './sdk/channel.ts';
-import { sending } from './sdk/charge.ts';
+import type { Channel } from './sdk/call.ts';
+import { sending } from './money/charge.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
-import { type Settings } from './settings/index.ts';
-import type {
-  ChannelKind,
-  Endpoint,
-  Next,
-  Plugin,
-  Handler,
-  InternalTools,
-  PluginEntry,
-  Reads,
-  RouteHandler,
-} from './sdk/define.ts';
+import type { ChannelKind, Endpoint, Next, Plugin, Handler, PluginEntry, Reads } from './sdk/define.ts';
+import type { InternalTools } from './config/internal-tools.ts';
 import { discover, type Discovered } from './config/discover.ts';
 import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
@@ -25,51 +15,16 @@ import { createGuardedStream } from './upstream/guarded/stream.ts';
 import { openServices } from './upstream/services.ts';
 import { home } from './config/installation/home.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
-import type { Log } from './log.ts';
 import { Notices } from './sdk/notices.ts';
 import { compose, orderPlugins, type Running } from './call/pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
-import { createCatalog, type Catalog } from './routing/catalog.ts';
-import { createDirectCalls } from './routing/direct-call.ts';
+import { createCatalog } from './routing/catalog.ts';
+import { createDirectCalls } from './call/direct-call.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
-import { createTaskCalls } from './routing/task-call.ts';
-import { createPrices, type Prices } from './money/prices/index.ts';
+import { createTaskCalls } from './call/task-call.ts';
+import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
-
-/** A route that a plugin added. */
-export interface PluginRoute {
-  readonly plugin: string;
-  readonly method: string;
-  readonly path: string;
-  readonly handler: RouteHandler;
-}
-
-/** Everything in force, made once from a config and never changed. A reload makes a new one. */
-export interface Gateway {
-  readonly settings: Settings;
-  readonly formats: readonly Format[];
-  readonly catalog: Catalog;
-  readonly prices: Prices;
-  /** Order in which plugins run. */
-  readonly plugins: readonly Running[];
-  readonly routes: readonly PluginRoute[];
-  readonly endpoints: readonly Endpoint[];
-  /** Each tells whether a request comes from whoever runs the gateway. */
-  readonly operators: readonly Parameters<InternalTools['operator']>[0][];
-  readonly notices: Notices;
-  readonly log: Log;
-  /** The whole onion: call in, events out. */
-  readonly handle: Next;
-  /** Observe to shape around another terminal: for calls that no channel answers, such as model lists. */
-  around(terminal: Next): Next;
-  /** Observe to admit around another terminal: for what concerns no model, such as a plugin's endpoint or a socket that opens. */
-  identified(terminal: Next): Next;
-  /** It serves from now on: whatever it does of its own accord begins. */
-  begin(): void;
-  /** Sentences the operator should read but that stop nothing. */
-  readonly warnings: readonly string[];
-  close(): Promise<void>;
-}
+import type { Gateway, PluginRoute, IsOperator } from './front/gateway.ts';
 
 /** Builds a gateway. Throws ConfigError with every problem of plugins and channels at once. */
 export async function createGateway(config: LoadedConfig, surroundings: Surroundings): Promise<Gateway> {
@@ -155,7 +110,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
   const endpoints: Endpoint[] = [];
-  const operators: Parameters<InternalTools['operator']>[0][] = [];
+  const operators: IsOperator[] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
     const parsed = strict(entry.spec.options).safeParse(entry.options);

@@ -1,4 +1,4 @@
-import type { Call, Load } from 'sluice/internal';
+import type { Call, ProcessLoad } from 'sluice/internal';
 
 /** Addresses that are remembered; the one that failed first goes first. */
 const mostAddresses = 10_000;
@@ -77,11 +77,11 @@ interface Held {
  * cost those anything who are let in.
  */
 export class HeldAnswers {
-  readonly #load: Load;
+  readonly #load: ProcessLoad;
   readonly #held = new Set<Held>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(load: Load) {
+  constructor(load: ProcessLoad) {
     this.#load = load;
   }
 

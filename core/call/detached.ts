@@ -1,8 +1,9 @@
 import type { Observable } from 'rxjs';
-import { callKey, type Call } from './call.ts';
+import { callKey } from '../sdk/call-key.ts';
+import { type Call } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import type { Observing } from './followed-reply.ts';
+import type { Observing } from '../sdk/followed-reply.ts';
 import { observe } from '../sdk/operators.ts';
 
 /** Makes what watches a call's reply that goes on without its client. `own` is the call that goes on. */

@@ -1,9 +1,9 @@
-/** Where a value stands among those in flight: what takes it out again. */
-export interface Place<T> {
+/** An entry among those in flight: what takes it out again. */
+export interface Entry<T> {
   /** Undefined once it was taken out. */
   value: T | undefined;
-  before: Place<T> | undefined;
-  after: Place<T> | undefined;
+  before: Entry<T> | undefined;
+  after: Entry<T> | undefined;
 }
 
 /**
@@ -12,37 +12,37 @@ export interface Place<T> {
  * A Set would do but for its garbage: one that changes all the time moves to a new table every few dozen changes, and V8 links each old
  * table to the next. Once one of them has reached the old generation, all that follow live on with everything that was in them when they
  * were left, until the next full collection. Measured with 64 calls at a time: 15 % of everything allocated was kept instead of 0.4 %, and
- * a call cost 1.4 times the CPU. A place that was taken out of this list refers to nothing.
+ * a call cost 1.4 times the CPU. An entry that was taken out of this list refers to nothing.
  */
 export class InFlight<T extends object> {
-  #first: Place<T> | undefined;
-  #last: Place<T> | undefined;
+  #first: Entry<T> | undefined;
+  #last: Entry<T> | undefined;
   #size = 0;
 
   get size(): number {
     return this.#size;
   }
 
-  add(value: T): Place<T> {
-    const place: Place<T> = { value, before: this.#last, after: undefined };
-    if (this.#last === undefined) this.#first = place;
-    else this.#last.after = place;
-    this.#last = place;
+  add(value: T): Entry<T> {
+    const entry: Entry<T> = { value, before: this.#last, after: undefined };
+    if (this.#last === undefined) this.#first = entry;
+    else this.#last.after = entry;
+    this.#last = entry;
     this.#size += 1;
-    return place;
+    return entry;
   }
 
   /** False when it had been taken out before. */
-  remove(place: Place<T>): boolean {
-    const { before, after } = place;
-    if (place.value === undefined) return false;
+  remove(entry: Entry<T>): boolean {
+    const { before, after } = entry;
+    if (entry.value === undefined) return false;
     if (before === undefined) this.#first = after;
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    place.value = undefined;
-    place.before = undefined;
-    place.after = undefined;
+    entry.value = undefined;
+    entry.before = undefined;
+    entry.after = undefined;
     this.#size -= 1;
     return true;
   }
@@ -58,8 +58,8 @@ export class InFlight<T extends object> {
   /** All of them as they are now, oldest first; `most`: no more than so many, the newest. */
   values(most = this.#size): T[] {
     const values: T[] = [];
-    for (let place = this.#last; place !== undefined && values.length < most; place = place.before)
-      if (place.value !== undefined) values.push(place.value);
+    for (let entry = this.#last; entry !== undefined && values.length < most; entry = entry.before)
+      if (entry.value !== undefined) values.push(entry.value);
     return values.toReversed();
   }
 }

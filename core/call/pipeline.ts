@@ -1,5 +1,5 @@
 import { isObservable, type Observable } from 'rxjs';
-import type { Call } from './call.ts';
+import type { Call } from '../sdk/call.ts';
 import type { Handler, Next, PluginSpec, Stage } from '../sdk/define.ts';
 import type { GatewayEvent } from '../model/event.ts';
 

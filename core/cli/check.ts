@@ -1,5 +1,6 @@
 import { ConfigError, importConfig, inspectConfig, type LoadedConfig } from '../config/config.ts';
-import { createGateway, type Gateway } from '../gateway.ts';
+import { createGateway } from '../gateway.ts';
+import { type Gateway } from '../front/gateway.ts';
 import { createLog } from '../log.ts';
 import { databaseUrl } from '../server.ts';
 import { createApiKeys } from '../state/api-keys.ts';

@@ -1,4 +1,4 @@
-import type { Gateway } from '../gateway.ts';
+import type { Gateway } from '../front/gateway.ts';
 import { stages } from '../call/pipeline.ts';
 
 /** What is in force, for a person: plugins in their order, channels with the formats they speak and the models they serve, warnings. */

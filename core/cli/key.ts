@@ -1,6 +1,7 @@
 import { loadConfig } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
-import { createApiKeys, type ApiKey, type ApiKeys } from '../state/api-keys.ts';
+import { createApiKeys, type ApiKeys } from '../state/api-keys.ts';
+import { type ApiKey } from '../sdk/api-key.ts';
 import { openStores } from '../state/stores.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';

@@ -2,8 +2,9 @@ import type { Settings } from '../settings/index.ts';
 import type { Log } from '../log.ts';
 import { Overload, processGauges } from '../front/overload.ts';
 import { alone, type Processes } from '../state/links/processes.ts';
-import { openHealth, type Health, type HealthChange } from '../routing/health/index.ts';
-import { Load } from '../routing/load.ts';
+import { openHealth } from '../routing/health/index.ts';
+import { type Health, type HealthChange } from '../sdk/health.ts';
+import { TargetLoads } from '../routing/load.ts';
 import type { ApiKeys } from '../state/api-keys.ts';
 import { openLedger } from '../money/ledger/open.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
@@ -25,7 +26,7 @@ export interface Surroundings {
   readonly usageLog: UsageLog;
   readonly rates: Rates;
   readonly health: Health;
-  readonly load: Load;
+  readonly load: TargetLoads;
   /** How much this process has to do, and when it has too much. */
   readonly overload: Overload;
   readonly processes: Processes;
@@ -65,7 +66,7 @@ export function openSurroundings(
       processes.rates,
     ),
     health: ownHealth,
-    load: new Load(),
+    load: new TargetLoads(),
     overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
     processes,
   };

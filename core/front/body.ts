@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
-import { appended } from '../call/appended.ts';
-import { callKey, type Exchange, type Held } from '../call/call.ts';
+import { appended } from '../sdk/appended.ts';
+import { callKey } from '../sdk/call-key.ts';
+import type { Exchange, Held } from '../call/exchange.ts';
 import type { Handler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
@@ -244,7 +245,8 @@ export function understandJson(
       if (mayPass(exchange)) {
         try {
           exchange.outlined = codec.validate(outline.body, wire.params);
-          wire.outline = outline;
+          const { body: _, ...rest } = outline;
+          wire.outline = rest;
           return;
         } catch {
           // What is wrong is told of the whole.

@@ -1,5 +1,5 @@
 import { validateHeaderName, validateHeaderValue, type ServerResponse } from 'node:http';
-import type { Exchange } from '../call/call.ts';
+import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';
 import { replyHeaders } from '../sdk/reply-headers.ts';
 

@@ -1,3 +1,8 @@
+import type { Context } from 'koa';
+import { Exchange } from '../call/exchange.ts';
+import { accept } from './accept.ts';
+import type { Front } from './front.ts';
+import { modelOf, requestId, wireOf } from './wire.ts';
 import { of } from 'rxjs';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
@@ -53,4 +58,15 @@ export function listingCodec(format: Format, wanted: string | undefined, query: 
       };
     },
   });
+}
+
+/** The handlers of model lists in a format: of all models, and of one. */
+export function listRoutes(front: Front): (format: Format, one: boolean) => (ctx: Context) => void {
+  const handle = front.gateway.around(listModels(front.gateway.catalog));
+  return (format, one) =>
+    function routeList(ctx) {
+      const wire = wireOf(ctx, front.clientAddress(ctx.req));
+      const codec = listingCodec(format, one ? modelOf(ctx) : undefined, wire.query);
+      accept(ctx, front, new Exchange(requestId(), 'list-models', format, codec, wire), handle);
+    };
 }

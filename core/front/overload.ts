@@ -1,5 +1,5 @@
 import { getHeapStatistics } from 'node:v8';
-import type { Call } from '../call/call.ts';
+import type { Call } from '../sdk/call.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { ByteBudget } from './body.ts';
 import { InFlight } from '../call/in-flight.ts';
@@ -7,7 +7,7 @@ import type { Log } from '../log.ts';
 import type { OverloadSettings } from '../settings/processes.ts';
 
 /** How much a process has to do, for those who show it. */
-export interface Load {
+export interface ProcessLoad {
   /** Calls that run. */
   readonly running: number;
   /** Calls that wait for one of these to end. */
@@ -46,7 +46,7 @@ const tellEvery = 10_000;
  * Refuses calls before anything of them is read when the process has too much to do: too many at once, an event loop that comes late, or
  * memory that is nearly full. A call that may run costs one comparison.
  */
-export class Overload implements Load {
+export class Overload implements ProcessLoad {
   /** For whoever holds a body. */
   readonly bodyBudget: ByteBudget;
   readonly #settings: OverloadSettings;
@@ -64,7 +64,7 @@ export class Overload implements Load {
   #looks = 0;
   #lag = 0;
   #memory: number;
-  #strain: Load['strain'];
+  #strain: ProcessLoad['strain'];
   #toldAt = -Infinity;
 
   /** `largestBody`: bytes of the largest body that is accepted, for which there is always room. */
@@ -115,7 +115,7 @@ export class Overload implements Load {
     return this.#memory;
   }
 
-  get strain(): Load['strain'] {
+  get strain(): ProcessLoad['strain'] {
     return this.#strain;
   }
 
@@ -182,7 +182,7 @@ export class Overload implements Load {
     clearInterval(this.#looking);
   }
 
-  #turn(strain: Load['strain']): void {
+  #turn(strain: ProcessLoad['strain']): void {
     if (strain === this.#strain) return;
     this.#strain = strain;
     this.#most = strain === undefined ? this.#settings.running : 0;

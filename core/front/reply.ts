@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex, Writable } from 'node:stream';
 import { Subscriber, type Observable, type Subscription } from 'rxjs';
-import { replyContext, type Exchange } from '../call/call.ts';
+import { replyContext } from '../call/view.ts';
+import { type Exchange } from '../call/exchange.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { firstView, type Exchange } from '../call/call.ts';
+import { firstView } from '../call/view.ts';
+import { type Exchange } from '../call/exchange.ts';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { SocketRoute } from '../sdk/format.ts';

@@ -1,5 +1,6 @@
 import type { Observable, Subscription } from 'rxjs';
-import { replyContext, type Exchange } from '../call/call.ts';
+import { replyContext } from '../call/view.ts';
+import { type Exchange } from '../call/exchange.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { ReplyContext, SocketRoute, StreamEncoder, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';

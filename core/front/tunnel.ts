@@ -1,6 +1,6 @@
 import { Observable, type Subscriber, type Subscription } from 'rxjs';
 import type { WebSocket } from 'ws';
-import type { Exchange } from '../call/call.ts';
+import type { Exchange } from '../call/exchange.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { TunnelRoute } from '../sdk/format.ts';
 import type { Valve } from '../sdk/gate.ts';

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
-import { Exchange, firstView } from '../call/call.ts';
+import { Exchange } from '../call/exchange.ts';
+import { firstView } from '../call/view.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, TunnelRoute } from '../sdk/format.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Gateway } from './gateway.ts';
 import { bodyReader } from './body.ts';
 import { addedHeaders } from './head.ts';
 import { compression } from '../upstream/socket-close.ts';

@@ -1,7 +1,7 @@
 import { ServerResponse, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Wire } from '../call/call.ts';
+import type { Wire } from '../sdk/call.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Format } from '../sdk/format.ts';
 import type { Log } from '../log.ts';

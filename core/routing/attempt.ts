@@ -1,12 +1,12 @@
 import type { Observable } from 'rxjs';
-import type { Call } from '../call/call.ts';
+import { type Call, type Target } from '../sdk/call.ts';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { observe } from '../sdk/operators.ts';
-import type { Visit } from './health/index.ts';
-import type { KeyLoad, Load } from './load.ts';
-import { addressed, type Target } from './target.ts';
+import type { Visit } from '../sdk/health.ts';
+import type { KeyLoad, TargetLoads } from './load.ts';
+import { addressed } from './target.ts';
 
 /** The longest that a timer of Node can wait. */
 const longestTimer = 2_147_483_647;
@@ -37,7 +37,7 @@ export class Attempt {
   #reject: ((error: GatewayError) => void) | undefined;
   #over = false;
 
-  constructor(call: Call, target: Target, visit: Visit, load: Load) {
+  constructor(call: Call, target: Target, visit: Visit, load: TargetLoads) {
     this.target = target;
     this.#call = call;
     this.#visit = visit;

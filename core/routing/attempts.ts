@@ -1,5 +1,6 @@
 import { Observable, Subscriber } from 'rxjs';
-import { callKey, type Call } from '../call/call.ts';
+import { callKey } from '../sdk/call-key.ts';
+import { type Call, type Target } from '../sdk/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
@@ -10,18 +11,17 @@ import { Attempt, type Patience } from './attempt.ts';
 import type { Candidate, Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
 import { isRepeatable, nobodyKnows, spoils, tellingError } from './failures.ts';
-import type { Health, Visit } from './health/index.ts';
+import type { Health, Visit } from '../sdk/health.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
-import type { Load } from './load.ts';
+import type { TargetLoads } from './load.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
-import type { Target } from './target.ts';
 
 /** What the choice of a channel works with. */
 export interface AttemptsOptions {
   readonly catalog: Catalog;
   readonly notices: Notices;
   readonly health: Health;
-  readonly load: Load;
+  readonly load: TargetLoads;
   readonly settings: RoutingSettings;
   /** The translate stage around {@link sendToChannel}. */
   readonly translate: Next;
@@ -353,6 +353,7 @@ export const sendToChannel: Next = (call) => {
     if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);
     return connect(call, upstream);
   }
+  call.sent();
   return target.channel.open(call, upstream).then(eventsOf);
 };
 

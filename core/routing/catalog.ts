@@ -1,7 +1,6 @@
-import type { Channel } from '../sdk/channel.ts';
+import type { Channel, Target } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
 import type { ListedModel } from '../model/event.ts';
-import type { Target } from './target.ts';
 
 /** A channel that serves a model, and how it ranks among others. */
 export interface Candidate {

@@ -1,14 +1,13 @@
-import type { Affinity } from '../call/call.ts';
-import type { ChannelLoad, Load } from './load.ts';
+import type { Affinity, Target } from '../sdk/call.ts';
+import type { ChannelLoad, TargetLoads } from './load.ts';
 import type { Candidate } from './catalog.ts';
-import type { Health } from './health/index.ts';
+import type { Health } from '../sdk/health.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
-import type { Target } from './target.ts';
 
 /** What a choice goes by. */
 export interface ChoiceOptions {
   readonly health: Pick<Health, 'waitFor'>;
-  readonly load: Load;
+  readonly load: TargetLoads;
   readonly how: RoutingSettings['choice'];
   /** From 0 to below 1. Default `Math.random`. */
   readonly random?: () => number;
@@ -166,7 +165,7 @@ export class Choice {
 
   /** The key over which the fewest attempts run; of equal ones each in its turn. */
   #leastBusy(targets: readonly Target[], load: ChannelLoad): Target | undefined {
-    const start = load.nextTurn();
+    const start = load.nextStart();
     let best: Target | undefined;
     let fewest = Infinity;
     for (let step = 0; step < targets.length; step += 1) {

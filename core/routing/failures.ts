@@ -1,7 +1,7 @@
 import { GatewayError } from '../sdk/errors.ts';
 import { upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
 import type { Failed } from './choice.ts';
-import { verdictOf } from './health/verdict.ts';
+import { diagnose } from './health/diagnosis.ts';
 
 /** Statuses by which a provider asks for the same again: it timed out, something was in the way, it was too early. */
 const again: ReadonlySet<number> = new Set([408, 409, 425]);
@@ -27,7 +27,7 @@ export function spoils(error: GatewayError): readonly [Failed, boolean] {
 
 /** True when the provider has said that it has no such model. */
 function isUnknownModel(error: GatewayError): boolean {
-  return verdictOf(error).says === 'unknown';
+  return diagnose(error).says === 'unknown';
 }
 
 /** What a client is told when every target was asked, and none of their providers has the model: asking again changes nothing. */

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { Call } from '../call/call.ts';
+import type { Call } from '../sdk/call.ts';
 import type { Operation } from '../sdk/format.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { dismiss } from './attempt.ts';

@@ -1,4 +1,4 @@
-import type { Target } from './target.ts';
+import type { Target } from '../sdk/call.ts';
 
 /** Milliseconds after which what was measured counts a third: old news fade, so that a place that was slow is tried again. */
 const fading = 30_000;
@@ -80,7 +80,7 @@ export class ChannelLoad {
   }
 
   /** Counts up: whose turn it is among keys that are all alike. */
-  nextTurn(): number {
+  nextStart(): number {
     this.#turn = (this.#turn + 1) % 0x4000_0000;
     return this.#turn;
   }
@@ -90,7 +90,7 @@ export class ChannelLoad {
  * How busy this process keeps its targets, and how soon they answer. It outlives a configuration: calls of the one before still run.
  * Its size is that of the configuration, whatever models strangers name.
  */
-export class Load {
+export class TargetLoads {
   readonly #channels = new Map<string, ChannelLoad>();
 
   /** What runs over one channel. */

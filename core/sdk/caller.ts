@@ -1,5 +1,5 @@
-import { callKey } from '../call/call.ts';
-import type { ApiKey } from '../state/api-keys.ts';
+import { callKey } from './call-key.ts';
+import type { ApiKey } from './api-key.ts';
 
 /**
  * Who calls: set by the plugin that identifies, read by all behind it. Absent when no such plugin runs.

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { settingsSchema } from '../settings/index.ts';
-import type { ChannelEntry, PluginEntry } from './define.ts';
+import type { ChannelEntry } from './author/channel.ts';
+import type { PluginEntry } from './author/plugin.ts';
 
 type Falsy = false | null | undefined | '' | 0;
 

@@ -1,4 +1,4 @@
-import { callKey, type CallKey } from '../call/call.ts';
+import { callKey, type CallKey } from './call-key.ts';
 
 /** A socket over which several calls come. What is kept here lives as long as it does, and no other connection sees it. */
 export interface Connection {

@@ -1,5 +1,5 @@
 import { Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
-import type { Call } from '../call/call.ts';
+import type { Call } from './call.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
 /**

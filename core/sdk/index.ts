@@ -28,13 +28,14 @@ export type {
   Services,
   Stores,
 } from './author/tools.ts';
-export { callKey, chatOf, type Affinity, type CallKey } from '../call/call.ts';
+export { callKey, type CallKey } from './call-key.ts';
+export { chatOf, type Affinity } from './call.ts';
 export { caller } from './caller.ts';
-export type { ApiKey } from '../state/api-keys.ts';
+export type { ApiKey } from './api-key.ts';
 export { addReplyHeaders } from './reply-headers.ts';
 
 // Streams
-export type { Observing } from '../call/followed-reply.ts';
+export type { Observing } from './followed-reply.ts';
 export { Gate } from './gate.ts';
 export { eachInOrder, gathered, observe, onUsage, startWithEvents } from './operators.ts';
 

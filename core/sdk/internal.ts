@@ -3,7 +3,15 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export { type Call, type CallEdits, chatOutlineOf, expandedBody, type Wire } from '../call/call.ts';
+export {
+  type Call,
+  type CallEdits,
+  chatOutlineOf,
+  expandedBody,
+  type Wire,
+  type Target,
+  type Channel,
+} from './call.ts';
 export { detach, type Detached, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
@@ -43,7 +51,7 @@ export type {
 } from './format.ts';
 export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
 export { createClientAddress } from '../front/client-address.ts';
-export type { Load } from '../front/overload.ts';
+export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';
 export { lostLogLines } from '../log/output.ts';
 export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
@@ -78,12 +86,13 @@ export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
 export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
-export type { DirectCalls } from '../routing/direct-call.ts';
-export { channelStanding, type Health, type PlaceHealth, type Standing } from '../routing/health/index.ts';
+export type { DirectCalls } from './direct-call.ts';
+export { channelStanding } from '../routing/health/index.ts';
+export { type Health, type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
-export type { Target } from '../routing/target.ts';
 export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
-export { type ApiKeyChanges, type ApiKeys, type Budget, matchesModel } from '../state/api-keys.ts';
+export { type ApiKeyChanges, type ApiKeys, matchesModel } from '../state/api-keys.ts';
+export { type Budget } from './api-key.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {
   type ItemPage,
@@ -98,11 +107,11 @@ export { entriesOf, type Stores } from '../state/stores.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export type { HttpClient, HttpRequest } from '../upstream/send.ts';
-export type { Channel } from './channel.ts';
-export { charge, type Charge, reachedProviders, sending, settles } from './charge.ts';
+export type { HttpClient, HttpRequest } from './http.ts';
+export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
 export { connection } from './connection.ts';
-export type { ChannelParts, ChannelTools, Handler, InternalTools, Next } from './define.ts';
+export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
+export type { InternalTools } from '../config/internal-tools.ts';
 export { errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
 export type { Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';

@@ -1,7 +1,7 @@
 import { TypedEmitter } from 'tiny-typed-emitter';
 import type { GatewayError } from './errors.ts';
 import type { Log } from '../log.ts';
-import type { HealthChange } from '../routing/health/index.ts';
+import type { HealthChange } from './health.ts';
 
 /** What parts of the gateway tell each other: once per call or rarer, never per event of a stream. */
 export interface NoticeEvents {

@@ -1,8 +1,8 @@
 import { Observable, Subscriber, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
-import { appended } from '../call/appended.ts';
+import { appended } from './appended.ts';
 import type { Call } from './author/call.ts';
 import { GatewayError } from './errors.ts';
-import { FollowedReply, type Observing } from '../call/followed-reply.ts';
+import { FollowedReply, type Observing } from './followed-reply.ts';
 import type { Gate } from './gate.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { Usage } from '../model/usage.ts';

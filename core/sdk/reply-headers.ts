@@ -1,4 +1,4 @@
-import { callKey } from '../call/call.ts';
+import { callKey } from './call-key.ts';
 import type { Call } from './author/call.ts';
 
 /** What was added to the head of a call's reply, whether it succeeds or fails. */

@@ -1,4 +1,4 @@
-import { callKey } from '../call/call.ts';
+import { callKey } from './call-key.ts';
 import type { TunnelWatch } from './format.ts';
 
 /** Who watches the messages of a session that passes through: set by whoever passes them, read by whoever charges for them. */

@@ -1,45 +1,7 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { entriesOf, type ReportError, type Stores } from './stores.ts';
-
-/** How much may be spent with a key in a period. Days and months are those of UTC. */
-export interface Budget {
-  readonly unit: 'micro-dollar' | 'token';
-  readonly period: 'day' | 'month' | 'total';
-  readonly amount: number;
-}
-
-/**
- * A key as it is stored. An absent limit means that there is none. Times are in milliseconds since 1970.
- *
- * @example
- * const name = call.get(caller)?.name ?? 'nobody';
- */
-export interface ApiKey {
-  /** `key_` and 16 characters; never changes and is safe to log. */
-  readonly id: string;
-  /** For people; need not be unique. */
-  readonly name: string;
-  readonly note?: string;
-  /** SHA-256 of the secret, in hexadecimal digits. The secret itself is stored nowhere. */
-  readonly hash: string;
-  /** The first 7 and last 4 characters of the secret, by which its owner knows it; fewer for a short secret. */
-  readonly prefix: string;
-  readonly suffix: string;
-  /** Exact names and patterns with `*`, for `matchesModel`. */
-  readonly models?: readonly string[];
-  readonly budgets?: readonly Budget[];
-  readonly requestsPerMinute?: number;
-  readonly tokensPerMinute?: number;
-  readonly concurrency?: number;
-  /** IP addresses and CIDR ranges from which the key may be used. */
-  readonly addresses?: readonly string[];
-  readonly expiresAt?: number;
-  readonly enabled: boolean;
-  readonly createdAt: number;
-  /** To within about a minute, and filled in by `list` alone. */
-  readonly lastUsedAt?: number;
-}
+import type { ApiKey } from '../sdk/api-key.ts';
 
 type Editable = Omit<ApiKey, 'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt'>;
 

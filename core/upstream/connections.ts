@@ -52,7 +52,7 @@ export function openConnections(options: ConnectionOptions): Connections {
           bodyTimeout: options.idleTimeout,
           connect,
           maxHeaderSize: 64 * 1024,
-          factory: (url, own) => new Connection(url, own),
+          factory: (url, own) => new ProviderConnection(url, own),
         });
         pools.set(origin, pool);
       }
@@ -80,7 +80,7 @@ function connector({ connectTimeout, tls = {} }: ConnectionOptions): undici.buil
 }
 
 /** One connection and those that follow when it was closed. It knows whether it has carried a request before. */
-export class Connection extends Client {
+export class ProviderConnection extends Client {
   #used = false;
 
   constructor(origin: URL, options: undici.Client.Options) {

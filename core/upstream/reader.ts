@@ -1,9 +1,10 @@
 import type { Dispatcher } from 'undici';
 import { Observable, type Subscriber } from 'rxjs';
-import { appended } from '../call/appended.ts';
-import { callKey, type Call } from '../call/call.ts';
+import { appended } from '../sdk/appended.ts';
+import { callKey } from '../sdk/call-key.ts';
+import { type Call } from '../sdk/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
-import { reachedProviders } from '../sdk/charge.ts';
+import { reachedProviders } from '../money/charge.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Valve } from '../sdk/gate.ts';
 import { decompressed } from './compression.ts';

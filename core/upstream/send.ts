@@ -1,33 +1,9 @@
 import { request as requestBy } from './undici.ts';
-import type { Call } from '../call/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
-import type { Form } from '../model/form.ts';
 import { upstreamBody } from './body.ts';
 import { openConnections, type ConnectionOptions } from './connections.ts';
 import { foundStale, Reader } from './reader.ts';
-
-/** One HTTP request to a provider. */
-export interface HttpRequest {
-  /** Absolute, as `new URL(…).href` spells it, without a fragment. */
-  readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE';
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** A form is sent as `multipart/form-data`, which replaces the content type. */
-  readonly body?: Buffer | string | Form;
-}
-
-/** Sends requests to providers over kept-alive connections. */
-export interface HttpClient {
-  /**
-   * Resolves when status and headers are there, whatever the status. Rejects with a GatewayError (origin upstream) when the provider
-   * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
-   */
-  send(call: Call, request: HttpRequest): Promise<Upstream>;
-  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
-  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
-  close(): Promise<void>;
-}
+import type { HttpClient, HttpRequest } from '../sdk/http.ts';
 
 /** What an operator changes in the headers of every request. Names in any case. */
 export interface HeaderEdits {

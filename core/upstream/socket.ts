@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { ConnectionOptions } from 'node:tls';
 import { Observable, type Subscriber } from 'rxjs';
 import { WebSocket, type ClientOptions } from 'ws';
-import type { Call } from '../call/call.ts';
+import type { Call } from '../sdk/call.ts';
 import type { ChannelOptions } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import { upstreamError } from '../formats/_shared/upstream-error.ts';
@@ -12,25 +12,7 @@ import type { SocketMessage } from '../model/realtime.ts';
 import { ConnectAgent } from './connect-agent.ts';
 import type { RealtimeSettings } from '../settings/realtime.ts';
 import { compression, faultCode, sendableCode, sendableReason } from './socket-close.ts';
-
-/** One WebSocket to a provider. */
-export interface UpstreamSocketRequest {
-  /** Absolute: `wss://…` or `ws://…`. */
-  readonly url: string;
-  /** Lower-case names. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Opens WebSockets to providers. */
-export interface UpstreamSockets {
-  /**
-   * Resolves when the socket is open. The stream is for one subscriber: from then on `call.input` is sent and what comes is read, no faster
-   * than `call.gate` allows; `call.inputGate` is shut while the provider takes no more. The last message says how the socket was closed.
-   * Rejects with a GatewayError (origin upstream) when it is refused or the provider cannot be reached.
-   */
-  connect(call: Call, request: UpstreamSocketRequest): Promise<Observable<GatewayEvent>>;
-  close(): Promise<void>;
-}
+import type { UpstreamSockets } from '../sdk/http.ts';
 
 /** What all sockets of a channel share. */
 export interface UpstreamSocketOptions extends Pick<

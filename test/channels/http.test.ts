@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { overHttp, traitsByModel } from '../../channels/_http.ts';
-import type { HttpRequest } from '../../core/upstream/send.ts';
+import type { HttpRequest } from '../../core/sdk/http.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelOptions } from '../../core/sdk/define.ts';
 import { testCall } from '../suites/channel-suite.ts';

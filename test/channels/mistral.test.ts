@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { HttpRequest } from '../../core/upstream/send.ts';
+import type { HttpRequest } from '../../core/sdk/http.ts';
 import mistral from '../../channels/mistral.ts';
 import { channelSuite, testCall } from '../suites/channel-suite.ts';
 

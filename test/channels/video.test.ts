@@ -9,9 +9,9 @@ import { jwt } from '../../channels/_jwt.ts';
 import { volcHeaders } from '../../channels/_volc-signature.ts';
 import type { ChannelKind, ChannelTools } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
-import type { HttpRequest } from '../../core/upstream/send.ts';
+import type { HttpRequest } from '../../core/sdk/http.ts';
 import { createLog } from '../../core/log.ts';
-import type { Target } from '../../core/routing/target.ts';
+import type { Target } from '../../core/sdk/call.ts';
 import { testCall } from '../suites/channel-suite.ts';
 
 const log = createLog('silent', { write: () => {} });

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { PlaceHealth } from '../../core/routing/health/index.ts';
+import type { PlaceHealth } from '../../core/sdk/health.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import type { Case } from './cases.ts';
 import { startClients, type Clients } from './clients.ts';

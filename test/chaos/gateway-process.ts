@@ -8,7 +8,7 @@ import { readConfig } from '../../core/config/config.ts';
 import { type GatewayConfig } from '../../core/sdk/config.ts';
 import { createLog } from '../../core/log.ts';
 import { startServer } from '../../core/server.ts';
-import type { PlaceHealth } from '../../core/routing/health/index.ts';
+import type { PlaceHealth } from '../../core/sdk/health.ts';
 import { answering } from '../bench/answering.ts';
 import { dialects, formats, type Format } from './dialects.ts';
 import { faults } from './faults.ts';

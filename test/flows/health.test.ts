@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import openai from '../../channels/openai.ts';
-import type { HealthChange } from '../../core/routing/health/index.ts';
+import type { HealthChange } from '../../core/sdk/health.ts';
 import { adminPassword, logIn } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';

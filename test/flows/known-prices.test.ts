@@ -4,7 +4,7 @@ import demo from '../../channels/demo/index.ts';
 import openaiChannel from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
-import type { Budget } from '../../core/state/api-keys.ts';
+import type { Budget } from '../../core/sdk/api-key.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { anthropic, genai, openai } from '../clients/sdks.ts';

@@ -5,8 +5,9 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import demo from '../../channels/demo/index.ts';
-import { definePlugin, type InternalTools } from '../../core/sdk/define.ts';
-import type { Load } from '../../core/front/overload.ts';
+import { definePlugin } from '../../core/sdk/define.ts';
+import { type InternalTools } from '../../core/config/internal-tools.ts';
+import type { ProcessLoad } from '../../core/front/overload.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
@@ -177,7 +178,7 @@ describe('a large body that its provider has not answered', () => {
     const waiting: ServerResponse[] = [];
     const upstream = await startUpstream((_request, response) => void waiting.push(response));
     onTestFinished(() => upstream.close());
-    const seen: { load?: Load } = {};
+    const seen: { load?: ProcessLoad } = {};
     const looking = definePlugin({
       name: 'looking',
       stage: 'observe',

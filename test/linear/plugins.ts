@@ -4,7 +4,7 @@ import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { caller } from '../../core/sdk/caller.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
-import type { ApiKey } from '../../core/state/api-keys.ts';
+import type { ApiKey } from '../../core/sdk/api-key.ts';
 import { openResponseStore } from '../../core/state/responses/open.ts';
 import auth from '../../plugins/auth.ts';
 import channelLimits from '../../plugins/channel-limits.ts';

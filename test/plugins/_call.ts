@@ -1,8 +1,10 @@
 import { firstValueFrom, of, toArray, type Observable } from 'rxjs';
-import type { Call, Wire } from '../../core/call/call.ts';
-import { Exchange, firstView } from '../../core/call/call.ts';
+import type { Call, Wire } from '../../core/sdk/call.ts';
+import { Exchange } from '../../core/call/exchange.ts';
+import { firstView } from '../../core/call/view.ts';
 import type { Next as PluginNext } from '../../core/sdk/author/plugin.ts';
-import type { Handler, Next, PluginSpec, InternalTools } from '../../core/sdk/define.ts';
+import type { Handler, Next, PluginSpec } from '../../core/sdk/define.ts';
+import type { InternalTools } from '../../core/config/internal-tools.ts';
 import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
 import { createLog } from '../../core/log.ts';
 import type { ChatRequest, ChatSettings } from '../../core/model/chat.ts';

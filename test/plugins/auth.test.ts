@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
-import type { Call } from '../../core/call/call.ts';
-import type { Load } from '../../core/front/overload.ts';
+import type { Call } from '../../core/sdk/call.ts';
+import type { ProcessLoad } from '../../core/front/overload.ts';
 import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import { openStores } from '../../core/state/stores.ts';
@@ -25,7 +25,10 @@ afterAll(() => stores.close());
 /** The call as the plugins behind see it. Rejects when it is refused. */
 async function pass(options: CallOptions): Promise<Call> {
   const next = answering();
-  const handler = await handlerOf(auth, testTools({ apiKeys, overload: { waiting: 0 } as Load }).tools);
+  const handler = await handlerOf(
+    auth,
+    testTools({ apiKeys, overload: { waiting: 0 } as ProcessLoad }).tools,
+  );
   await handler(testCall(options).call, next);
   const [call] = next.calls;
   if (call === undefined) throw new Error('The call did not go on.');
@@ -179,7 +182,7 @@ describe('an address that sends many wrong keys', () => {
 
   /** Asks, and gives the status with the milliseconds after which it was answered. */
   const guard = async (failures?: number, { rates = new MemoryRates(), waiting = 0 } = {}) => {
-    const overload = { waiting } as Load;
+    const overload = { waiting } as ProcessLoad;
     const handler = await handlerOf(
       auth,
       testTools({ apiKeys, rates, overload }).tools,
@@ -317,7 +320,10 @@ describe('behind this plugin', () => {
 
   test('nor does who watches a refused call', async () => {
     const { call } = testCall({ headers: { 'x-api-key': 'sk-unknown-unknown-unknown' }, query: 'key=abc' });
-    const handler = await handlerOf(auth, testTools({ apiKeys, overload: { waiting: 0 } as Load }).tools);
+    const handler = await handlerOf(
+      auth,
+      testTools({ apiKeys, overload: { waiting: 0 } as ProcessLoad }).tools,
+    );
     await expect(handler(call, answering())).rejects.toThrow('not known here');
     expect(call.wire.headers).toEqual({});
     expect(call.wire.query.size).toBe(0);

@@ -5,7 +5,7 @@ import { caller } from '../../core/sdk/caller.ts';
 import { GatewayError, toGatewayError } from '../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import { failedAttempts } from '../../core/routing/attempts.ts';
-import type { ApiKey } from '../../core/state/api-keys.ts';
+import type { ApiKey } from '../../core/sdk/api-key.ts';
 import logging from '../../plugins/logging.ts';
 import { clientRequestId } from '../../plugins/request-id.ts';
 import { handlerOf, testCall, testTools, type CallOptions, type Lines } from './_call.ts';

@@ -2,7 +2,7 @@ import { definePlugin, type ListedModel } from 'sluice';
 import { testPlugins, type Outcome, type TestedPlugins } from 'sluice/testing';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
-import type { ApiKey } from '../../core/state/api-keys.ts';
+import type { ApiKey } from '../../core/sdk/api-key.ts';
 import modelAccess from '../../plugins/model-access.ts';
 import { all, answering, handlerOf, testCall } from './_call.ts';
 

@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
-import type { Channel } from '../../core/sdk/channel.ts';
-import { firstView } from '../../core/call/call.ts';
+import type { Channel } from '../../core/sdk/call.ts';
+import { firstView } from '../../core/call/view.ts';
 import type { ChatSettings } from '../../core/model/chat.ts';
 import type { EmbedRequest } from '../../core/model/embed.ts';
 import type { ListedModel } from '../../core/model/event.ts';
 import { createCatalog } from '../../core/routing/catalog.ts';
-import { matchesModel, type ApiKey } from '../../core/state/api-keys.ts';
+import { matchesModel } from '../../core/state/api-keys.ts';
+import { type ApiKey } from '../../core/sdk/api-key.ts';
 import modelAlias from '../../plugins/model-alias.ts';
 import { all, answering, handlerOf, testCall, testTools } from './_call.ts';
 

@@ -2,8 +2,11 @@ import * as fc from 'fast-check';
 import { countTokens as cl100k } from 'gpt-tokenizer/encoding/cl100k_base';
 import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
-import { Exchange, firstView, type Call, type Wire } from '../../core/call/call.ts';
+import { Exchange } from '../../core/call/exchange.ts';
+import { firstView } from '../../core/call/view.ts';
+import { type Call, type Wire, type Target } from '../../core/sdk/call.ts';
 import type { Codec, Format, Operation, RouteParams } from '../../core/sdk/format.ts';
+import { outlineOf } from '../../core/formats/_shared/outline/index.ts';
 import audio from '../../core/formats/audio/index.ts';
 import chatCompletions from '../../core/formats/chat-completions/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';
@@ -15,13 +18,27 @@ import rerank from '../../core/formats/rerank/index.ts';
 import responses from '../../core/formats/responses/index.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
-import type { Target } from '../../core/routing/target.ts';
 import { boundOf, estimateInput } from '../../plugins/quota/estimate.ts';
 
 const targets = [{ traits: {}, channel: { speaks: {} } }] as unknown as readonly Target[];
 const assumed = 1_000;
 
 function callOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams = {}): Call {
+  return firstView(exchangeOf(format, operation, body, params));
+}
+
+/** As a long request comes, of which the outline was checked alone. */
+function longCallOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams): Call {
+  const exchange = exchangeOf(format, operation, body, params);
+  const { wire, codec } = exchange;
+  const outline = outlineOf(wire.bytes, { depth: 100, values: 100_000 });
+  if (outline === undefined) throw new Error('A request has an outline.');
+  exchange.outlined = codec.validate(outline.body, params);
+  wire.outline = outline;
+  return firstView(exchange);
+}
+
+function exchangeOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams): Exchange {
   const codec = format.codecs[operation] as Codec | undefined;
   if (codec === undefined) throw new Error(`${format.name} has no ${operation}.`);
   const wire: Wire = {
@@ -36,7 +53,7 @@ function callOf(format: Format, operation: Operation, body: JsonObject, params: 
   };
   const exchange = new Exchange('req_bound', operation, format, codec, wire);
   exchange.understand(Buffer.from(JSON.stringify(body)), body);
-  return firstView(exchange);
+  return exchange;
 }
 
 /** What the tokenizers of the largest provider make of a text: the greater of two. */
@@ -296,6 +313,12 @@ describe('the most that a chat may come to', () => {
         expect(bound.input).toBeGreaterThanOrEqual(counted);
         expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
         expect(bound.output.most).toBe(one.limit * answers);
+        const long = longCallOf(format, 'chat', body, { model: 'm' });
+        const ofLong = boundOf(long, targets, assumed);
+        long.sent();
+        expect(boundOf(long, targets, assumed), 'also when it is on its way').toEqual(ofLong);
+        expect(ofLong.input).toBeGreaterThanOrEqual(counted);
+        expect(ofLong.output).toEqual(bound.output);
       }),
       { numRuns: 150, endOnFailure: true },
     );

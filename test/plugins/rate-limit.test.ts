@@ -1,12 +1,12 @@
 import { EMPTY, NEVER, of, Subject, type Observable } from 'rxjs';
 import { describe, expect, test, vi } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
-import { charge } from '../../core/sdk/charge.ts';
+import { charge } from '../../core/money/charge.ts';
 import { detach } from '../../core/call/detached.ts';
 import type { Next } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
-import type { ApiKey } from '../../core/state/api-keys.ts';
+import type { ApiKey } from '../../core/sdk/api-key.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import type { Rates, RateVerdict } from '../../core/money/rates/index.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';

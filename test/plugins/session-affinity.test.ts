@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import type { Affinity } from '../../core/call/call.ts';
+import type { Affinity } from '../../core/sdk/call.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import sessionAffinity from '../../plugins/session-affinity.ts';
 import { catalogOf, FakeHealth, type Wanted } from '../core/routing/_targets.ts';

@@ -1,12 +1,14 @@
-import type { Target } from '../../core/routing/target.ts';
+import { type Target, type Call } from '../../core/sdk/call.ts';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ServerResponse } from 'node:http';
-import { Exchange, firstView, type Call } from '../../core/call/call.ts';
+import { Exchange } from '../../core/call/exchange.ts';
+import { firstView } from '../../core/call/view.ts';
 import type { Upstream, UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelKind, ChannelOptions, ChannelParts } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { Codec, Format, Operation } from '../../core/sdk/format.ts';
-import { createHttpClient, type HttpClient } from '../../core/upstream/send.ts';
+import { createHttpClient } from '../../core/upstream/send.ts';
+import { type HttpClient } from '../../core/sdk/http.ts';
 import { createLog } from '../../core/log.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 

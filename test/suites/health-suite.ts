@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import type { Channel } from '../../core/sdk/channel.ts';
+import type { Channel, Target } from '../../core/sdk/call.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import { upstreamError } from '../../core/formats/_shared/upstream-error.ts';
-import type { Health, Visit } from '../../core/routing/health/index.ts';
+import type { Health, Visit } from '../../core/sdk/health.ts';
 import { healthSchema, type HealthSettings } from '../../core/settings/routing.ts';
-import type { Target } from '../../core/routing/target.ts';
 
 /** A clock that a test moves by hand. */
 export interface Clock {

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../state/api-keys.ts';
+import type { Budget } from '../../sdk/api-key.ts';
 
 /** The periods for which every key's spending is summed. */
 export const periods = ['day', 'month', 'total'] as const satisfies readonly Budget['period'][];

@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../state/api-keys.ts';
+import type { Budget } from '../../sdk/api-key.ts';
 import { counted, firstThatFits, newReservationId, periodStart, reservedAt } from './periods.ts';
 import { chargesOf, checked, standingAt, statesOf, type ChargeRow } from './sql.ts';
 import type { Ledger, Reservation, Settlement } from './index.ts';

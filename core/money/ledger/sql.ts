@@ -1,5 +1,5 @@
 import type { Amounts } from '../../model/usage-record.ts';
-import type { Budget } from '../../state/api-keys.ts';
+import type { Budget } from '../../sdk/api-key.ts';
 import { counted, periods, periodStart, reservedAt } from './periods.ts';
 import type { BudgetState, Settlement } from './index.ts';
 

@@ -1,4 +1,4 @@
-import type { Channel } from '../../sdk/channel.ts';
+import type { Channel } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';

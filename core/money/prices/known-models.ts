@@ -1,20 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../../sdk/format.ts';
-import type { PriceRow } from '../../settings/prices.ts';
-
-/** What a public list says of one model of a provider. */
-export interface KnownModel {
-  /** What it is for. Absent: chat. */
-  readonly operation?: Operation;
-  /** Longest context, in tokens. */
-  readonly inputLimit?: number;
-  /** Most output tokens. */
-  readonly outputLimit?: number;
-  /** True when the provider had announced its end for a day before that of the list: it has a price still, and is no longer shown. */
-  readonly retired?: true;
-  /** Absent where the list knows none that a row can say. */
-  readonly price?: PriceRow;
-}
+import type { KnownModel } from '../../sdk/channel.ts';
 
 /** A list of models with their prices and limits, as it is kept in a file. */
 export interface ModelList {

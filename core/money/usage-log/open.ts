@@ -3,14 +3,14 @@ import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Stores } from '../../state/stores.ts';
 import {
   conditions,
-  placeOf,
+  cursorOf,
   questions,
   rangeOf,
   slice,
   sliceEnd,
   sliceStart,
   type Ask,
-  type Place,
+  type Cursor,
 } from './questions.ts';
 import { recordColumns, recordOf } from './rows.ts';
 import { createSums } from './sums.ts';
@@ -24,7 +24,7 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
   const ask = questions(database);
 
   /** Records of a slice of time, in order. */
-  const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Place) => {
+  const select = async (filter: UsageFilter, order: 'ASC' | 'DESC', limit: number, before?: Cursor) => {
     const { where, values } = conditions(filter, before);
     // The limit comes before the join: details are fetched for what is shown alone.
     const sql = `SELECT ${recordColumns}, d.details FROM
@@ -34,7 +34,7 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
   };
 
   /** The newest records of a filter: looked for in slices, since the next that fits may lie far back. */
-  const newest = async (filter: UsageFilter, limit: number, before: Place | undefined) => {
+  const newest = async (filter: UsageFilter, limit: number, before: Cursor | undefined) => {
     const { start, end } = rangeOf(filter);
     const isNarrow = Object.entries(filter).some(
       ([name, value]) => name !== 'since' && name !== 'until' && value !== undefined,
@@ -52,7 +52,7 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
 
   return {
     async page(filter, limit, after) {
-      const found = await newest(filter, limit + 1, after === undefined ? undefined : placeOf(after));
+      const found = await newest(filter, limit + 1, after === undefined ? undefined : cursorOf(after));
       const records = found.slice(0, limit);
       const last = records.at(-1);
       return found.length > limit && last !== undefined
@@ -77,7 +77,7 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
       }
     },
     async prune({ days, records }) {
-      const byAge: Place = { at: Math.ceil(Date.now() - days * 86_400_000), id: '' };
+      const byAge: Cursor = { at: Math.ceil(Date.now() - days * 86_400_000), id: '' };
       const byNumber = await nthNewest(ask, records);
       return removeUpTo(ask, byNumber !== undefined && byNumber.at > byAge.at ? byNumber : byAge);
     },
@@ -85,8 +85,8 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
 }
 
 /** The newest record that is one too many; undefined when there are no more than so many. */
-async function nthNewest(ask: Ask, number: number): Promise<Place | undefined> {
-  let place: Place = { at: Number.MAX_SAFE_INTEGER, id: '' };
+async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> {
+  let place: Cursor = { at: Number.MAX_SAFE_INTEGER, id: '' };
   for (let left = Math.max(0, Math.trunc(number)); ; left -= slice) {
     const [row] = await ask(
       'SELECT at, id FROM usage_records WHERE (at, id) < (?, ?) ORDER BY at DESC, id DESC LIMIT 1 OFFSET ?',
@@ -100,7 +100,7 @@ async function nthNewest(ask: Ask, number: number): Promise<Place | undefined> {
 }
 
 /** Removes the record at this place and all before it, a few at a time; returns how many there were. */
-async function removeUpTo(ask: Ask, { at, id }: Place): Promise<number> {
+async function removeUpTo(ask: Ask, { at, id }: Cursor): Promise<number> {
   let removed = 0;
   for (;;) {
     const rows = await ask(

@@ -8,7 +8,7 @@ import type { Row } from './rows.ts';
 export const slice = 5_000;
 
 /** Where a record stands in the order of time. */
-export interface Place {
+export interface Cursor {
   readonly at: number;
   readonly id: string;
 }
@@ -46,7 +46,7 @@ const equal = {
 /** The WHERE of a filter whose times are whole, with what stands for its question marks. */
 export function conditions(
   filter: UsageFilter,
-  before?: Place,
+  before?: Cursor,
 ): { readonly where: string; readonly values: readonly (string | number)[] } {
   const parts: string[] = [];
   const values: (string | number)[] = [];
@@ -74,7 +74,7 @@ export function rangeOf({ since = 0, until = Number.MAX_SAFE_INTEGER }: UsageFil
 }
 
 /** The place that a cursor names. Throws GatewayError `invalid_value` when it is none. */
-export function placeOf(cursor: string): Place {
+export function cursorOf(cursor: string): Cursor {
   const [, at = '', id = ''] = /^(\d{1,15})\.([\w-]{1,100})$/.exec(cursor) ?? [];
   if (id === '')
     throw new GatewayError('invalid_value', 'This is no cursor: take it from the page before.', {

@@ -1,13 +1,13 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import { upstreamFailureOf } from '../../formats/_shared/upstream-error.ts';
 import { maskSecrets } from '../../log.ts';
-import { Place } from './place.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
 import { Tally } from './tally.ts';
-import { verdictOf } from './verdict.ts';
-import type { Health, HealthChange, PlaceHealth, PlaceName, Standing, Visit } from './index.ts';
+import { diagnose } from './diagnosis.ts';
+import type { Health, HealthChange, PlaceHealth, PlaceName, Standing, Visit } from '../../sdk/health.ts';
 import type { HealthSettings } from '../../settings/routing.ts';
-import type { Target } from '../target.ts';
+import type { Target } from '../../sdk/call.ts';
 
 /** What a book of health works with besides its settings. */
 export interface HealthOptions {
@@ -36,12 +36,12 @@ const claimWait = 50;
 /** A place that nobody has wanted for so long is not claimed ahead of time. */
 const wantedFor = 10_000;
 
-type AnyPlace = Place<CallVisit>;
+type AnyBreaker = CircuitBreaker<CallVisit>;
 
 /** A key with what happened lately, and those of its models that are in trouble. */
-class KeyPlace extends Place<CallVisit> {
+class KeyBreaker extends CircuitBreaker<CallVisit> {
   readonly tally: Tally;
-  models: Map<string, AnyPlace> | undefined;
+  models: Map<string, AnyBreaker> | undefined;
 
   constructor(name: PlaceName, window: number) {
     super(name);
@@ -60,10 +60,10 @@ export class HealthBook implements Health {
   readonly #settings: HealthSettings;
   readonly #now: () => number;
   readonly #times: { readonly mostRest: number; readonly random: () => number };
-  readonly #channels = new Map<string, Map<string, KeyPlace>>();
+  readonly #channels = new Map<string, Map<string, KeyBreaker>>();
   #keys = 0;
   /** Places that rest. */
-  readonly #resting = new Set<AnyPlace>();
+  readonly #resting = new Set<AnyBreaker>();
   readonly #listeners = new Set<(change: HealthChange) => void>();
   readonly #share: HealthSharing | undefined;
 
@@ -88,11 +88,11 @@ export class HealthBook implements Health {
   waitFor({ channel, key, model }: Target): number {
     const known = this.#channels.get(channel.id)?.get(key.id);
     if (known === undefined) return 0;
-    const place = known.models?.get(model);
-    if (place === undefined && known.rests === 0) return 0;
+    const breaker = known.models?.get(model);
+    if (breaker === undefined && known.rests === 0) return 0;
     const now = this.#now();
     const wait = this.#wait(known, now);
-    return place === undefined ? wait : Math.max(wait, this.#wait(place, now));
+    return breaker === undefined ? wait : Math.max(wait, this.#wait(breaker, now));
   }
 
   standing({ channel, key, model }: Target): Standing {
@@ -105,17 +105,17 @@ export class HealthBook implements Health {
 
   enter({ channel, key, model }: Target): Visit | undefined {
     if (!this.#settings.enabled) return unwatched;
-    const known = this.#keyPlace(channel.id, key.id);
+    const known = this.#keyBreaker(channel.id, key.id);
     if (known === undefined) return unwatched;
-    const place = known.models?.get(model);
-    if (place === undefined && known.rests === 0) return new CallVisit(this, known, model);
+    const breaker = known.models?.get(model);
+    if (breaker === undefined && known.rests === 0) return new CallVisit(this, known, model);
     const now = this.#now();
-    if (!known.admits(now) || place?.admits(now) === false) return undefined;
+    if (!known.admits(now) || breaker?.admits(now) === false) return undefined;
     const visit = new CallVisit(this, known, model);
     // Its patience is over: it costs nothing any more.
-    if (place?.standing(now) === 'up') this.#drop(known, place);
+    if (breaker?.standing(now) === 'up') this.#drop(known, breaker);
     if (known.rests > 0) this.#beginProbe(known, visit);
-    if (place !== undefined && place.rests > 0) this.#beginProbe(place, visit);
+    if (breaker !== undefined && breaker.rests > 0) this.#beginProbe(breaker, visit);
     return visit;
   }
 
@@ -156,8 +156,8 @@ export class HealthBook implements Health {
   answered(visit: CallVisit): void {
     const { key, model } = visit;
     if (key.probe === visit) this.#close(key);
-    const place = key.models?.get(model);
-    if (place?.probe === visit) this.#close(place);
+    const breaker = key.models?.get(model);
+    if (breaker?.probe === visit) this.#close(breaker);
   }
 
   succeeded(visit: CallVisit): void {
@@ -167,12 +167,12 @@ export class HealthBook implements Health {
 
   left(visit: CallVisit): void {
     const { key, model } = visit;
-    const place = key.models?.get(model);
-    for (const one of [key, place]) if (one?.probe === visit) this.#giveUp(one);
+    const breaker = key.models?.get(model);
+    for (const one of [key, breaker]) if (one?.probe === visit) this.#giveUp(one);
   }
 
   failed(visit: CallVisit, error: GatewayError): void {
-    const { says, patience } = verdictOf(error);
+    const { says, patience } = diagnose(error);
     const { key } = visit;
     if (says === 'fine') {
       this.succeeded(visit);
@@ -199,8 +199,8 @@ export class HealthBook implements Health {
     const { failures, rest, refusedRest } = this.#settings;
     const base = refused ? refusedRest : rest;
     const now = this.#now();
-    const place = key.models?.get(model);
-    if (place?.probe === visit) this.#giveUp(place);
+    const breaker = key.models?.get(model);
+    if (breaker?.probe === visit) this.#giveUp(breaker);
     if (key.probe === visit) {
       this.#change(key, () => key.reopen(now, base, this.#times));
       this.#share?.release(key.name);
@@ -219,45 +219,45 @@ export class HealthBook implements Health {
   }
 
   #coolModel(visit: CallVisit, patience: number, last: NonNullable<PlaceHealth['last']>): void {
-    const place = this.#modelPlace(visit.key, visit.model);
-    if (place === undefined) return;
+    const breaker = this.#modelBreaker(visit.key, visit.model);
+    if (breaker === undefined) return;
     const now = this.#now();
-    this.#change(place, () => {
-      place.last = last;
-      if (place.probe === visit) place.close();
-      place.cool(now + Math.min(patience, this.#settings.mostCoolDown));
+    this.#change(breaker, () => {
+      breaker.last = last;
+      if (breaker.probe === visit) breaker.close();
+      breaker.cool(now + Math.min(patience, this.#settings.mostCoolDown));
     });
   }
 
   #unknownModel(visit: CallVisit, last: NonNullable<PlaceHealth['last']>): void {
-    const place = this.#modelPlace(visit.key, visit.model);
-    if (place === undefined || (place.rests > 0 && place.probe !== visit)) return;
+    const breaker = this.#modelBreaker(visit.key, visit.model);
+    if (breaker === undefined || (breaker.rests > 0 && breaker.probe !== visit)) return;
     const now = this.#now();
     const { refusedRest } = this.#settings;
-    const isProbe = place.probe === visit;
-    this.#change(place, () => {
-      place.last = last;
-      if (isProbe) place.reopen(now, refusedRest, this.#times);
-      else place.open(now, refusedRest, this.#times);
+    const isProbe = breaker.probe === visit;
+    this.#change(breaker, () => {
+      breaker.last = last;
+      if (isProbe) breaker.reopen(now, refusedRest, this.#times);
+      else breaker.open(now, refusedRest, this.#times);
     });
-    if (isProbe) this.#share?.release(place.name);
+    if (isProbe) this.#share?.release(breaker.name);
   }
 
   /* ---- Places ----------------------------------------------------------------------------------------------------- */
 
-  #keyPlace(channel: string, key: string): KeyPlace | undefined {
+  #keyBreaker(channel: string, key: string): KeyBreaker | undefined {
     let keys = this.#channels.get(channel);
     const known = keys?.get(key);
     if (known !== undefined) return known;
     if (this.#keys >= mostKeys) return undefined;
     this.#keys += 1;
     if (keys === undefined) this.#channels.set(channel, (keys = new Map()));
-    const made = new KeyPlace({ channel, key }, this.#settings.window);
+    const made = new KeyBreaker({ channel, key }, this.#settings.window);
     keys.set(key, made);
     return made;
   }
 
-  #modelPlace(key: KeyPlace, model: string): AnyPlace | undefined {
+  #modelBreaker(key: KeyBreaker, model: string): AnyBreaker | undefined {
     const models = (key.models ??= new Map());
     const known = models.get(model);
     if (known !== undefined || model.length > longestModel) return known;
@@ -265,89 +265,89 @@ export class HealthBook implements Health {
       const [oldest] = models.values();
       if (oldest !== undefined) this.#drop(key, oldest);
     }
-    const made: AnyPlace = new Place({ ...key.name, model });
+    const made: AnyBreaker = new CircuitBreaker({ ...key.name, model });
     models.set(model, made);
     return made;
   }
 
-  #drop(key: KeyPlace, place: AnyPlace): void {
-    this.#resting.delete(place);
-    key.models?.delete(place.name.model ?? '');
+  #drop(key: KeyBreaker, breaker: AnyBreaker): void {
+    this.#resting.delete(breaker);
+    key.models?.delete(breaker.name.model ?? '');
     if (key.models?.size === 0) key.models = undefined;
   }
 
-  #wait(place: AnyPlace, now: number): number {
-    if (place.rests === 0) return Math.max(0, place.coolUntil - now);
-    place.wantedAt = now;
-    if (!place.isDue(now)) return Math.max(1, Math.ceil(place.until(now) - now));
-    if (this.#share?.isUp !== true || place.claimedUntil > now) return 0;
-    this.#claim(place, claimTime);
+  #wait(breaker: AnyBreaker, now: number): number {
+    if (breaker.rests === 0) return Math.max(0, breaker.coolUntil - now);
+    breaker.wantedAt = now;
+    if (!breaker.isDue(now)) return Math.max(1, Math.ceil(breaker.until(now) - now));
+    if (this.#share?.isUp !== true || breaker.claimedUntil > now) return 0;
+    this.#claim(breaker, claimTime);
     return claimWait;
   }
 
-  #beginProbe(place: AnyPlace, visit: CallVisit): void {
+  #beginProbe(breaker: AnyBreaker, visit: CallVisit): void {
     this.#change(
-      place,
+      breaker,
       () => {
-        place.probe = visit;
+        breaker.probe = visit;
       },
       false,
     );
-    this.#claim(place, probeTime);
+    this.#claim(breaker, probeTime);
   }
 
   /** The probe came to nothing: the next one may go. */
-  #giveUp(place: AnyPlace): void {
-    this.#change(place, () => {
-      place.probe = undefined;
-      place.claimedUntil = 0;
+  #giveUp(breaker: AnyBreaker): void {
+    this.#change(breaker, () => {
+      breaker.probe = undefined;
+      breaker.claimedUntil = 0;
     });
-    this.#share?.release(place.name);
+    this.#share?.release(breaker.name);
   }
 
-  #close(place: AnyPlace): void {
-    const key = this.#channels.get(place.name.channel)?.get(place.name.key);
-    this.#change(place, () => place.close());
-    this.#share?.release(place.name);
-    if (place instanceof KeyPlace) place.tally.clear();
-    else if (key !== undefined && place.coolUntil <= this.#now()) this.#drop(key, place);
+  #close(breaker: AnyBreaker): void {
+    const key = this.#channels.get(breaker.name.channel)?.get(breaker.name.key);
+    this.#change(breaker, () => breaker.close());
+    this.#share?.release(breaker.name);
+    if (breaker instanceof KeyBreaker) breaker.tally.clear();
+    else if (key !== undefined && breaker.coolUntil <= this.#now()) this.#drop(key, breaker);
   }
 
-  #forget(place: AnyPlace): void {
-    const wasProbing = place.probe !== undefined;
-    this.#change(place, () => place.forget(), false);
-    this.#resting.delete(place);
-    this.#share?.tell({ ...this.#shared(place), forgotten: true });
-    if (wasProbing) this.#share?.release(place.name);
+  #forget(breaker: AnyBreaker): void {
+    const wasProbing = breaker.probe !== undefined;
+    this.#change(breaker, () => breaker.forget(), false);
+    this.#resting.delete(breaker);
+    this.#share?.tell({ ...this.#shared(breaker), forgotten: true });
+    if (wasProbing) this.#share?.release(breaker.name);
   }
 
   /** Changes a place, and tells of it where it then stands differently. */
-  #change(place: AnyPlace, act: () => void, tell = true, elsewhere = false): void {
-    const before = place.standing(this.#now());
+  #change(breaker: AnyBreaker, act: () => void, tell = true, elsewhere = false): void {
+    const before = breaker.standing(this.#now());
     act();
     const now = this.#now();
-    if (place.rests > 0) this.#resting.add(place);
-    else this.#resting.delete(place);
-    if (tell) this.#share?.tell(this.#shared(place));
-    if (place.standing(now) === before) return;
-    const change: HealthChange = { ...this.#view(place, now), before, elsewhere };
+    if (breaker.rests > 0) this.#resting.add(breaker);
+    else this.#resting.delete(breaker);
+    if (tell) this.#share?.tell(this.#shared(breaker));
+    if (breaker.standing(now) === before) return;
+    const change: HealthChange = { ...this.#view(breaker, now), before, elsewhere };
     for (const listener of this.#listeners) listener(change);
   }
 
-  #view(place: AnyPlace, now: number): PlaceHealth {
-    const until = place.until(now);
+  #view(breaker: AnyBreaker, now: number): PlaceHealth {
+    const until = breaker.until(now);
     return {
-      ...place.name,
-      standing: place.standing(now),
-      failures: place instanceof KeyPlace ? place.tally.failures(now) : place.rests,
+      ...breaker.name,
+      standing: breaker.standing(now),
+      failures: breaker instanceof KeyBreaker ? breaker.tally.failures(now) : breaker.rests,
       ...(until > now ? { until: Math.round(Date.now() + until - now) } : {}),
-      ...(place.last === undefined ? {} : { last: place.last }),
+      ...(breaker.last === undefined ? {} : { last: breaker.last }),
     };
   }
 
   /* ---- Other gateways --------------------------------------------------------------------------------------------- */
 
-  #shared({ name, coolUntil, restUntil, rests, base, last }: AnyPlace): SharedPlace {
+  #shared({ name, coolUntil, restUntil, rests, base, last }: AnyBreaker): SharedPlace {
     const now = this.#now();
     return {
       name,
@@ -364,8 +364,8 @@ export class HealthBook implements Health {
     const known: SharedPlace[] = [];
     for (const keys of this.#channels.values())
       for (const key of keys.values())
-        for (const place of [key, ...(key.models?.values() ?? [])])
-          if (place.standing(now) !== 'up') known.push(this.#shared(place));
+        for (const breaker of [key, ...(key.models?.values() ?? [])])
+          if (breaker.standing(now) !== 'up') known.push(this.#shared(breaker));
     return known;
   }
 
@@ -374,46 +374,46 @@ export class HealthBook implements Health {
     const { channel, key, model } = name;
     // That all is well where nothing is known is no news.
     const isNews = rests > 0 || cool > 0;
-    const known = isNews ? this.#keyPlace(channel, key) : this.#channels.get(channel)?.get(key);
+    const known = isNews ? this.#keyBreaker(channel, key) : this.#channels.get(channel)?.get(key);
     if (known === undefined) return;
-    const place =
-      model === undefined ? known : isNews ? this.#modelPlace(known, model) : known.models?.get(model);
-    if (place === undefined) return;
-    if (forgotten === true && place === known) known.tally.clear();
+    const breaker =
+      model === undefined ? known : isNews ? this.#modelBreaker(known, model) : known.models?.get(model);
+    if (breaker === undefined) return;
+    if (forgotten === true && breaker === known) known.tally.clear();
     this.#change(
-      place,
+      breaker,
       () => {
         // What came after it was forgotten may come with it.
-        if (forgotten === true) place.forget();
-        place.hear(this.#now(), heard);
+        if (forgotten === true) breaker.forget();
+        breaker.hear(this.#now(), heard);
       },
       false,
       true,
     );
-    if (place !== known && place.standing(this.#now()) === 'up') this.#drop(known, place);
+    if (breaker !== known && breaker.standing(this.#now()) === 'up') this.#drop(known, breaker);
   }
 
   /** Asks for a turn a little ahead of time, so that the first call behind a rest finds it settled. */
   #tick(): void {
     const now = this.#now();
-    for (const place of this.#resting) {
-      const isSoon = place.restUntil - now < 1_000 && place.coolUntil <= now;
-      const isWanted = now - place.wantedAt < wantedFor && place.claimedUntil <= now;
-      if (isSoon && isWanted && place.probe === undefined && place.elsewhereUntil <= now)
-        this.#claim(place, claimTime);
+    for (const breaker of this.#resting) {
+      const isSoon = breaker.restUntil - now < 1_000 && breaker.coolUntil <= now;
+      const isWanted = now - breaker.wantedAt < wantedFor && breaker.claimedUntil <= now;
+      if (isSoon && isWanted && breaker.probe === undefined && breaker.elsewhereUntil <= now)
+        this.#claim(breaker, claimTime);
     }
   }
 
-  #claim(place: AnyPlace, lease: number): void {
-    if (this.#share === undefined || place.isClaiming) return;
-    place.isClaiming = true;
-    void this.#share.claim(place.name, lease).then((wait) => {
-      place.isClaiming = false;
+  #claim(breaker: AnyBreaker, lease: number): void {
+    if (this.#share === undefined || breaker.isClaiming) return;
+    breaker.isClaiming = true;
+    void this.#share.claim(breaker.name, lease).then((wait) => {
+      breaker.isClaiming = false;
       const now = this.#now();
-      if (wait === 0) place.claimedUntil = now + lease;
-      else if (wait !== undefined && place.probe === undefined) place.elsewhereUntil = now + wait;
+      if (wait === 0) breaker.claimedUntil = now + lease;
+      else if (wait !== undefined && breaker.probe === undefined) breaker.elsewhereUntil = now + wait;
       // The probe began while its turn was asked for: it needs longer than that.
-      if (wait === 0 && lease < probeTime && place.probe !== undefined) this.#claim(place, probeTime);
+      if (wait === 0 && lease < probeTime && breaker.probe !== undefined) this.#claim(breaker, probeTime);
     });
   }
 }
@@ -421,11 +421,11 @@ export class HealthBook implements Health {
 /** One attempt. What is told after its outcome is passed over. */
 class CallVisit implements Visit {
   readonly #book: HealthBook;
-  readonly key: KeyPlace;
+  readonly key: KeyBreaker;
   readonly model: string;
   #over = false;
 
-  constructor(book: HealthBook, key: KeyPlace, model: string) {
+  constructor(book: HealthBook, key: KeyBreaker, model: string) {
     this.#book = book;
     this.key = key;
     this.model = model;

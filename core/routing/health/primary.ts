@@ -1,5 +1,5 @@
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
-import type { PlaceName } from './index.ts';
+import type { PlaceName } from '../../sdk/health.ts';
 
 /** What a worker says of the health of places. */
 export type HealthWord =

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { script, SharedLink } from '../../state/links/shared-link.ts';
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';
-import type { PlaceName } from './index.ts';
+import type { PlaceName } from '../../sdk/health.ts';
 
 /** Before every name in the store. What stands in braces keeps all on one node of a cluster, where one script may touch them. */
 const prefix = 'sluice:{health}:';

@@ -1,5 +1,4 @@
-import type { Trouble } from './place.ts';
-import type { PlaceName } from './index.ts';
+import type { PlaceName } from '../../sdk/health.ts';
 
 /** What gateways tell each other about a place. Times are milliseconds from now. */
 export interface SharedPlace {
@@ -35,4 +34,12 @@ export interface HealthSharing {
   claim(name: PlaceName, lease: number): Promise<number | undefined>;
   release(name: PlaceName): void;
   close(): Promise<void>;
+}
+
+/** What went wrong last at a place. */
+export interface Trouble {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly code: string;
+  readonly message: string;
 }

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Affinity, CallKey } from '../../call/call.ts';
+import type { Affinity } from '../call.ts';
+import type { CallKey } from '../call-key.ts';
 import type { Operation } from '../format.ts';
 import type { ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,7 +1,9 @@
-import { Exchange, firstView, type Call } from '../../call/call.ts';
+import { Exchange } from '../../call/exchange.ts';
+import { firstView } from '../../call/view.ts';
+import { type Call } from '../call.ts';
 import type { ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { ApiKey } from '../../state/api-keys.ts';
+import type { ApiKey } from '../api-key.ts';
 import { caller } from '../caller.ts';
 import { formatNamed } from './formats.ts';
 

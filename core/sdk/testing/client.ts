@@ -1,5 +1,5 @@
-import type { Exchange } from '../../call/call.ts';
-import { replyContext } from '../../call/call.ts';
+import type { Exchange } from '../../call/exchange.ts';
+import { replyContext } from '../../call/view.ts';
 import { writeNdjson } from '../../formats/_shared/json-frames.ts';
 import { writeSse } from '../../formats/_shared/sse.ts';
 import type { GatewayEvent } from '../../model/event.ts';

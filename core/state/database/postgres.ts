@@ -115,7 +115,9 @@ export function openPostgres(url: string, steps: readonly Step[]): PostgresDatab
   let opening: Promise<void> | undefined;
   let closing: Promise<void> | undefined;
 
-  async function connected<Result>(work: (connection: Connection) => Promise<Result>): Promise<Result> {
+  async function connected<Result>(
+    work: (connection: PostgresConnection) => Promise<Result>,
+  ): Promise<Result> {
     if (closing !== undefined) throw new PostgresError(`The database ${masked} is closed.`);
     let client: PoolClient;
     try {
@@ -126,7 +128,7 @@ export function openPostgres(url: string, steps: readonly Step[]): PostgresDatab
       throw late ? silence(masked) : explain(masked, error);
     }
     let broken = false;
-    const run: Connection['run'] = async (sql, values = [], { patience = limits.silence } = {}) => {
+    const run: PostgresConnection['run'] = async (sql, values = [], { patience = limits.silence } = {}) => {
       try {
         return await watched(client, masked, patience + lengthOf(values) / SLOWEST, async () => {
           if (values.length > 0) return client.query<PostgresRow>(sql, values.map(storable));
@@ -200,7 +202,7 @@ export function openPostgres(url: string, steps: readonly Step[]): PostgresDatab
   };
 }
 
-interface Connection extends PostgresSession {
+interface PostgresConnection extends PostgresSession {
   /** As `query`, with all that the driver says. */
   run(...statement: Parameters<PostgresSession['query']>): Promise<QueryResult<PostgresRow>>;
 }

@@ -2,7 +2,7 @@ import type { Database } from '../database/index.ts';
 import { row, sqlOf } from '../database/sql.ts';
 
 /** Where an entry stands. */
-interface Place {
+interface EntryName {
   readonly namespace: string;
   readonly key: string;
 }
@@ -14,7 +14,11 @@ export interface StoredEntry {
 }
 
 /** Writes an entry where there is none, or one that has expired. Says whether it did. */
-export async function insertEntry(database: Database, place: Place, entry: StoredEntry): Promise<boolean> {
+export async function insertEntry(
+  database: Database,
+  place: EntryName,
+  entry: StoredEntry,
+): Promise<boolean> {
   const { namespace, key } = place;
   const { value, expires } = entry;
   const written = await sqlOf(database).run(() =>
@@ -35,7 +39,7 @@ export async function insertEntry(database: Database, place: Place, entry: Store
 /** Writes an entry where that text still stands. Says whether it did: otherwise somebody has changed or removed it. */
 export async function replaceEntry(
   database: Database,
-  { namespace, key }: Place,
+  { namespace, key }: EntryName,
   before: string,
   { value, expires }: StoredEntry,
 ): Promise<boolean> {
@@ -55,7 +59,7 @@ export async function replaceEntry(
 /** As {@link replaceEntry}, and the entry has another key from then on. Rejects when that is taken. */
 export function moveEntry(
   database: Database,
-  { namespace, key }: Place,
+  { namespace, key }: EntryName,
   before: string,
   newKey: string,
   { value, expires }: StoredEntry,

@@ -1,4 +1,4 @@
-import type { Call } from '../../call/call.ts';
+import type { Call } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 
 /** The time that a piece of work may take, in steps of which one runs at a time. It is over with the call as well. */

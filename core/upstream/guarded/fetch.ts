@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { addressList, type AddressList } from '../../model/addresses.ts';
-import type { Call } from '../../call/call.ts';
+import type { Call } from '../../sdk/call.ts';
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
 import { askGuarded, redirectedTo, type GuardedAnswer, type GuardedParts } from './connection.ts';

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { callKey, type Call } from '../../call/call.ts';
+import { callKey } from '../../sdk/call-key.ts';
+import { type Call } from '../../sdk/call.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { MediaBlock } from '../../model/chat.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Observable } from 'rxjs';
 import { addressList } from '../../model/addresses.ts';
-import type { Call } from '../../call/call.ts';
+import type { Call } from '../../sdk/call.ts';
 import type { Upstream } from '../../sdk/channel.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';

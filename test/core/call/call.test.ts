@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import { callKey, chatOf } from '../../../core/call/call.ts';
+import { callKey } from '../../../core/sdk/call-key.ts';
+import { chatOf } from '../../../core/sdk/call.ts';
 import { testCall } from '../../plugins/_call.ts';
 
 describe('a view of a call', () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Call } from '../../../core/call/call.ts';
+import type { Call } from '../../../core/sdk/call.ts';
 import { createLog } from '../../../core/log.ts';
 import { Overload } from '../../../core/front/overload.ts';
 import { overloadSchema } from '../../../core/settings/processes.ts';

@@ -1,8 +1,7 @@
-import type { Channel } from '../../../core/sdk/channel.ts';
+import type { Channel, Target } from '../../../core/sdk/call.ts';
 import type { GatewayError } from '../../../core/sdk/errors.ts';
 import { createCatalog, type Candidate, type Catalog } from '../../../core/routing/catalog.ts';
-import type { Health, Standing, Visit } from '../../../core/routing/health/index.ts';
-import type { Target } from '../../../core/routing/target.ts';
+import type { Health, Standing, Visit } from '../../../core/sdk/health.ts';
 
 /** What a test says of a channel that serves the model `m`. */
 export interface Wanted {

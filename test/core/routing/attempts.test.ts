@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { NEVER, Observable, of, throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Call } from '../../../core/call/call.ts';
+import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { upstreamError } from '../../../core/formats/_shared/upstream-error.ts';
 import { createLog } from '../../../core/log.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { Notices } from '../../../core/sdk/notices.ts';
 import { createAttempts, failedAttempts } from '../../../core/routing/attempts.ts';
-import { Load } from '../../../core/routing/load.ts';
+import { TargetLoads } from '../../../core/routing/load.ts';
 import { routingSchema, type RoutingSettings } from '../../../core/settings/routing.ts';
 import type { z } from 'zod';
 import { testCall } from '../../plugins/_call.ts';
@@ -29,7 +29,7 @@ type Answer = (name: string, call: Call) => Promise<Observable<GatewayEvent>>;
 /** Attempts at channels that do as `answer` says, which is told `channel/key`. */
 function setUp(wanted: readonly Wanted[], answer: Answer, routing: z.input<typeof routingSchema> = {}) {
   const health = new FakeHealth();
-  const load = new Load();
+  const load = new TargetLoads();
   const settings: RoutingSettings = routingSchema.parse(routing);
   const asked: string[] = [];
   const attempts = createAttempts({

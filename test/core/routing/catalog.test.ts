@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Channel } from '../../../core/sdk/channel.ts';
+import type { Channel } from '../../../core/sdk/call.ts';
 import { createCatalog } from '../../../core/routing/catalog.ts';
 
 interface Wanted {

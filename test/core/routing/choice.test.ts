@@ -1,15 +1,15 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Affinity } from '../../../core/call/call.ts';
+import type { Affinity } from '../../../core/sdk/call.ts';
 import { Choice, type ChoiceOptions } from '../../../core/routing/choice.ts';
-import { Load } from '../../../core/routing/load.ts';
+import { TargetLoads } from '../../../core/routing/load.ts';
 import { candidatesOf, FakeHealth, nameOf, seeded, type Wanted } from './_targets.ts';
 
 interface Setup {
   readonly how?: ChoiceOptions['how'];
   readonly affinity?: Affinity;
   readonly health?: FakeHealth;
-  readonly load?: Load;
+  readonly load?: TargetLoads;
   readonly random?: () => number;
   readonly now?: () => number;
 }
@@ -21,7 +21,7 @@ function choiceOf(
   return new Choice(candidatesOf(...wanted), affinity, {
     how,
     health: health ?? new FakeHealth(),
-    load: load ?? new Load(),
+    load: load ?? new TargetLoads(),
     random: random ?? seeded(7),
     ...(now === undefined ? {} : { now }),
   });
@@ -100,7 +100,7 @@ describe('the targets of a call', () => {
   });
 
   test('are drawn by weight, and the keys of one channel take turns', () => {
-    const load = new Load();
+    const load = new TargetLoads();
     const random = seeded(42);
     const wanted = [
       { id: 'one', weight: 1 },
@@ -119,7 +119,7 @@ describe('the targets of a call', () => {
   });
 
   test('a key over which calls run waits until the others have as many', () => {
-    const load = new Load();
+    const load = new TargetLoads();
     const wanted = [{ id: 'x', keys: ['a', 'b', 'c'] }];
     const names = Array.from({ length: 9 }, () => {
       const target = choiceOf(wanted, { load }).next();
@@ -167,7 +167,7 @@ describe('the targets of a call', () => {
 
 describe('the least busy', () => {
   test('is the one with the fewest calls for its weight', () => {
-    const load = new Load();
+    const load = new TargetLoads();
     const random = seeded(1);
     const wanted = [
       { id: 'one', weight: 1 },
@@ -183,8 +183,8 @@ describe('the least busy', () => {
 
 describe('the fastest', () => {
   const wanted = [{ id: 'slow' }, { id: 'quick' }];
-  const measured = (): Load => {
-    const load = new Load();
+  const measured = (): TargetLoads => {
+    const load = new TargetLoads();
     load.channel('slow').key('a').measured('m', 900, 0);
     load.channel('quick').key('a').measured('m', 100, 0);
     return load;

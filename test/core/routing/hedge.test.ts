@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CallEdits } from '../../../core/call/call.ts';
+import type { CallEdits } from '../../../core/sdk/call.ts';
 import type { Operation } from '../../../core/sdk/format.ts';
 import { mostHedges } from '../../../core/routing/hedge.ts';
 import { testCall } from '../../plugins/_call.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Load } from '../../../core/routing/load.ts';
+import { TargetLoads } from '../../../core/routing/load.ts';
 
 test('what runs is counted by key and by channel', () => {
-  const load = new Load();
+  const load = new TargetLoads();
   load.channel('x').key('a').enter();
   load.channel('x').key('b').enter();
   load.channel('x').key('b').enter();
@@ -15,7 +15,7 @@ test('what runs is counted by key and by channel', () => {
 });
 
 test('a time that gets worse is believed quicker than one that gets better, and fades when nothing new is heard', () => {
-  const key = new Load().channel('x').key('a');
+  const key = new TargetLoads().channel('x').key('a');
   expect(key.firstToken('m', 0)).toBeUndefined();
   key.measured('m', 100, 0);
   expect(key.firstToken('m', 0)).toBe(100);
@@ -27,7 +27,7 @@ test('a time that gets worse is believed quicker than one that gets better, and 
 });
 
 test('an attempt that was given up says no more than that it would have taken longer', () => {
-  const key = new Load().channel('x').key('a');
+  const key = new TargetLoads().channel('x').key('a');
   key.measured('m', 100, 0);
   key.measured('m', 50, 1, true);
   expect(key.firstToken('m', 1)).toBeCloseTo(100, 1);
@@ -36,7 +36,7 @@ test('an attempt that was given up says no more than that it would have taken lo
 });
 
 test('strangers who name ever new models fill no memory', () => {
-  const key = new Load().channel('x').key('a');
+  const key = new TargetLoads().channel('x').key('a');
   for (let index = 0; index < 1000; index += 1) key.measured(`m${index}`, 100, index);
   expect(key.firstToken('m0', 1000)).toBeUndefined();
   expect(key.firstToken('m999', 1000)).toBeDefined();

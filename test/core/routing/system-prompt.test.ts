@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { chatOf, type Call, type CallEdits } from '../../../core/call/call.ts';
+import { chatOf, type Call, type CallEdits, type Target } from '../../../core/sdk/call.ts';
 import type { SystemPrompt } from '../../../core/sdk/channel.ts';
 import type { Message } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
-import { addressed, type Target } from '../../../core/routing/target.ts';
+import { addressed } from '../../../core/routing/target.ts';
 import { withSystemPrompt } from '../../../core/routing/system-prompt.ts';
 import { testCall } from '../../plugins/_call.ts';
 

@@ -1,6 +1,6 @@
 import { Observable, of, Subject, throwError, type Observer } from 'rxjs';
 import { describe, expect, test, vi } from 'vitest';
-import type { Call } from '../../../core/call/call.ts';
+import type { Call } from '../../../core/sdk/call.ts';
 import { Gate } from '../../../core/sdk/gate.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import type { Usage } from '../../../core/model/usage.ts';

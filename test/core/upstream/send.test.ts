@@ -2,7 +2,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Upstream } from '../../../core/sdk/channel.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import { createHttpClient, type HttpClient, type HttpClientOptions } from '../../../core/upstream/send.ts';
+import { createHttpClient, type HttpClientOptions } from '../../../core/upstream/send.ts';
+import { type HttpClient } from '../../../core/sdk/http.ts';
 import { all, outcome, testCall } from '../../suites/channel-suite.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/eventually.ts';

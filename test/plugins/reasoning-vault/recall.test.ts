@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Channel } from '../../../core/sdk/channel.ts';
+import type { Channel, Target } from '../../../core/sdk/call.ts';
 import type { Block, Message } from '../../../core/model/chat.ts';
 import type { Proof } from '../../../core/model/extra.ts';
-import type { Target } from '../../../core/routing/target.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { Listener } from '../../../plugins/reasoning-vault/listener.ts';
 import { Memory, type MemoryOptions } from '../../../plugins/reasoning-vault/memory.ts';

@@ -1,11 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  channelStanding,
-  createHealth,
-  openHealth,
-  type Health,
-} from '../../../../core/routing/health/index.ts';
+import { channelStanding, createHealth, openHealth } from '../../../../core/routing/health/index.ts';
+import { type Health } from '../../../../core/sdk/health.ts';
 import { redisSharing } from '../../../../core/routing/health/redis.ts';
 import { Tally } from '../../../../core/routing/health/tally.ts';
 import type { HealthSettings } from '../../../../core/settings/routing.ts';

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import { createHealth, type Health } from '../../../../core/routing/health/index.ts';
+import { createHealth } from '../../../../core/routing/health/index.ts';
+import { type Health } from '../../../../core/sdk/health.ts';
 import {
   HealthDesk,
   primarySharing,

@@ -15,7 +15,7 @@ import {
   type Media,
   type MediaWish,
 } from '../../../../core/upstream/guarded/media.ts';
-import type { CallKey } from '../../../../core/call/call.ts';
+import type { CallKey } from '../../../../core/sdk/call-key.ts';
 import { certificate } from '../_certificate.ts';
 
 const at = 'messages[0].content[1].image_url.url';

@@ -1,13 +1,5 @@
-import type { PlaceName, Standing } from './index.ts';
-import type { SharedPlace } from './sharing.ts';
-
-/** What went wrong last at a place. */
-export interface Trouble {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly code: string;
-  readonly message: string;
-}
+import type { PlaceName, Standing } from '../../sdk/health.ts';
+import type { SharedPlace, Trouble } from './sharing.ts';
 
 /** Longest time between two probes that come before their time, and the share of a rest that it may be. */
 const earlyGap = 1_000;
@@ -25,7 +17,7 @@ export interface RestTimes {
  * those of one clock that never goes back. Written here rather than taken from a library of policies: those wrap a promise for each call
  * and know no keys, models or other gateways.
  */
-export class Place<Who> {
+export class CircuitBreaker<Who> {
   readonly name: PlaceName;
   /** Until when the provider asked for patience. */
   coolUntil = 0;

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../sdk/errors.ts';
 import { upstreamFailureOf } from '../../formats/_shared/upstream-error.ts';
 
 /** What a failed visit says about where it was made. */
-export interface Verdict {
+export interface Diagnosis {
   /**
    * `fine`: it answered, and the mistake was the caller's. `nothing`: it says nothing about the place. `failure`: it counts against the
    * key. `refused`: the key is of no use. `unknown`: the model is not known there. `patience`: the model is asked for too often.
@@ -12,13 +12,13 @@ export interface Verdict {
   readonly patience?: number;
 }
 
-const fine: Verdict = { says: 'fine' };
-const nothing: Verdict = { says: 'nothing' };
-const failure: Verdict = { says: 'failure' };
-const refused: Verdict = { says: 'refused' };
+const fine: Diagnosis = { says: 'fine' };
+const nothing: Diagnosis = { says: 'nothing' };
+const failure: Diagnosis = { says: 'failure' };
+const refused: Diagnosis = { says: 'refused' };
 
 /** Reads an error as what it says about a channel's health. */
-export function verdictOf(error: GatewayError): Verdict {
+export function diagnose(error: GatewayError): Diagnosis {
   const { code, origin } = error;
   // A connection that had been closed unseen before anything was sent: everybody's connections end like that.
   if (code === 'client_closed_request' || error.staleConnection) return nothing;
@@ -49,7 +49,7 @@ export function verdictOf(error: GatewayError): Verdict {
 }
 
 /** What is not there: the model, the whole place (a wrong address), or something that a caller named by its id, which is its own affair. */
-function missingThing(message: string): Verdict {
+function missingThing(message: string): Diagnosis {
   if (/\b(models?|deployments?|engines?)\b/i.test(message)) return { says: 'unknown' };
   return /^\W*(not found\W*)?$/i.test(message) ? failure : fine;
 }

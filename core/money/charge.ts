@@ -1,9 +1,9 @@
-import { callKey } from '../call/call.ts';
-import type { Handler } from './define.ts';
+import { callKey } from '../sdk/call-key.ts';
+import type { Handler } from '../sdk/define.ts';
 import type { Amounts } from '../model/usage-record.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Usage } from '../model/usage.ts';
-import type { Settlement } from '../money/ledger/index.ts';
+import type { Settlement } from './ledger/index.ts';
 
 /** What a call costs: left by the plugin that charges, for those that record. */
 export interface Charge {

@@ -1,16 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { Exchange, firstView } from '../call/call.ts';
+import { Exchange } from './exchange.ts';
+import { firstView } from './view.ts';
 import type { Next } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
-import type { VideoTaskRequest } from '../model/video.ts';
-import type { DirectCall } from './direct-call.ts';
-import { addressed, type Target } from './target.ts';
-
-/**
- * Asks a provider about a task of its own, in the format that the task was made in there, also on a channel that is switched off. It
- * meets the translate stage alone; the reply is one `result` with a VideoReport. Throws when the channel has no such call.
- */
-export type TaskCalls = (request: VideoTaskRequest, target: Target) => DirectCall;
+import type { TaskCalls } from '../sdk/direct-call.ts';
+import { addressed } from '../routing/target.ts';
 
 /** Binds task calls to the gateway's formats and to its translate stage. */
 export function createTaskCalls(

@@ -1,26 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Observable } from 'rxjs';
-import { Exchange, firstView, type Call } from '../call/call.ts';
+import { Exchange } from './exchange.ts';
+import { firstView } from './view.ts';
 import type { Next } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
-import type { GatewayEvent } from '../model/event.ts';
-import type { JsonObject } from '../model/json.ts';
-import { addressed, type Target } from './target.ts';
-
-/** A call that nobody outside has made. Whoever asked for it ends it. */
-export interface DirectCall {
-  readonly call: Call;
-  /** Sends it; the reply comes as decoded events. Rejects as an attempt does. Once. */
-  send(): Promise<Observable<GatewayEvent>>;
-  /** Lets go of everything, up to the provider's socket. */
-  end(): void;
-}
-
-/**
- * Makes a chat call to one target, also of a channel that is switched off. It meets the translate stage alone: no key, no limit, no
- * record. Throws GatewayError when the body is not a request of the format.
- */
-export type DirectCalls = (format: string, body: JsonObject, target: Target) => DirectCall;
+import { addressed } from '../routing/target.ts';
+import type { DirectCalls } from '../sdk/direct-call.ts';
 
 /** Binds direct calls to the gateway's formats and to its translate stage. */
 export function createDirectCalls(

@@ -1,0 +1,147 @@
+import type { Observable } from 'rxjs';
+import type { GatewayError } from '../sdk/errors.ts';
+import { checkModelName } from '../formats/_shared/check.ts';
+import type { Codec, Format, Framing, Operation } from '../sdk/format.ts';
+import { Gate } from '../sdk/gate.ts';
+import type { Loss } from '../model/extra.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { SocketMessage } from '../model/realtime.ts';
+import { type GatewayRequest } from '../model/request.ts';
+import type { Wire } from '../sdk/call.ts';
+import { checkMemberNames } from '../sdk/member-names.ts';
+
+import { Lifetime } from './lifetime.ts';
+import type { CallKey } from '../sdk/call-key.ts';
+
+/** What was left under keys. A list, as a call is asked for some thirty of them on its way: a Map would have to search for each. */
+export class KeyedValues {
+  readonly #values: unknown[] = [];
+
+  get<T>(key: CallKey<T>): T | undefined {
+    return this.#values[key.place] as T | undefined;
+  }
+
+  set<T>(key: CallKey<T>, value: T): void {
+    this.#values[key.place] = value;
+  }
+
+  /** Takes over all values of another. */
+  copy(other: KeyedValues): void {
+    other.#values.forEach((value, place) => {
+      this.#values[place] = value;
+    });
+  }
+}
+
+/** Something that calls hold together, and let go of one by one. */
+export interface Held {
+  share(): Held;
+  letGo(): void;
+}
+
+/** What all views of one call share. */
+export class Exchange extends Lifetime {
+  readonly gate = new Gate();
+  readonly startedAt = performance.now();
+  readonly created = Math.floor(Date.now() / 1000);
+  /** Unix seconds at which the reply was complete; told by the first who asks. */
+  completed: number | undefined;
+  readonly id: string;
+  readonly operation: Operation;
+  readonly format: Format;
+  readonly codec: Codec;
+  readonly wire: Wire;
+  readonly values = new KeyedValues();
+  /** The request as the client wrote it, once it was checked and somebody wanted it. */
+  decoded: GatewayRequest | undefined;
+  #outlined: GatewayRequest | undefined;
+  /** What the client sends over a WebSocket that passes through. */
+  input: Observable<SocketMessage> | undefined;
+  #inputGate: Gate | undefined;
+  /** What the call was ended with from outside of its stream. */
+  failure: GatewayError | undefined;
+  /** Whoever writes the reply. Without one there is nobody to tell of a failure. */
+  writer: { fail(error: GatewayError): void } | undefined;
+  model = '';
+  stream = false;
+  framing: Framing = 'none';
+  #held: Held | undefined;
+  /** What was lost on the way back. */
+  readonly losses: Loss[] = [];
+
+  constructor(id: string, operation: Operation, format: Format, codec: Codec, wire: Wire) {
+    super();
+    this.id = id;
+    this.operation = operation;
+    this.format = format;
+    this.codec = codec;
+    this.wire = wire;
+  }
+
+  /** Made on first use: few calls have a socket. */
+  get inputGate(): Gate {
+    return (this.#inputGate ??= new Gate());
+  }
+
+  /** See {@link Call.fail}. */
+  fail(error: GatewayError): void {
+    if (this.hasEnded || this.failure !== undefined) return;
+    this.failure = error;
+    if (this.writer === undefined) this.end();
+    else this.writer.fail(error);
+  }
+
+  /** What was checked of a long request: the same without its long texts. Undefined for others. */
+  get outlined(): GatewayRequest | undefined {
+    const { outline, params } = this.wire;
+    if (outline === undefined) return undefined;
+    return (this.#outlined ??= this.codec.validate(JSON.parse(outline.text) as JsonObject, params));
+  }
+  set outlined(request: GatewayRequest | undefined) {
+    this.#outlined = request;
+  }
+
+  /** An exchange of the same request whose life is its own. */
+  twin(stream: boolean): Exchange {
+    const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
+    twin.values.copy(this.values);
+    twin.decoded = this.decoded;
+    twin.#outlined = this.#outlined;
+    twin.model = this.model;
+    twin.stream = stream;
+    twin.framing = this.framing;
+    twin.#held = this.#held?.share();
+    return twin;
+  }
+
+  /** Holds on to something until the end. Once. */
+  hold(held: Held): void {
+    if (this.hasEnded) held.letGo();
+    else this.#held = held;
+  }
+
+  override end(): void {
+    this.#held?.letGo();
+    this.#held = undefined;
+    // A connection may keep its last call for long.
+    this.#outlined = undefined;
+    super.end();
+  }
+
+  /** Something in the reply that the client's format has no place for: for the log, after the headers have gone. */
+  reportLoss(loss: Loss): void {
+    this.losses.push(loss);
+  }
+
+  /** Takes in the body once it was read. Throws 400 for a name that no model can have, in whichever format and wherever it stood. */
+  understand(bytes: Buffer, body: JsonObject): void {
+    checkMemberNames(body);
+    const { model, stream } = this.codec.peek(body, this.wire.params);
+    checkModelName(model);
+    this.wire.bytes = bytes;
+    this.wire.body = body;
+    this.model = model;
+    this.stream = stream;
+    this.framing = stream ? this.codec.clientFraming(body, this.wire.params) : 'none';
+  }
+}

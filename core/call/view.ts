@@ -1,0 +1,253 @@
+import type { Observable } from 'rxjs';
+import { AttemptLifetime, type Lifetime } from './lifetime.ts';
+import type { GatewayError } from '../sdk/errors.ts';
+import type { Codec, Format, Framing, Operation, ReplyContext } from '../sdk/format.ts';
+import { Gate } from '../sdk/gate.ts';
+import type { Loss } from '../model/extra.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { SocketMessage } from '../model/realtime.ts';
+import { isChat, type GatewayRequest } from '../model/request.ts';
+import { withSystemPrompt } from '../routing/system-prompt.ts';
+import { type Target, expandedBody, type Call, type CallEdits, type Wire } from '../sdk/call.ts';
+import { estimateInput, estimateTokens } from '../tokens/index.ts';
+import { Exchange } from './exchange.ts';
+import type { CallKey } from '../sdk/call-key.ts';
+
+class CallView implements Call {
+  readonly #exchange: Exchange;
+  readonly edits: CallEdits;
+  readonly #life: Lifetime;
+  #request: GatewayRequest | undefined;
+
+  constructor(exchange: Exchange, edits: CallEdits, life: Lifetime = exchange) {
+    this.#exchange = exchange;
+    this.edits = edits;
+    this.#life = life;
+  }
+
+  get id(): string {
+    return this.#exchange.id;
+  }
+  get startedAt(): number {
+    return this.#exchange.startedAt;
+  }
+  get operation(): Operation {
+    return this.edits.codec?.operation ?? this.#exchange.operation;
+  }
+  get format(): Format {
+    return this.#exchange.format;
+  }
+  get codec(): Codec {
+    return this.edits.codec ?? this.#exchange.codec;
+  }
+  get wire(): Wire {
+    return this.#exchange.wire;
+  }
+  get model(): string {
+    return this.edits.model ?? this.#exchange.model;
+  }
+  get askedModel(): string {
+    return this.#exchange.model;
+  }
+  get stream(): boolean {
+    return this.edits.codec === undefined ? this.#exchange.stream : this.edits.stream === true;
+  }
+  get created(): number {
+    return this.#exchange.created;
+  }
+  get framing(): Framing {
+    return this.#exchange.framing;
+  }
+  get gate(): Gate {
+    return this.#exchange.gate;
+  }
+  get signal(): AbortSignal {
+    return this.#life.signal;
+  }
+  get target(): Target | undefined {
+    return this.edits.target;
+  }
+
+  get body(): JsonObject {
+    const body = this.edits.body ?? this.#exchange.wire.body;
+    if (body === undefined)
+      throw new Error(
+        'The body is read after the identify stage: a plugin of an earlier stage asked for it.',
+      );
+    return body;
+  }
+
+  get patchable(): boolean {
+    const { settings, system, messages, systemPrompt, codec, decoded } = this.edits;
+    if (system !== undefined || messages !== undefined || codec !== undefined || decoded === true)
+      return false;
+    if (systemPrompt !== undefined) return false;
+    if (settings === undefined) return true;
+    return Object.keys(settings).every((name) => name === 'reasoning' || name === 'maxOutput');
+  }
+
+  get input(): Observable<SocketMessage> | undefined {
+    return this.edits.input ?? this.#exchange.input;
+  }
+  get inputGate(): Gate {
+    return this.#exchange.inputGate;
+  }
+
+  get request(): GatewayRequest {
+    return (this.#request ??= this.#edited(this.#decoded()));
+  }
+
+  get outline(): GatewayRequest {
+    const outlined = this.#isOutlined ? this.#exchange.outlined : undefined;
+    return outlined === undefined ? this.request : this.#edited(outlined);
+  }
+
+  get leftOut(): number {
+    return this.#isOutlined ? (this.wire.outline?.leftOut ?? 0) : 0;
+  }
+
+  /** False where all of the request has been decoded, or is what a plugin wrote. */
+  get #isOutlined(): boolean {
+    const { body, codec, messages } = this.edits;
+    if (body !== undefined || codec !== undefined || messages !== undefined) return false;
+    return this.#request === undefined && this.#exchange.decoded === undefined;
+  }
+
+  sent(): void {
+    this.#exchange.outlined = undefined;
+  }
+
+  #edited(decoded: GatewayRequest): GatewayRequest {
+    const { settings, system, messages, codec } = this.edits;
+    const systemPrompt = codec === undefined ? this.edits.systemPrompt : undefined;
+    const edited =
+      settings !== undefined ||
+      system !== undefined ||
+      messages !== undefined ||
+      systemPrompt !== undefined ||
+      decoded.model !== this.model;
+    if (!edited) return decoded;
+    if (!isChat(decoded)) return { ...decoded, model: this.model };
+    return {
+      ...decoded,
+      model: this.model,
+      settings: settings === undefined ? decoded.settings : { ...decoded.settings, ...settings },
+      system:
+        systemPrompt === undefined
+          ? (system ?? decoded.system)
+          : withSystemPrompt(system ?? decoded.system, systemPrompt),
+      messages: messages ?? decoded.messages,
+    };
+  }
+
+  /** As it was written, before edits of its parts. */
+  #decoded(): GatewayRequest {
+    const { body, codec } = this.edits;
+    if (body !== undefined || codec !== undefined)
+      return this.codec.decodeRequest(this.body, this.wire.params);
+    return (this.#exchange.decoded ??= this.codec.decodeRequest(this.body, this.wire.params));
+  }
+
+  get losses(): readonly Loss[] {
+    return this.#exchange.losses;
+  }
+
+  replyContext(lose: (path: string) => void = () => {}): ReplyContext {
+    return new Context(this.#exchange, lose);
+  }
+
+  detached(stream = this.#exchange.stream): { readonly call: Call; end(): void } {
+    const twin = this.#exchange.twin(stream);
+    return { call: new CallView(twin, this.edits), end: () => twin.end() };
+  }
+
+  attempt(): { readonly call: Call; end(): void } {
+    const life = new AttemptLifetime(this.#life);
+    return { call: new CallView(this.#exchange, this.edits, life), end: () => life.end() };
+  }
+
+  onEnd(job: () => void): () => void {
+    return this.#life.onEnd(job);
+  }
+
+  fail(error: GatewayError): void {
+    this.#exchange.fail(error);
+  }
+
+  get failure(): GatewayError | undefined {
+    return this.#exchange.failure;
+  }
+
+  with(edits: CallEdits): Call {
+    const settings =
+      edits.settings === undefined ? this.edits.settings : { ...this.edits.settings, ...edits.settings };
+    // Whoever gives new instructions has read those in force, the operator's among them.
+    const kept =
+      this.edits.systemPrompt === undefined || edits.system === undefined
+        ? this.edits
+        : withoutPrompt(this.edits);
+    return new CallView(
+      this.#exchange,
+      { ...kept, ...edits, ...(settings === undefined ? {} : { settings }) },
+      this.#life,
+    );
+  }
+
+  get<T>(key: CallKey<T>): T | undefined {
+    return this.#exchange.values.get(key);
+  }
+
+  set<T>(key: CallKey<T>, value: T): void {
+    this.#exchange.values.set(key, value);
+  }
+}
+
+function withoutPrompt({ systemPrompt: _known, ...others }: CallEdits): CallEdits {
+  return others;
+}
+
+/** A class because accessors in an object literal give every object a shape of its own, which outlives it: scavenges took ten times as long. */
+class Context implements ReplyContext {
+  readonly #exchange: Exchange;
+  readonly lose: (path: string) => void;
+
+  constructor(exchange: Exchange, lose: (path: string) => void) {
+    this.#exchange = exchange;
+    this.lose = lose;
+  }
+
+  get model(): string {
+    return this.#exchange.model;
+  }
+  get body(): JsonObject {
+    return this.#exchange.wire.body ?? {};
+  }
+  get expanded(): JsonObject | undefined {
+    return this.#exchange.values.get(expandedBody);
+  }
+  get requestId(): string {
+    return this.#exchange.id;
+  }
+  get created(): number {
+    return this.#exchange.created;
+  }
+  get completed(): number {
+    return (this.#exchange.completed ??= Math.floor(Date.now() / 1000));
+  }
+  get inputEstimate(): number {
+    const { decoded, wire } = this.#exchange;
+    return decoded !== undefined && isChat(decoded)
+      ? estimateInput(decoded)
+      : estimateTokens(wire.bytes.length);
+  }
+}
+
+/** What the encoder of an exchange's reply must know; `lose` is told what has no place in it. */
+export function replyContext(exchange: Exchange, lose: (path: string) => void): ReplyContext {
+  return new Context(exchange, lose);
+}
+
+/** The first view of a call, with no edits. */
+export function firstView(exchange: Exchange): Call {
+  return new CallView(exchange, {});
+}

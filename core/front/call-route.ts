@@ -1,0 +1,86 @@
+import type { IncomingMessage } from 'node:http';
+import type { Context } from 'koa';
+import { Exchange } from '../call/exchange.ts';
+import type { Catalog } from '../routing/catalog.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import type { Codec, Format, Route } from '../sdk/format.ts';
+import { accept } from './accept.ts';
+import {
+  bodyReader,
+  BudgetShare,
+  checkJsonType,
+  readBytes,
+  understandJson,
+  withoutMark,
+  type ByteBudget,
+} from './body.ts';
+import { isForm, readForm, type FormLimits } from './form.ts';
+import type { Front } from './front.ts';
+import { headersOf, noBytes, requestId, routeParams, wireOf } from './wire.ts';
+
+/** What a route does with a request; `path` is the whole of its URL, where that is known to be a path alone. */
+export type RouteCall = (ctx: Context, path?: string) => void;
+
+/** The handler of a route by which a format is called. */
+export function callRoute(front: Front, format: Format, route: Route, codec: Codec): RouteCall {
+  return function routeCall(ctx, path) {
+    const wire = wireOf(ctx, front.clientAddress(ctx.req), path);
+    const exchange = new Exchange(requestId(), codec.operation, format, codec, wire);
+    exchange.values.set(bodyReader, () => readCall(ctx, front, exchange, route));
+    accept(ctx, front, exchange, front.gateway.handle);
+  };
+}
+
+/** Reads and checks what was asked for: between the identify and admit stages, when it is known who asks. Throws what the client did wrong. */
+function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route): Promise<void> {
+  const { gateway, parts } = front;
+  const { limits, sampling } = gateway.settings;
+  const { wire, codec } = exchange;
+  route.checkHeaders?.(headersOf(ctx));
+  wire.params = routeParams(ctx, route);
+  if (route.accepts !== undefined && takesForm(ctx.req, route.accepts)) {
+    const file = limits[route.files ?? 'image'];
+    return understandForm(ctx.req, exchange, { ...limits, file }, parts.overload.bodyBudget);
+  }
+  checkJsonType(ctx.req);
+  const held = new BudgetShare(parts.overload.bodyBudget);
+  exchange.hold(held);
+  return readBytes(ctx.req, limits.body, held).then((read) => {
+    const mayPass = (asked: Exchange): boolean => somePassIt(asked, gateway.catalog);
+    understandJson(exchange, withoutMark(read), { limits, held, mayPass });
+    if (sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
+  });
+}
+
+/** False for a request that is translated wherever it goes, as far as its model tells. */
+function somePassIt({ model, operation, format }: Exchange, catalog: Catalog): boolean {
+  const candidates = catalog.candidates(model, operation);
+  return (
+    candidates.length === 0 ||
+    candidates.some(({ channel, targets }) =>
+      targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
+    )
+  );
+}
+
+/** True for a form where one may come; 415 where nothing else may. */
+function takesForm(request: IncomingMessage, accepts: NonNullable<Route['accepts']>): boolean {
+  if (accepts.includes('form') && isForm(request)) return true;
+  if (accepts.includes('json')) return false;
+  throw new GatewayError('unsupported_media_type', 'Content-Type must be multipart/form-data.');
+}
+
+/** Reads a form as the body of a call, which keeps its files until it has ended. */
+async function understandForm(
+  request: IncomingMessage,
+  exchange: Exchange,
+  limits: FormLimits,
+  budget: ByteBudget,
+): Promise<void> {
+  const { form, fields, close } = await readForm(request, limits, budget);
+  exchange.onEnd(close);
+  const { wire, codec } = exchange;
+  wire.params = { ...wire.params, form };
+  exchange.understand(noBytes, fields);
+  exchange.decoded = codec.validate(fields, wire.params);
+}

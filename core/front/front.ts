@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http';
+import { InFlight } from '../call/in-flight.ts';
+import type { Rates } from '../money/rates/index.ts';
+import type { Format } from '../sdk/format.ts';
+import type { Health } from '../sdk/health.ts';
+import type { Stores } from '../state/stores.ts';
+import { createClientAddress } from './client-address.ts';
+import type { Gateway } from './gateway.ts';
+import type { Overload } from './overload.ts';
+import type { Reply, ReplyOptions } from './reply.ts';
+
+/** What the front end shares with all configurations. */
+export interface FrontParts {
+  readonly stores: Pick<Stores, 'health'>;
+  readonly rates: Pick<Rates, 'state'>;
+  readonly health: Health;
+  readonly overload: Overload;
+}
+
+/** What all routes of one gateway share: the configuration in force, and the replies that are being written. */
+export class Front {
+  readonly gateway: Gateway;
+  readonly parts: FrontParts;
+  /** Replies that have not ended. */
+  readonly replies = new InFlight<Reply>();
+  readonly replyOptions: ReplyOptions;
+  /** The client's address, through proxies that are trusted. */
+  readonly clientAddress: (request: IncomingMessage) => string;
+  /** Connections are closed after their call from now on. */
+  draining = false;
+  /** It ends, and nobody follows. */
+  stopping = false;
+
+  constructor(gateway: Gateway, parts: FrontParts) {
+    const { log, settings } = gateway;
+    const { keepAlive, stalled } = settings.timeouts;
+    this.gateway = gateway;
+    this.parts = parts;
+    this.replyOptions = { log, keepAlive, stalled };
+    this.clientAddress = createClientAddress(settings.trustedProxies);
+  }
+
+  /** Throws for a name that no format has. */
+  formatNamed(name: string): Format {
+    const found = this.gateway.formats.find((format) => format.name === name);
+    if (found === undefined) throw new Error(`There is no format ${name}.`);
+    return found;
+  }
+}

@@ -1,0 +1,71 @@
+import type { Context } from 'koa';
+import { EMPTY, lastValueFrom } from 'rxjs';
+import { Exchange } from '../call/exchange.ts';
+import { firstView } from '../call/view.ts';
+import { channelStanding } from '../routing/health/index.ts';
+import type { Channel } from '../sdk/call.ts';
+import type { Health } from '../sdk/health.ts';
+import { endpointCodec } from './endpoints.ts';
+import type { Front, FrontParts } from './front.ts';
+import { callerOf, wireOf } from './upgrade.ts';
+import { requestId } from './wire.ts';
+
+/** The handler of `/readyz`: whether calls can be served, and for those who may know it how the channels stand. */
+export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
+  const { gateway, parts } = front;
+  const identify = gateway.identified(() => Promise.resolve(EMPTY));
+
+  /** True for a caller with a valid key, and for the operator. Nobody is asked about a request that shows neither. */
+  const knows = async ({ req, path }: Context): Promise<boolean> => {
+    const operators = await Promise.all(
+      gateway.operators.map((isOperator) => isOperator(req).catch(() => false)),
+    );
+    if (operators.includes(true)) return true;
+    const { headers, url = '' } = req;
+    if (!credentials.some((name) => headers[name] !== undefined) && !/[?&]key=/.test(url)) return false;
+    const format = front.formatNamed('chat-completions');
+    const wire = wireOf('GET', { ...callerOf(req, front.clientAddress(req)), path });
+    const exchange = new Exchange(requestId(), 'state', format, endpointCodec(format), wire);
+    try {
+      await lastValueFrom(await identify(firstView(exchange)), { defaultValue: undefined });
+      return true;
+    } catch {
+      return false;
+    } finally {
+      exchange.end();
+    }
+  };
+
+  return async function readiness(ctx) {
+    const [database, isKnown] = await Promise.all([databaseState(parts.stores), knows(ctx)]);
+    const ready = !front.stopping && database === 'ok';
+    ctx.status = ready ? 200 : 503;
+    ctx.body = {
+      status: ready ? 'ready' : front.stopping ? 'draining' : 'not ready',
+      database,
+      shared: parts.rates.state,
+      ...(isKnown ? { channels: standings(gateway.catalog.channels, parts.health) } : {}),
+    };
+  };
+}
+
+/** Headers that may carry a key. */
+const credentials = ['authorization', 'x-api-key', 'x-goog-api-key', 'x-g-api-key'] as const;
+
+/** A channel stands as its best key does; `worst` tells that not all of them serve. */
+function standings(channels: readonly Channel[], health: Health): readonly object[] {
+  const report = health.report();
+  return channels.map((channel) => {
+    const { best, worst } = channelStanding(report, channel);
+    return { id: channel.id, kind: channel.kind, standing: best, ...(worst === best ? {} : { worst }) };
+  });
+}
+
+async function databaseState(stores: FrontParts['stores']): Promise<'ok' | 'failed'> {
+  try {
+    await stores.health();
+    return 'ok';
+  } catch {
+    return 'failed';
+  }
+}

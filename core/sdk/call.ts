@@ -1,0 +1,243 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Observable } from 'rxjs';
+import type {
+  SystemPrompt,
+  UpstreamRequest,
+  ChannelKey,
+  KnownPrice,
+  KnownModel,
+  Upstream,
+} from './channel.ts';
+import type { GatewayError } from './errors.ts';
+import type {
+  Codec,
+  Edits,
+  Format,
+  Framing,
+  Operation,
+  ReplyContext,
+  RouteParams,
+  Codecs,
+} from './format.ts';
+import { Gate } from './gate.ts';
+import type { ChatRequest, ChatSettings, Message } from '../model/chat.ts';
+import type { Loss } from '../model/extra.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { SocketMessage } from '../model/realtime.ts';
+import { isChat, type GatewayRequest } from '../model/request.ts';
+import { callKey, type CallKey } from './call-key.ts';
+import type { ModelTraits } from '../model/traits.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { Outline } from '../model/outline.ts';
+
+/** The body with everything in it that the client only referred to: left by whoever looked it up, for the encoder of the reply. */
+export const expandedBody = callKey<JsonObject>('expanded body');
+
+/** What came in, before anything was understood. Shared by all views of one call. */
+export interface Wire {
+  readonly method: string;
+  /** Path without query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Lower-case names. Credentials are removed once they have been read. */
+  readonly headers: IncomingHttpHeaders;
+  params: RouteParams;
+  /** The client's address. */
+  readonly ip: string;
+  /** The client's own bytes; empty before the body was read. */
+  bytes: Buffer;
+  /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
+  body: JsonObject | undefined;
+  /** What stands in a long body around its long texts. */
+  outline?: Omit<Outline, 'body'> | undefined;
+}
+
+/**
+ * Where a call must or should go: whoever made what it refers to, or still has it in a cache.
+ *
+ * @example
+ * return next(call.with({ affinity: { channel: 'work', only: true } }));
+ */
+export interface Affinity {
+  /** The channel's id. */
+  readonly channel: string;
+  /** The id of one of the channel's keys; absent when any of them will do. */
+  readonly key?: string;
+  /** True: nowhere else. Otherwise it is tried first. */
+  readonly only?: boolean;
+  /** True: it has something in a cache and nothing that the others lack, so that another may be asked at the same time. */
+  readonly warm?: boolean;
+}
+
+/** What a plugin may change on the way in. Everything that is not named stays the client's. */
+export interface CallEdits extends Edits {
+  /** The request as if the client had written this body: checked and decoded anew by the format that reads it. */
+  readonly body?: JsonObject;
+  /** Reads the body and decides the operation instead of the client's own codec: for calls that a plugin makes on its way. Their replies come as events. */
+  readonly codec?: Codec;
+  /** Whether the channel streams its reply to a call with a codec of its own. Default false. */
+  readonly stream?: boolean;
+  /** The reply must come as events, so that nothing passes through. */
+  readonly decoded?: boolean;
+  readonly affinity?: Affinity;
+  /** What the channel is sent of the client's messages, in their place. */
+  readonly input?: Observable<SocketMessage>;
+  /** Replaces members of the decoded settings. A member beyond `reasoning` and `maxOutput` turns pass-through off. */
+  readonly settings?: ChatSettings;
+  readonly system?: readonly Message[];
+  readonly messages?: readonly Message[];
+  /** Instructions of the channel's operator, beside those of a chat or in their place. Calls with a codec of their own have none. */
+  readonly systemPrompt?: SystemPrompt;
+  /** Where the call goes: set by routing for each attempt. */
+  readonly target?: Target;
+  /** The request in the channel's words: made by the translate stage. */
+  readonly upstream?: UpstreamRequest;
+}
+
+/** One request on its way through the pipeline. Immutable but for its keys: `with` makes a view for the plugins behind. */
+export interface Call {
+  /** `req_…`: in the log, in `x-request-id`, in error bodies. */
+  readonly id: string;
+  /** `performance.now()` when the request came in. */
+  readonly startedAt: number;
+  readonly operation: Operation;
+  /** The client's format. */
+  readonly format: Format;
+  readonly codec: Codec;
+  readonly wire: Wire;
+  /** The model in force: what the client asked for, after edits. */
+  readonly model: string;
+  /** What the client asked for, before edits: replies carry this name. */
+  readonly askedModel: string;
+  readonly stream: boolean;
+  /** Unix seconds: when the request came in. */
+  readonly created: number;
+  readonly framing: Framing;
+  readonly edits: CallEdits;
+  /** The decoded request with all edits made; `isChat` tells a chat from the others. */
+  readonly request: GatewayRequest;
+  /** What the client sends over a WebSocket that passes through, for one subscriber; undefined for every other call. */
+  readonly input: Observable<SocketMessage> | undefined;
+  /** The valve of {@link input}: whoever sends the messages on shuts it when it can take no more, and the client's socket is not read. */
+  readonly inputGate: Gate;
+  /**
+   * As `request`, but long texts may be left out of it: for whoever asks for turns, blocks, tools, ids, proofs or settings and not for
+   * words, at a fraction of the cost.
+   */
+  readonly outline: GatewayRequest;
+  /**
+   * The request is on its way: what is known of it by its outline is made anew when somebody asks again. Hundreds of turns that wait for an
+   * answer would be copied by each collection of young objects.
+   */
+  sent(): void;
+  /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
+  readonly leftOut: number;
+  /** The parsed body. Throws before it was read. */
+  readonly body: JsonObject;
+  /** The channel and model of this attempt; undefined outside the translate stage. */
+  readonly target: Target | undefined;
+  /** True when the edits can be made without decoding the request. */
+  readonly patchable: boolean;
+  readonly gate: Gate;
+  /** Aborted when the call has ended, however it ended. */
+  readonly signal: AbortSignal;
+  /** What the reply lost in the client's format so far; grows while it is written. */
+  readonly losses: readonly Loss[];
+  /** What an encoder of this call's reply must know; `lose` is told what has no place in it. */
+  replyContext(lose?: (path: string) => void): ReplyContext;
+  /**
+   * The same call with a life of its own: it goes on when the client has left, and nobody's slow reading holds it up. Whoever asks for
+   * it ends it. `stream` asks the provider for a stream where the client wants none, so that a long answer is never silent.
+   */
+  detached(stream?: boolean): { readonly call: Call; end(): void };
+  /**
+   * The same call for one try of it, which can be given up while the call goes on: `signal` and `onEnd` of this view fire then, or when
+   * the call ends. Whoever asks for it calls `end` once, also after an answer that was read to its end.
+   */
+  attempt(): { readonly call: Call; end(): void };
+  /** Runs the job once when the call has ended, however it ended; the returned function takes it back. Cheaper than `signal`. */
+  onEnd(job: () => void): () => void;
+  /**
+   * Ends the call from outside of its stream, at any time: the client is told the error in its format, and everything up to the provider's
+   * socket is let go of. Nothing happens to a call that has ended.
+   */
+  fail(error: GatewayError): void;
+  /** What the call was ended with by {@link fail}. */
+  readonly failure: GatewayError | undefined;
+  with(edits: CallEdits): Call;
+  get<T>(key: CallKey<T>): T | undefined;
+  set<T>(key: CallKey<T>, value: T): void;
+}
+
+/** One way to serve a call: a channel, one of its keys, and the model's name there. */
+export interface Target {
+  readonly channel: Channel;
+  readonly key: ChannelKey;
+  readonly model: string;
+  readonly traits: ModelTraits;
+}
+
+/** One configured place that serves models. Made from a channel kind by an entry of the config. */
+export interface Channel {
+  readonly id: string;
+  /** The channel kind's name. */
+  readonly kind: string;
+  /** Public names and `*` patterns. */
+  readonly models: readonly string[];
+  readonly priority: number;
+  readonly weight: number;
+  /** At least one, also where there is no key. */
+  readonly keys: readonly ChannelKey[];
+  readonly systemPrompt?: SystemPrompt;
+  /** Milliseconds until the first event of a reply, and for a whole attempt, where they differ from the gateway's. */
+  readonly firstTokenTimeout?: number;
+  readonly attemptTimeout?: number;
+  /** Shapes that only this kind of channel speaks: by operation, under a format name that `speaks` lists. */
+  readonly codecs: Codecs;
+  /** Members of bodies by which the provider chooses models by itself, in the spelling of `foldedName`. */
+  readonly routingFields?: ReadonlySet<string>;
+  /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
+  readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /** The provider's name for a public model name; undefined when this channel does not serve it. */
+  upstreamModel(model: string): string | undefined;
+  /**
+   * Public names that are known to be served now: those of `models`, and behind its patterns what the list of known models and the provider
+   * itself name. The same array until something changes. Absent: the exact names of `models`.
+   */
+  listed?(): readonly string[];
+  /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
+  priceOf?(upstreamModel: string): KnownPrice | undefined;
+  traits(upstreamModel: string): ModelTraits;
+  /** What the list of known models says of one. It is good enough to be shown, and no call depends on it. */
+  known?(upstreamModel: string): Pick<KnownModel, 'operation' | 'inputLimit' | 'outputLimit'> | undefined;
+  /**
+   * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
+   * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts. `call.target.key` says which key to use.
+   */
+  open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  /**
+   * Opens a WebSocket to the provider and sends what `call.input` says. Resolves when it is open, with the messages that come as
+   * `message` events; rejects with GatewayError when it is refused. Absent where there is none.
+   */
+  connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
+  close(): Promise<void>;
+}
+
+/**
+ * The decoded request of a call that is known to be about a chat. Throws for any other.
+ *
+ * @example
+ * const turns = chatOf(call).messages.length;
+ */
+export function chatOf(call: Pick<Call, 'request' | 'operation'>): ChatRequest {
+  const { request } = call;
+  if (!isChat(request)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  return request;
+}
+
+/** The same without its long texts, see {@link Call.outline}. Throws for a call that is about no chat. */
+export function chatOutlineOf(call: Call): ChatRequest {
+  const { outline } = call;
+  if (!isChat(outline)) throw new Error(`A call that wants ${call.operation} has no messages.`);
+  return outline;
+}

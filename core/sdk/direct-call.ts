@@ -1,0 +1,26 @@
+import type { Observable } from 'rxjs';
+import type { Call, Target } from './call.ts';
+import type { GatewayEvent } from '../model/event.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { VideoTaskRequest } from '../model/video.ts';
+
+/** A call that nobody outside has made. Whoever asked for it ends it. */
+export interface DirectCall {
+  readonly call: Call;
+  /** Sends it; the reply comes as decoded events. Rejects as an attempt does. Once. */
+  send(): Promise<Observable<GatewayEvent>>;
+  /** Lets go of everything, up to the provider's socket. */
+  end(): void;
+}
+
+/**
+ * Makes a chat call to one target, also of a channel that is switched off. It meets the translate stage alone: no key, no limit, no
+ * record. Throws GatewayError when the body is not a request of the format.
+ */
+export type DirectCalls = (format: string, body: JsonObject, target: Target) => DirectCall;
+
+/**
+ * Asks a provider about a task of its own, in the format that the task was made in there, also on a channel that is switched off. It
+ * meets the translate stage alone; the reply is one `result` with a VideoReport. Throws when the channel has no such call.
+ */
+export type TaskCalls = (request: VideoTaskRequest, target: Target) => DirectCall;
