@@ -108,7 +108,7 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_http _model-list _openai-like _realtime _access-tokens _aws-identity _aws-signature _entra-identity _google-identity _members _vertex-embed anthropic-compatible azure-foundry azure-openai bedrock cloudflare cohere dashscope databricks demo gemini-compatible jina openai-compatible snowflake vertex voyage',
+      '_access-tokens _bedrock-claude _bedrock-models _bedrock-streams _http _members _model-list _openai-like _realtime _vertex-embed azure-foundry azure-openai bedrock cohere demo jina vertex voyage',
     plugins:
       '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };

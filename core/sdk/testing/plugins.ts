@@ -1,7 +1,7 @@
 import { Subscriber, type Observable } from 'rxjs';
 import type { z } from 'zod';
 import { callKey, type CallKey } from '../call-key.ts';
-import type { Affinity, Call, Channel } from '../call.ts';
+import { type Affinity, type Call, type Channel } from '../call.ts';
 import { compose, orderPlugins, type Running } from '../../call/pipeline.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
