@@ -116,6 +116,6 @@ export function objectAt(
 }
 
 /** Names in one string, separated by spaces, as a set. */
-export function names(list: string): ReadonlySet<string> {
+export function setOf(list: string): ReadonlySet<string> {
   return new Set(list.split(/\s+/));
 }

@@ -5,20 +5,18 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, sameJson } from '../wire.ts';
 
-const messageFields = new Set(
-  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio'.split(
-    ' ',
-  ),
+const messageFields = setOf(
+  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio',
 );
-const callFields = new Set(['id', 'type', 'function', 'custom']);
+const callFields = setOf('id type function custom');
 const signedCallFields = new Set([...callFields, 'extra_content']);
-const functionFields = new Set(['name', 'arguments']);
-const customFields = new Set(['name', 'input']);
-const audioFields = new Set(['id']);
+const functionFields = setOf('name arguments');
+const customFields = setOf('name input');
+const audioFields = setOf('id');
 
 /** Gives the deprecated `function_call`, which has no id, one that the `function` message after it finds again. */
 export class FunctionCallIds {

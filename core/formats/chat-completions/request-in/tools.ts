@@ -10,11 +10,11 @@ import {
   requiredString,
 } from '../../_shared/check.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { formatName, sameJson } from '../wire.ts';
 
-const functionFields = new Set(['name', 'description', 'parameters', 'strict']);
-const customFields = new Set(['name', 'description', 'format']);
+const functionFields = setOf('name description parameters strict');
+const customFields = setOf('name description format');
 const none: ReadonlySet<string> = new Set();
 
 /** Every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */

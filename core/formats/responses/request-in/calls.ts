@@ -7,10 +7,11 @@ import { clientToolOfCall } from '../tools/client.ts';
 import { decodeContent } from './parts.ts';
 import { leftovers } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
+import { setOf } from '../../_shared/extra.ts';
 
-const callFields = new Set('type id call_id name arguments input status namespace'.split(' '));
-const clientCallFields = new Set('type id call_id status action operation environment'.split(' '));
-const outputFields = new Set('type id call_id name namespace output status'.split(' '));
+const callFields = setOf('type id call_id name arguments input status namespace');
+const clientCallFields = setOf('type id call_id status action operation environment');
+const outputFields = setOf('type id call_id name namespace output status');
 const clientOutputFields = new Set([...outputFields, 'max_output_length']);
 /** Fields of an item that only its own format has a use for. */
 const formal = ['type', 'id', 'status', 'namespace'];

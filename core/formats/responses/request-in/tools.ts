@@ -11,15 +11,15 @@ import {
 } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
 
-const functionFields = new Set(['type', 'name', 'description', 'parameters', 'strict']);
-const customFields = new Set(['type', 'name', 'description', 'format']);
-const namespaceFields = new Set(['type', 'name', 'tools']);
-const typeOnly = new Set(['type']);
-const grammarFields = new Set(['type', 'syntax', 'definition']);
+const functionFields = setOf('type name description parameters strict');
+const customFields = setOf('type name description format');
+const namespaceFields = setOf('type name tools');
+const typeOnly = setOf('type');
+const grammarFields = setOf('type syntax definition');
 
 /** The tools of a list, those in namespaces each for itself. Throws 400 with the path. */
 export function decodeToolList(value: JsonValue | undefined, path: string, left: Leftovers): readonly Tool[] {
