@@ -8,6 +8,7 @@ import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, sameJson } from '../wire.ts';
+import { readArguments } from '../../_openai/calls.ts';
 
 const messageFields = setOf(
   'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio',
@@ -79,7 +80,7 @@ function decodeCalls(message: JsonObject, at: string, index: number, ids: Functi
       type: 'tool-call',
       id: ids.call(name, index),
       name,
-      input: inputOf(legacy.arguments, `${path}.arguments`),
+      input: readArguments(legacy.arguments, `${path}.arguments`),
       at: path,
     });
   }
@@ -110,7 +111,7 @@ function decodeCall(call: JsonValue, at: string): Block {
   const input =
     type === 'custom'
       ? requiredString(inner.input, `${at}.custom.input`)
-      : inputOf(inner.arguments, `${at}.function.arguments`);
+      : readArguments(inner.arguments, `${at}.function.arguments`);
   return {
     type: 'tool-call',
     id,
@@ -127,19 +128,6 @@ function requiredObject(value: JsonValue | undefined, path: string): JsonObject 
   const object = optionalObject(value, path);
   if (object === undefined) requiredString(undefined, path);
   return object ?? {};
-}
-
-/** The arguments as text. An object is tolerated. */
-function inputOf(value: JsonValue | undefined, path: string): string {
-  if (!given(value)) return '';
-  if (typeof value === 'string') return value;
-  if (!isObject(value)) throw wrongType(path, 'a string');
-  try {
-    return JSON.stringify(value);
-  } catch {
-    // Nested beyond what can be written.
-    throw wrongType(path, 'a string');
-  }
 }
 
 /**
