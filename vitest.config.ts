@@ -15,8 +15,10 @@ const together = globSync('test/{channels,core,formats}/**/*.test.ts', { cwd: im
 );
 // `sluice` is the TypeScript of this repository: see package.json, and core/config/installation/load.ts.
 const condition = 'sluice-source';
+// Packages are loaded by Node itself, to which `module` means nothing: what stands behind it is written for bundlers.
+const nodeConditions = defaultServerConditions.filter((name) => name !== 'module');
 export default defineConfig({
-  ssr: { resolve: { conditions: [condition, ...defaultServerConditions] } },
+  ssr: { resolve: { conditions: [condition, ...nodeConditions] } },
   test: {
     // Processes that tests start take what an earlier one has compiled.
     env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/sluice') },

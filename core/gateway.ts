@@ -2,7 +2,9 @@ import { basename, join, resolve } from 'node:path';
 import { z } from 'zod';
 import type { Channel } from './sdk/channel.ts';
 import { sending } from './sdk/charge.ts';
-import { ConfigError, isProduction, sentences, type LoadedConfig, type Settings } from './config/config.ts';
+import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
+import { isProduction } from './settings/environment.ts';
+import { type Settings } from './settings/index.ts';
 import type {
   ChannelKind,
   Endpoint,

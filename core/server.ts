@@ -12,7 +12,7 @@ import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
 import { createApiKeys, type ApiKeys } from './state/api-keys.ts';
 import { openStores, type Stores } from './state/stores.ts';
-import { closeSurroundings, openSurroundings } from './config/surroundings.ts';
+import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
 
 /** A gateway that listens. */
 export interface RunningServer {
@@ -45,7 +45,7 @@ export function databaseUrl(config: LoadedConfig): string {
 export async function startServer(
   config: LoadedConfig,
   log: Log = createLog(config.settings.log.level),
-  processes: Processes = alone(),
+  processes: Processes & ProcessLines = alone(),
 ): Promise<RunningServer> {
   const { settings } = config;
   mkdirSync(resolve(config.root, settings.data), { recursive: true });

@@ -1,14 +1,6 @@
 import { z } from 'zod';
-import {
-  chatOf,
-  chatOutlineOf,
-  caller,
-  definePlugin,
-  type Block,
-  type JsonValue,
-  type Message,
-} from 'sluice';
-import type { Call, CallEdits, InternalTools } from 'sluice/internal';
+import { chatOf, caller, definePlugin, type Block, type JsonValue, type Message } from 'sluice';
+import { chatOutlineOf, type Call, type CallEdits, type InternalTools } from 'sluice/internal';
 import { proofKey, Memory } from './reasoning-vault/memory.ts';
 import { forgottenTurns } from './reasoning-vault/recall.ts';
 import { proofsOf, type Maker } from './reasoning-vault/turn.ts';

@@ -71,9 +71,10 @@ function reasoningPart(
   const hidden = reasoning.show === false || reasoning.display === 'omitted';
   const part: ReasoningPart = { type: 'reasoning', text: thought, hidden };
   if (wire.format === 'responses') return { ...part, proof: seals.hide('responses', thought) };
-  if (wire.format !== 'messages') return part;
-  if (switches.redacted) return { ...part, hidden: true, proof: seals.hide('messages', thought) };
-  return { ...part, proof: seals.sign('messages', 'reasoning', visible(part)) };
+  const { format } = wire;
+  if (format !== 'messages' && format !== 'converse') return part;
+  if (switches.redacted) return { ...part, hidden: true, proof: seals.hide(format, thought) };
+  return { ...part, proof: seals.sign(format, 'reasoning', visible(part)) };
 }
 
 /** The wish as it arrived, so that a test can see what became of it on the way. */

@@ -28,7 +28,7 @@ import { openSession } from './realtime.ts';
 import { Seals } from './seals.ts';
 import { answerVideo, videoOperations } from './video.ts';
 
-const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
+const formats = ['chat-completions', 'messages', 'generate-content', 'responses', 'converse'] as const;
 
 const options = z.object({
   speaks: z

@@ -158,6 +158,7 @@ function unknownFrame(format: string): WireFrame {
   if (format === 'messages')
     return { event: 'demo_unknown', json: { type: 'demo_unknown', note: 'from the demo' } };
   if (format === 'generate-content') return { json: { demoUnknown: { note: 'from the demo' } } };
+  if (format === 'converse') return { event: 'demoUnknown', json: { note: 'from the demo' } };
   if (format === 'responses')
     return { event: 'response.demo_unknown', json: { type: 'response.demo_unknown', note: 'from the demo' } };
   return { json: { object: 'demo.unknown', choices: [], demo_unknown: { note: 'from the demo' } } };

@@ -155,7 +155,7 @@ function demandReasoning(message: Message, format: string, strict: boolean): voi
   if (call?.type !== 'tool-call') return;
   const thought = message.content.some(({ type }) => type === 'reasoning');
   const at = place(message);
-  if (format === 'messages' && !thought) {
+  if ((format === 'messages' || format === 'converse') && !thought) {
     throw new GatewayError(
       'invalid_value',
       `${at}: expected thinking or redacted_thinking before tool_use when thinking is enabled.`,

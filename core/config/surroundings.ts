@@ -1,4 +1,4 @@
-import type { Settings } from './config.ts';
+import type { Settings } from '../settings/index.ts';
 import type { Log } from '../log.ts';
 import { Overload, processGauges } from '../front/overload.ts';
 import { alone, type Processes } from '../state/links/processes.ts';
@@ -9,10 +9,11 @@ import { openLedger } from '../money/ledger/open.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
 import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';
 import { openRates } from '../money/rates/open.ts';
-import { type Rates } from '../money/rates/index.ts';
+import { type Rates, type RatesLine } from '../money/rates/index.ts';
 import type { Stores } from '../state/stores.ts';
 import { openUsageLog } from '../money/usage-log/open.ts';
 import { type UsageLog } from '../money/usage-log/index.ts';
+import type { HealthLine } from '../routing/health/primary.ts';
 
 /** What lives longer than one configuration. */
 export interface Surroundings {
@@ -30,13 +31,19 @@ export interface Surroundings {
   readonly processes: Processes;
 }
 
+/** How the processes of one gateway count calls, and tell each other of channels' health; nothing in one that is alone. */
+export interface ProcessLines {
+  readonly rates?: RatesLine;
+  readonly health?: HealthLine;
+}
+
 /** Opens all that stands on the stores. */
 export function openSurroundings(
   log: Log,
   stores: Stores,
   apiKeys: ApiKeys,
   { shared, health, overload, limits }: Pick<Settings, 'shared' | 'health' | 'overload' | 'limits'>,
-  processes: Processes = alone(),
+  processes: Processes & ProcessLines = alone(),
 ): Surroundings {
   const ledger = openLedger(stores);
   const ownHealth = openHealth(health, shared, processes.workers > 1 ? processes.health : undefined);

@@ -171,7 +171,7 @@ export function createApp(
         checkJsonType(ctx.req);
         const held = hold(exchange);
         return readBytes(ctx.req, settings.limits.body, held).then((read) => {
-          understandJson(exchange, withoutMark(read), settings.limits, mayPass, held);
+          understandJson(exchange, withoutMark(read), { limits: settings.limits, held, mayPass });
           if (settings.sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
         });
       });
@@ -468,6 +468,7 @@ function unreadable({ code }: NodeJS.ErrnoException): GatewayError {
 /** Where an unknown path belongs, so that even a 404 speaks the caller's format. */
 export function familyOf(path: string): string {
   if (path.startsWith('/v1beta') || /^\/v1\/models\/.+:/.test(path)) return 'generate-content';
+  if (path.startsWith('/model/')) return 'converse';
   return path.startsWith('/v1/messages') ? 'messages' : 'chat-completions';
 }
 

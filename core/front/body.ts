@@ -1,6 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import type { Readable, Transform } from 'node:stream';
 import { appended } from '../call/appended.ts';
 import { callKey, type Exchange, type Held } from '../call/call.ts';
@@ -9,6 +8,7 @@ import { GatewayError } from '../sdk/errors.ts';
 import { isObject, type JsonObject } from '../model/json.ts';
 import { stringEnd } from '../formats/_shared/json-bytes.ts';
 import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
+import { decompressors } from '../upstream/decompressors.ts';
 
 /** Limits on what a stranger can send. */
 export interface BodyLimits {
@@ -70,15 +70,6 @@ export const readBodyStep: Handler = function readBody(call, next) {
   const read = call.get(bodyReader);
   return read === undefined ? next(call) : read().then(() => next(call));
 };
-
-/** What undoes a compression, by its name in `content-encoding`. A map: a stranger's word must not find an object's inherited members. */
-export const decompressors: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
-  ['gzip', createGunzip],
-  ['x-gzip', createGunzip],
-  ['deflate', createInflate],
-  ['br', createBrotliDecompress],
-  ['zstd', createZstdDecompress],
-]);
 
 /** 415 unless the body says that it is JSON, or says nothing. */
 export function checkJsonType(request: IncomingMessage): void {
@@ -226,6 +217,15 @@ export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
 /** What a value takes in memory beside its bytes, about: a member of an object, a list in a list. A body of long texts has few. */
 const parsedValue = 64;
 
+/** What {@link understandJson} keeps to. */
+export interface UnderstandOptions {
+  readonly limits: BodyLimits;
+  /** Grows by what the values take in memory: 503 where there is no room. */
+  readonly held: BudgetShare;
+  /** False for a request that has to be decoded, whatever it says. */
+  readonly mayPass: (exchange: Exchange) => boolean;
+}
+
 /**
  * Parses and checks the JSON of a call, and leaves it with the call. Of a long request that may pass through as it is (`mayPass`, asked
  * when its model is known) only the outline is; whoever refuses it by that looks at all of it first, so that refusals are the same.
@@ -234,13 +234,11 @@ const parsedValue = 64;
 export function understandJson(
   exchange: Exchange,
   bytes: Buffer,
-  limits: BodyLimits,
-  mayPass: (exchange: Exchange) => boolean,
-  held?: BudgetShare,
+  { limits, held, mayPass }: UnderstandOptions,
 ): void {
   const { codec, wire } = exchange;
   if (codec.outlines === true && bytes.length >= worthwhile && isUtf8(bytes)) {
-    const outline = outlineOf(bytes, limits);
+    const outline = outlineOf(bytes, limits, (values) => held.grow(bytes.length + values * parsedValue));
     if (outline !== undefined) {
       exchange.understand(bytes, wholeOf(outline, bytes));
       if (mayPass(exchange)) {

@@ -9,8 +9,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import type { Loss } from '../model/extra.ts';
 import { addedHeaders, writeHead } from './head.ts';
 import { BodyWriter } from './body-writer.ts';
-import { writeNdjson } from '../formats/_shared/json-frames.ts';
-import { parseSse, sseComment, writeSse } from '../formats/_shared/sse.ts';
+import { contentTypes, framerOf, joined, type Framed, type Framer } from './framing.ts';
 
 /** What every reply of a gateway shares. */
 export interface ReplyOptions {
@@ -23,13 +22,6 @@ export interface ReplyOptions {
 
 /** The longest reply, in bytes, that goes out in one piece with its head. */
 const heldLength = 16 * 1024;
-
-const contentTypes: Readonly<Record<Framing, string>> = {
-  sse: 'text/event-stream',
-  ndjson: 'application/x-ndjson',
-  'json-array': 'application/json',
-  none: 'application/json',
-};
 
 /**
  * Writes one reply: the only subscriber of a call's events. Status and headers go out with the first event, or with a keep-alive that
@@ -52,7 +44,7 @@ export class Reply {
   readonly #numberMark: string | undefined;
   #committed = false;
   #over = false;
-  #arrayBegun = false;
+  #framer: Framer | undefined;
   #answer: Extract<GatewayEvent, { type: 'answer' }> | undefined;
   /** All bytes of a short reply, which go out with its end. */
   #held: Buffer | undefined;
@@ -120,7 +112,7 @@ export class Reply {
     try {
       const encoder = this.#streamEncoder();
       if (this.#lastFrames !== undefined) encoder.passed?.(this.#lastFrames);
-      this.#finish(this.#frames(encoder.error(error)) + this.#arrayEnd());
+      this.#finish(joined(this.#frames(encoder.error(error)), this.#framing.end()));
     } catch {
       this.#finish('');
     }
@@ -161,8 +153,11 @@ export class Reply {
     this.#lastWrite = now;
     this.#guard(() => {
       const frames = this.#streamEncoder().keepAlive();
-      const text = frames.length > 0 ? this.#frames(frames) : silence(this.#exchange);
-      if (text === '') return;
+      const text =
+        frames.length > 0
+          ? this.#frames(frames)
+          : this.#framing.silence(this.#exchange.codec.toleratesComments);
+      if (text.length === 0) return;
       this.#commitStream();
       this.#write(text);
     });
@@ -199,7 +194,7 @@ export class Reply {
         if (this.#numberMark !== undefined && event.bytes.includes(this.#numberMark))
           this.#lastFrames = event.bytes;
         this.#commitStream();
-        this.#write(this.#exchange.framing === 'sse' ? event.bytes : this.#reframed(event.bytes));
+        this.#write(this.#framing.passed(event.bytes));
         return;
       case 'bytes':
         this.#passing = true;
@@ -221,7 +216,7 @@ export class Reply {
     }
     if (this.#exchange.stream) {
       const text = this.#frames(this.#streamEncoder().event(event));
-      if (text === '') return;
+      if (text.length === 0) return;
       this.#commitStream();
       this.#write(text);
     } else this.#wholeEncoder().event(event);
@@ -230,7 +225,7 @@ export class Reply {
   #complete(): void {
     if (this.#over) return;
     if (this.#passing) {
-      if (this.#exchange.stream) this.#finish(this.#arrayEnd());
+      if (this.#exchange.stream) this.#finish(this.#framing.end());
       else {
         this.#commitBytes();
         this.#finish(this.#held ?? '');
@@ -238,7 +233,7 @@ export class Reply {
     } else if (this.#exchange.stream) {
       const rest = this.#frames(this.#streamEncoder().end());
       this.#commitStream();
-      this.#finish(rest + this.#arrayEnd());
+      this.#finish(joined(rest, this.#framing.end()));
     } else {
       const encoder = this.#wholeEncoder();
       const plain = encoder.plain?.();
@@ -393,41 +388,12 @@ export class Reply {
     this.#done();
   }
 
-  #frames(frames: readonly WireFrame[]): string {
-    let text = '';
-    for (const frame of frames) text += this.#frame(frame);
-    return text;
+  get #framing(): Framer {
+    return (this.#framer ??= framerOf(this.#exchange.framing));
   }
 
-  #frame(frame: WireFrame): string {
-    switch (this.#exchange.framing) {
-      case 'sse':
-        return writeSse(frame);
-      case 'ndjson':
-        return writeNdjson(frame);
-      default:
-        return 'text' in frame ? '' : this.#element(JSON.stringify(frame.json));
-    }
-  }
-
-  /** The provider's SSE frames in the client's framing; what they carry is not parsed. */
-  #reframed(bytes: Buffer): string {
-    let text = '';
-    for (const { data } of parseSse(bytes)) {
-      text += this.#exchange.framing === 'ndjson' ? `${data.replaceAll('\n', ' ')}\n` : this.#element(data);
-    }
-    return text;
-  }
-
-  #element(json: string): string {
-    const separator = this.#arrayBegun ? ',\n' : '[';
-    this.#arrayBegun = true;
-    return separator + json;
-  }
-
-  #arrayEnd(): string {
-    if (this.#exchange.framing !== 'json-array') return '';
-    return this.#arrayBegun ? ']' : '[]';
+  #frames(frames: readonly WireFrame[]): Framed {
+    return frames.length === 0 ? '' : this.#framing.frames(frames);
   }
 
   #lose(path: string): void {
@@ -496,11 +462,6 @@ function passedHeaders({ headers }: Extract<GatewayEvent, { type: 'answer' }>): 
 }
 
 /** What the framing itself has to say in a silence: a comment, an empty line, or nothing where clients break on both. */
-function silence(exchange: Exchange): string {
-  if (exchange.framing === 'ndjson') return '\n';
-  return exchange.framing === 'sse' && exchange.codec.toleratesComments ? sseComment : '';
-}
-
 /** Paths of what was lost, in the client's words; header-safe and bounded. */
 export function lossHeader(losses: readonly Loss[]): string {
   const paths = new Set(

@@ -9,7 +9,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { tunnelWatch } from '../sdk/tunnel-watch.ts';
 import type { RealtimeSettings } from '../settings/realtime.ts';
-import { faultCode, sendableCode, sendableReason } from './socket-close.ts';
+import { faultCode, sendableCode, sendableReason } from '../upstream/socket-close.ts';
 
 /** What a session needs of where it runs. */
 export interface TunnelOptions {

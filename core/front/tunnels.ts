@@ -7,7 +7,7 @@ import type { Codec, Format, TunnelRoute } from '../sdk/format.ts';
 import type { Gateway } from '../gateway.ts';
 import { bodyReader } from './body.ts';
 import { addedHeaders } from './head.ts';
-import { compression } from './socket-close.ts';
+import { compression } from '../upstream/socket-close.ts';
 import { Tunnel } from './tunnel.ts';
 import { callerOf, pathOf, refuse, wireOf } from './upgrade.ts';
 

@@ -5,7 +5,7 @@ import { packageFolder } from '../config/installation/home.ts';
 import { createLog, maskSecrets, type Log } from '../log.ts';
 import { HealthDesk } from '../routing/health/primary.ts';
 import { RatesDesk } from '../money/rates/primary.ts';
-import type { Facts, StartOrder, ToPrimary, ToWorker } from '../state/links/messages.ts';
+import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
 import { PeersDesk } from '../state/links/peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome, WorkerStatus } from '../state/links/processes.ts';
 import { Watch } from './watch.ts';

@@ -5,7 +5,7 @@ import type { Form } from '../model/form.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import type { KnownModel } from '../money/prices/known-models.ts';
-import type { PriceRow } from '../money/prices/row.ts';
+import type { PriceRow } from '../settings/prices.ts';
 
 /** A request as it goes to a provider, in one of the formats that the channel speaks. */
 export interface UpstreamRequest {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Observable } from 'rxjs';
 import type { Call } from '../call/call.ts';
-import type { GatewayConfig, Settings } from '../config/config.ts';
+import type { GatewayConfig } from './config.ts';
+import type { Settings } from '../settings/index.ts';
 import type { Codecs, Format } from './format.ts';
 import type { Load } from '../front/overload.ts';
 import type { Log } from '../log.ts';
@@ -20,11 +21,10 @@ import type { Stores } from '../state/stores.ts';
 import type { FetchMedia } from '../upstream/guarded/media.ts';
 import type { GuardedStream } from '../upstream/guarded/stream.ts';
 import type { HttpClient } from '../upstream/send.ts';
-import type { Services } from './author/tools.ts';
+import type { Services, Endpoint, RouteHandler } from './author/tools.ts';
 import type { UpstreamSockets } from '../upstream/socket.ts';
 import type * as author from './author/channel.ts';
 import type { Reads } from './author/plugin.ts';
-import type { Endpoint, RouteHandler } from './author/tools.ts';
 import type { Upstream, UpstreamRequest } from './channel.ts';
 import type { Notices } from './notices.ts';
 

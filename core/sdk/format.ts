@@ -43,8 +43,8 @@ export type RequestOf<O extends Operation> = O extends 'chat' | 'count-tokens' |
 
 type Doing<R, O> = R extends { readonly operation: infer All } ? (O extends All ? R : never) : never;
 
-/** How frames stand on the wire. `none`: one JSON document. */
-export type Framing = 'sse' | 'ndjson' | 'json-array' | 'none';
+/** How frames stand on the wire. `event-stream`: binary messages, for clients alone. `none`: one JSON document. */
+export type Framing = 'sse' | 'ndjson' | 'json-array' | 'event-stream' | 'none';
 
 /** What the route says about a request besides its body. */
 export interface RouteParams {

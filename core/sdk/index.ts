@@ -28,7 +28,7 @@ export type {
   Services,
   Stores,
 } from './author/tools.ts';
-export { callKey, chatOf, chatOutlineOf, type Affinity, type CallKey } from '../call/call.ts';
+export { callKey, chatOf, type Affinity, type CallKey } from '../call/call.ts';
 export { caller } from './caller.ts';
 export type { ApiKey } from '../state/api-keys.ts';
 export { addReplyHeaders } from './reply-headers.ts';
@@ -57,7 +57,8 @@ export type { ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config
-export { env, type GatewayConfig } from '../config/config.ts';
+export { env } from '../settings/environment.ts';
+export { type GatewayConfig } from './config.ts';
 export { defineConfig } from './define.ts';
 
 // What flows

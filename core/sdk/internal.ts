@@ -3,7 +3,7 @@
  * change it. What stands here under a name of `sluice` too is the same thing seen whole.
  */
 
-export { type Call, type CallEdits, expandedBody, type Wire } from '../call/call.ts';
+export { type Call, type CallEdits, chatOutlineOf, expandedBody, type Wire } from '../call/call.ts';
 export { detach, type Detached, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
@@ -94,7 +94,7 @@ export {
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
-export { openTaskStore, type TaskLease, type TaskStore } from '../state/tasks/index.ts';
+export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { HttpClient, HttpRequest } from '../upstream/send.ts';

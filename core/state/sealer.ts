@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
-import { env } from '../config/config.ts';
+import { env } from '../settings/environment.ts';
 import { hideSecret } from '../log.ts';
 import { parseObject, type JsonObject } from '../model/json.ts';
 import { row, rows, sqlOf } from './database/sql.ts';

@@ -2,7 +2,7 @@ import { Observable } from 'rxjs';
 import type { Upstream } from '../sdk/channel.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Gate } from '../sdk/gate.ts';
-import { decompressors } from '../front/body.ts';
+import { decompressors } from './decompressors.ts';
 
 /** Undoes a compression that nobody asked for; a cut inside it is a cut of the answer. */
 export function decompressed(

@@ -7,7 +7,6 @@ import { reachedProviders } from '../sdk/charge.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Valve } from '../sdk/gate.ts';
 import { decompressed } from './compression.ts';
-import type { Connection } from './connections.ts';
 import { upstreamFailure } from './failure.ts';
 
 /** Chunks held for a subscriber that is not there yet. */
@@ -33,11 +32,17 @@ interface Waiting {
   forget: (() => void) | undefined;
 }
 
+/** What carries requests, one after the other. */
+interface Carrier {
+  /** A request goes out. True when it is not the first. */
+  use(): boolean;
+}
+
 /** Reads one answer: pushes bytes to its subscriber, waits when the gate is shut, closes the socket when nobody wants it any more. */
 export class Reader implements Dispatcher.DispatchHandler, Valve {
   #waiting: Waiting | undefined;
   #controller: Dispatcher.DispatchController | undefined;
-  #connection: Connection | undefined;
+  #connection: Carrier | undefined;
   #subscriber: Subscriber<Buffer> | undefined;
   #early: Buffer[] | undefined;
   #earlyLength = 0;
@@ -60,7 +65,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   }
 
   /** The connection that will carry the request, in its turn. */
-  over(connection: Connection): void {
+  over(connection: Carrier): void {
     this.#connection = connection;
   }
 

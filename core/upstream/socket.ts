@@ -11,7 +11,7 @@ import type { GatewayEvent } from '../model/event.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { ConnectAgent } from './connect-agent.ts';
 import type { RealtimeSettings } from '../settings/realtime.ts';
-import { compression, faultCode, sendableCode, sendableReason } from '../front/socket-close.ts';
+import { compression, faultCode, sendableCode, sendableReason } from './socket-close.ts';
 
 /** One WebSocket to a provider. */
 export interface UpstreamSocketRequest {

@@ -6,11 +6,11 @@ import {
   startWithEvents,
   type ChatRequest,
   type GatewayEvent,
-  chatOf,
-  chatOutlineOf,
   type Message,
+  chatOf,
 } from 'sluice';
 import {
+  chatOutlineOf,
   holdBack,
   type Call,
   type CallEdits,
@@ -76,18 +76,18 @@ export default definePlugin({
      */
     const mended = async (
       call: Call,
-      options: RecallOptions,
+      about: RecallOptions,
       proofs: boolean,
     ): Promise<{ readonly edits?: CallEdits; readonly losses: readonly Loss[] }> => {
       const outline = chatOutlineOf(call).messages;
-      const { target, to, owner } = options;
+      const { target, to, owner } = about;
       const foreign = proofs && (await withoutStrangers(outline, memory, target, to)) !== undefined;
       const words = (): readonly Message[] => chatOf(call).messages;
       if (!foreign && (await forgottenTurns(outline, memory, owner, words)).length === 0)
         return { losses: [] };
       const messages = words();
       const known = proofs ? ((await withoutStrangers(messages, memory, target, to)) ?? messages) : messages;
-      const recalled = await recall(known, memory, options);
+      const recalled = await recall(known, memory, about);
       const history = recalled.messages ?? known;
       return {
         ...(history === messages ? {} : { edits: { messages: history } }),

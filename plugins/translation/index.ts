@@ -1,5 +1,5 @@
 import { of, type Observable } from 'rxjs';
-import { countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent, chatOf } from 'sluice';
+import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
 import {
   estimateInput,
   forgetMedia,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { PlaceHealth } from '../../core/routing/health/index.ts';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import type { Case } from './cases.ts';
 import { startClients, type Clients } from './clients.ts';
 import { formats, type Format } from './dialects.ts';

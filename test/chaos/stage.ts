@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { startChild, type Child } from './child.ts';
 import type { GatewayOrder, GatewayReady } from './gateway-process.ts';
 import type { Seam } from './seams.ts';

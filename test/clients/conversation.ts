@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { FormatName } from './sdks.ts';
+import type { ChatFormatName } from './sdks.ts';
 
 /** What a user asks, in no SDK's words. */
 export interface Ask {
@@ -74,7 +74,7 @@ export interface Loop {
 
 /** An official SDK, used the way its documentation shows. */
 export interface Client {
-  readonly format: FormatName;
+  readonly format: ChatFormatName;
   /** The words for: done, cut by the output limit, waits for tools. */
   readonly words: { readonly done: string; readonly length: string; readonly tools: string };
   whole(ask: Ask): Promise<Said>;

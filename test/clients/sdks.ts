@@ -2,9 +2,11 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI } from '@google/genai';
 import OpenAI from 'openai';
 
-/** The four wire dialects, by the gateway's names. */
+/** The wire dialects whose SDKs can be watched on the wire, by the gateway's names. */
 export const formats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
 export type FormatName = (typeof formats)[number];
+/** With the one whose SDK has a transport of its own. */
+export type ChatFormatName = FormatName | 'converse';
 
 /** One HTTP exchange of an SDK, as it went over the wire. */
 export interface Exchange {

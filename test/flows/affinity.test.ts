@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import anthropic from '../../channels/anthropic.ts';
 import sessionAffinity from '../../plugins/session-affinity.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';

@@ -2,7 +2,7 @@ import { request as send, type ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { definePlugin } from 'sluice';
 import type { InternalTools, UsageRecord } from 'sluice/internal';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { call, read, readError, voices, type Answer } from './_wire.ts';

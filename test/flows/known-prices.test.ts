@@ -3,7 +3,7 @@ import anthropicChannel from '../../channels/anthropic.ts';
 import demo from '../../channels/demo/index.ts';
 import openaiChannel from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import type { Budget } from '../../core/state/api-keys.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';

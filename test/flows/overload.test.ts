@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import demo from '../../channels/demo/index.ts';
 import { definePlugin, type InternalTools } from '../../core/sdk/define.ts';
 import type { Load } from '../../core/front/overload.ts';

@@ -3,7 +3,7 @@ import { createServer as createSecureServer } from 'node:https';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ChannelOptions } from '../../core/sdk/define.ts';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import openai from '../../channels/openai.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startProxy } from '../support/proxy.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { ServerOptions, WebSocket } from 'ws';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import openai from '../../channels/openai.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import {

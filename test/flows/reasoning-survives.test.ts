@@ -7,7 +7,7 @@ import anthropic from '../../channels/anthropic.ts';
 import demo from '../../channels/demo/index.ts';
 import gemini from '../../channels/gemini.ts';
 import openai from '../../channels/openai.ts';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import vault from '../../plugins/reasoning-vault/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startProcess, type GatewayProcess } from './_process.ts';

@@ -18,6 +18,7 @@ import type { GatewayEvent } from '../../core/model/event.ts';
 import { parseObject, type JsonObject } from '../../core/model/json.ts';
 import { allFormats, fixturesOf, requestOf } from '../support/fixtures.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
+import { checkLegal as converseLegal } from '../support/legal-converse.ts';
 import { checkLegal as generateLegal } from '../support/legal-generate-content.ts';
 import { checkLegal as messagesLegal } from '../support/legal-messages.ts';
 import { checkLegal as responsesLegal } from '../support/legal-responses.ts';
@@ -35,6 +36,7 @@ const pairs = names.flatMap((from) =>
 );
 const legal: Readonly<Record<string, (frames: WireFrame[]) => string[]>> = {
   'chat-completions': chatLegal,
+  converse: converseLegal,
   messages: messagesLegal,
   'generate-content': generateLegal,
   responses: responsesLegal,
@@ -273,7 +275,7 @@ test.each(pairs)(
       settings: { maxOutput: 10 },
     };
     const sent = JSON.stringify(codecOf(to).encodeRequest(request, target([], false)).body);
-    expect(sent).toContain('image/jpeg');
+    expect(sent).toMatch(/image\/jpeg|"format":"jpeg"/);
     expect(sent).not.toContain('image/jpg');
   },
 );
@@ -304,6 +306,9 @@ function withoutNulls(body: JsonObject): JsonObject {
 }
 
 function paramsOf(path: string): RouteParams {
+  const converse = /^\/model\/(.+)\/(converse(?:-stream)?)$/.exec(path);
+  if (converse !== null)
+    return { model: decodeURIComponent(converse[1] ?? ''), stream: converse[2] === 'converse-stream' };
   const model = /\/models\/(.+):(\w+)$/.exec(path);
   return model === null
     ? {}
@@ -318,7 +323,7 @@ function covered(path: string, reported: ReadonlySet<string>): boolean {
   );
 }
 
-const chatFormats = ['chat-completions', 'messages', 'generate-content', 'responses'] as const;
+const chatFormats = ['chat-completions', 'messages', 'generate-content', 'responses', 'converse'] as const;
 
 /** Words that JSON, escapes and cuts in a character's middle can do something to. */
 const prose = fc
@@ -448,7 +453,9 @@ describe.each(chatFormats.flatMap((provider) => chatFormats.map((client) => [pro
       fc.assert(
         fc.property(answers, fc.constantFrom(0, 1, 7, 100), (answer, length) => {
           // Whole arguments are never cut in the middle where they are an object.
-          const isObject = provider === 'generate-content' || (provider === 'messages' && !stream);
+          const isObject =
+            provider === 'generate-content' ||
+            ((provider === 'messages' || provider === 'converse') && !stream);
           if (isObject && answer.said.some((one) => one.kind === 'call' && !isWhole(one.input))) return;
           const bytes = stream
             ? cutAnew(streamOf(provider, answer), length)

@@ -15,7 +15,7 @@ import openai from '../../channels/openai.ts';
 import sora from '../../channels/sora.ts';
 import vidu from '../../channels/vidu.ts';
 import voyage from '../../channels/voyage.ts';
-import type { GatewayConfig } from '../../core/config/config.ts';
+import type { GatewayConfig } from '../../core/sdk/config.ts';
 import { discover } from '../../core/config/discover.ts';
 import { asWave } from '../../core/formats/_shared/speech.ts';
 import type { Format, Operation, Route } from '../../core/sdk/format.ts';

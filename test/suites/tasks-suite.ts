@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { type Ledger, type Settlement } from '../../core/money/ledger/index.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import { openTaskStore, type TaskStore } from '../../core/state/tasks/index.ts';
+import { openTaskStore, type TaskStore } from '../../core/money/tasks.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { abandon, advance, type Task } from '../../core/model/tasks.ts';
 import { settlementOf } from './ledger-suite.ts';

@@ -68,7 +68,8 @@ function compare(ones: readonly Statement[], others: readonly Statement[], paths
     }
   }
   for (const { core } of left) {
-    const standsIn = standIns.some((known) => known.test(core)) || isEmptyResult(core, left);
+    const standsIn =
+      standIns.some((known) => known.test(core)) || isEmptyResult(core, left) || isNamedInCall(core, ones);
     if (core !== 'fields' && !standsIn) paths.add(`+${core.slice(0, 80)}`);
   }
 }
@@ -76,9 +77,10 @@ function compare(ones: readonly Statement[], others: readonly Statement[], paths
 /** Texts that stand in for what a format has no field for: JSON mode as an instruction, images beside a result, results that never came. */
 const standIns = [
   /^system text Answer with one valid JSON object/,
-  /^result of .* text \[image: see the next user message\]$/,
+  /^result of .* text \[(?:image|file): see the next user message\]$/,
   /^user text Output of /,
   /^result of .* text \(no (output|result)\)$/,
+  /^user text \.$/,
 ];
 
 function isSame(one: Statement, other: Statement): boolean {
@@ -93,6 +95,16 @@ function isEmptyResult(core: string, list: readonly Statement[]): boolean {
   return (
     id !== undefined &&
     list.some((other) => /^\(no (output|result)\)$/.test(other.core.split(`of ${id} text `)[1] ?? ''))
+  );
+}
+
+/** A tool that a format supplies for the calls of a history that comes without tools. */
+function isNamedInCall(core: string, ones: readonly Statement[]): boolean {
+  const name = /^tool function (.*)$/.exec(core)?.[1];
+  return (
+    name !== undefined &&
+    !ones.some((one) => one.core.startsWith('tool ')) &&
+    ones.some((one) => one.core.startsWith('call ') && one.core.split(' ')[2] === name)
   );
 }
 
@@ -168,7 +180,7 @@ function ofBlock(block: Block, role: string): Statement[] {
       const text = texts
         .join('\n')
         .replace(/^Error: /, '')
-        .replace(/\n?\[image: see the next user message\]$/, '');
+        .replace(/\n?\[(?:image|file): see the next user message\]$/, '');
       const said =
         text === '' ? [] : [{ at: block.content[0]?.at ?? at, core: `${name} text ${text}`, details: marks }];
       return [{ at, core: `result ${spellToolId(block.id)}`, details }, ...said, ...others];

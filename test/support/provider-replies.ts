@@ -19,7 +19,7 @@ export interface Answer {
   readonly streamsArguments?: boolean;
 }
 
-export type ChatFormat = 'chat-completions' | 'messages' | 'generate-content' | 'responses';
+export type ChatFormat = 'chat-completions' | 'messages' | 'generate-content' | 'responses' | 'converse';
 
 /** Tokens that a provider tells that tells all. */
 export const told = { input: 1234, output: 5678 } as const;
@@ -359,7 +359,72 @@ const responses: Replies = {
   whole: responseOf,
 };
 
+const converseStop = (answer: Answer): string =>
+  answer.end === 'stop'
+    ? hasCall(answer)
+      ? 'tool_use'
+      : 'end_turn'
+    : { length: 'max_tokens', filter: 'content_filtered' }[answer.end];
+
+const converseUsage = (telling: Telling): JsonObject =>
+  tokens(telling, ['inputTokens', 'outputTokens', 'totalTokens']);
+
+const converse: Replies = {
+  stream(answer) {
+    const event = (name: string, json: JsonObject): string =>
+      `event: ${name}\n${data({ ...json, p: 'abc' })}`;
+    const blocks = answer.said.flatMap((one, contentBlockIndex) => {
+      const piece = (delta: JsonObject): string => event('contentBlockDelta', { contentBlockIndex, delta });
+      const toolUse = {
+        toolUseId: `tooluse_${contentBlockIndex}`,
+        name: one.kind === 'call' ? one.name : '',
+      };
+      return [
+        ...(one.kind === 'call'
+          ? [event('contentBlockStart', { contentBlockIndex, start: { toolUse } })]
+          : []),
+        ...cut(one.kind === 'call' ? one.input : one.text, answer.pieces).map((text) =>
+          piece(
+            { text: { text }, reasoning: { reasoningContent: { text } }, call: { toolUse: { input: text } } }[
+              one.kind
+            ],
+          ),
+        ),
+        event('contentBlockStop', { contentBlockIndex }),
+      ];
+    });
+    const usage = converseUsage(answer.telling);
+    return [
+      event('messageStart', { role: 'assistant' }),
+      ...blocks,
+      event('messageStop', { stopReason: converseStop(answer) }),
+      event('metadata', { ...usage, metrics: { latencyMs: 1 } }),
+    ];
+  },
+  whole(answer) {
+    const content = answer.said.map((one, index): JsonObject => {
+      switch (one.kind) {
+        case 'text':
+          return { text: one.text };
+        case 'reasoning':
+          return { reasoningContent: { reasoningText: { text: one.text } } };
+        case 'call':
+          return {
+            toolUse: { toolUseId: `tooluse_${index}`, name: one.name, input: parseObject(one.input) ?? {} },
+          };
+      }
+    });
+    return {
+      output: { message: { role: 'assistant', content } },
+      stopReason: converseStop(answer),
+      ...converseUsage(answer.telling),
+      metrics: { latencyMs: 1 },
+    };
+  },
+};
+
 const replies: Readonly<Record<ChatFormat, Replies>> = {
+  converse,
   'chat-completions': chat,
   messages,
   'generate-content': generate,

@@ -1,14 +1,6 @@
 import type { ChatRequest } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { ToolNames } from '../_shared/tool-ids.ts';
-
-/** What a tool that takes free text becomes where the provider has functions only. */
-export const freeTextSchema: JsonObject = {
-  type: 'object',
-  properties: { input: { type: 'string' } },
-  required: ['input'],
-};
 
 /** Tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */
 export function toolNamesFor(

@@ -213,7 +213,7 @@ const credentialTexts = [
  * status 200. `retryable` says whether another channel or a later try may succeed; `cause` is an {@link UpstreamFailure}.
  */
 export function upstreamError(status: number, body: string, headers: Headers = {}): GatewayError {
-  const shape = readErrorShape(body);
+  const shape = withKind(readErrorShape(body), header(headers, 'x-amzn-errortype'));
   const fault = faultOf(status, shape);
   const answer = answers[fault];
   const told = fault === 'conversation' ? conversationAnswer(status, shape) : {};
@@ -239,6 +239,12 @@ export function upstreamError(status: number, body: string, headers: Headers = {
     answer.hide || message === '' ? answer.message : message,
     details,
   );
+}
+
+/** Where the kind of an error stands in a header, as `ThrottlingException:http://…` or alone. */
+function withKind(shape: ErrorShape, kind: string | undefined): ErrorShape {
+  const word = kind?.split(':')[0]?.toLowerCase() ?? '';
+  return word === '' ? shape : { ...shape, words: [...shape.words, word] };
 }
 
 /** The statuses of a lost thread (404) and of one that is busy (409) are the message: clients send everything again, or later. */
@@ -293,6 +299,7 @@ function faultOfStatus(status: number): UpstreamFault {
     case 408:
     case 409:
     case 425:
+    case 424:
     case 499:
       return 'failed';
     case 413:

@@ -4,7 +4,8 @@ import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../../sdk/format.ts';
-import { askForThinking, historyForbidsThinking, makeRoomForThinking, thinks } from './reasoning.ts';
+import { askForThinking } from '../_shared/thinking.ts';
+import { historyForbidsThinking, makeRoomForThinking, thinks } from './reasoning.ts';
 
 type Lose = (path: string) => void;
 

@@ -2,7 +2,7 @@ import type { Operation } from '../../sdk/format.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { nameAt, providerOf, readPrice, sample } from './import-list.ts';
 import type { KnownModel, ModelList } from './known-models.ts';
-import type { PriceRow } from './row.ts';
+import type { PriceRow } from '../../settings/prices.ts';
 
 /** What a list of models is made with besides the price list. */
 export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licence'> {

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { rowSchema, type PriceRow } from './row.ts';
+import { rowSchema, type PriceRow } from '../../settings/prices.ts';
 
 /** What came of a price list. */
 export interface ImportedPrices {

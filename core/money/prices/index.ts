@@ -1,17 +1,10 @@
-import { z } from 'zod';
 import type { Channel } from '../../sdk/channel.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
-import { Tariff, rowSchema, type PriceRow } from './row.ts';
-import type { Catalog } from '../../routing/catalog.ts';
+import { Tariff } from './row.ts';
+import { type PriceRow, type PriceTable } from '../../settings/prices.ts';
 import { matchesModel } from '../../state/api-keys.ts';
-
-/** The `prices` of the config: by public model name or pattern, in dollars per million tokens. */
-export const pricesSchema = z
-  .record(z.string(), rowSchema)
-  .refine((rows) => !('' in rows), 'a row has no name: it must name a model')
-  .default({});
 
 /** What a call cost. */
 export interface Cost {
@@ -54,17 +47,25 @@ interface Row {
   readonly tariffs: readonly [Tariff, ...Tariff[]];
 }
 
+/** The channels whose models have prices, and which of them serve a model. */
+export interface PricedChannels {
+  readonly channels: readonly Channel[];
+  candidates(
+    model: string,
+  ): readonly { readonly channel: Channel; readonly targets: readonly { readonly model: string }[] }[];
+}
+
 /** How many names are remembered: a stranger's flood of new ones is looked up each time and fills no memory. */
 const remembered = 1000;
 
 /**
- * Builds the table from what {@link pricesSchema} accepted, and the prices that the channels of `catalog` know of. `unknown` is told once
+ * Builds the table from what the settings accepted, and the prices that the channels of `catalog` know of. `unknown` is told once
  * of each model that was to be charged for and has no price.
  */
 export function createPrices(
-  table: z.output<typeof pricesSchema>,
+  table: PriceTable,
   unknown: (model: string) => void = () => {},
-  catalog?: Pick<Catalog, 'channels' | 'candidates'>,
+  catalog?: PricedChannels,
 ): Prices {
   const configured = tableOf(table);
   const channels = new Map(catalog?.channels.map((channel) => [channel.id, new ChannelRows(channel)]));
@@ -114,7 +115,7 @@ export function createPrices(
 }
 
 /** Finds the config's row for a public name. */
-function tableOf(table: z.output<typeof pricesSchema>): (model: string) => Row | undefined {
+function tableOf(table: PriceTable): (model: string) => Row | undefined {
   const rows = new Map(Object.entries(table).map(([pattern, row]) => [pattern, rowOf(pattern, row)]));
   const patterns = [...rows.keys()]
     .filter((name) => name.includes('*'))

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../../sdk/format.ts';
-import type { PriceRow } from './row.ts';
+import type { PriceRow } from '../../settings/prices.ts';
 
 /** What a public list says of one model of a provider. */
 export interface KnownModel {

@@ -3,7 +3,7 @@ import type { Operation } from '../format.ts';
 import type { Form } from '../../model/form.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import type { PriceRow } from '../../money/prices/row.ts';
+import type { PriceRow } from '../../settings/prices.ts';
 import type { Upstream, UpstreamRequest } from '../channel.ts';
 import type { Call } from './call.ts';
 import type { Log } from './tools.ts';

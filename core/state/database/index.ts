@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { appliedInSqlite, migrateSqlite, missingSteps } from './migrations.ts';
 import { openPostgres, type PostgresDatabase } from './postgres.ts';
-import { schema } from './schema.ts';
+import { schema } from './tables/index.ts';
 import { blockedFor } from './sqlite-writes.ts';
 
 /**

@@ -1,5 +1,3 @@
-import type { HealthLine } from '../../routing/health/primary.ts';
-import type { RatesLine } from '../../money/rates/index.ts';
 import { OnlyPeer, type Peers } from './peers.ts';
 
 /** What came of a reload. */
@@ -53,10 +51,6 @@ export interface Processes {
   reload(): Promise<ReloadOutcome>;
   /** Never rejects. */
   status(): Promise<ProcessesStatus>;
-  /** Where calls are counted for all processes together; absent when this one is alone. */
-  readonly rates?: RatesLine;
-  /** Where processes tell each other of channels' health; absent when this one is alone. */
-  readonly health?: HealthLine;
   /** Asks all processes. */
   readonly peers: Peers;
 }

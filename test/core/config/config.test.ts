@@ -4,11 +4,11 @@ import demo from '../../../channels/demo/index.ts';
 import {
   configFile,
   ConfigError,
-  env,
   inspectConfig,
   loadConfig,
   readConfig,
 } from '../../../core/config/config.ts';
+import { env } from '../../../core/settings/environment.ts';
 import logging from '../../../plugins/logging.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import * as fc from 'fast-check';
 import { bodyEditor, type BodyEdits } from '../../../core/upstream/body-edits.ts';
 import type { Channel, UpstreamRequest } from '../../../core/sdk/channel.ts';
-import { settingsSchema } from '../../../core/config/config.ts';
+import { settingsSchema } from '../../../core/settings/index.ts';
 import { makeChannel } from '../../../core/config/configured-channel.ts';
 import { defineChannel, type ChannelOptions } from '../../../core/sdk/define.ts';
 import { createLog, maskSecrets } from '../../../core/log.ts';

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { Observable, type Subscriber } from 'rxjs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { callKey, type Call } from '../../../core/call/call.ts';
-import { settingsSchema } from '../../../core/config/config.ts';
+import { settingsSchema } from '../../../core/settings/index.ts';
 import { connection } from '../../../core/sdk/connection.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { Codec, Format, SocketRoute } from '../../../core/sdk/format.ts';

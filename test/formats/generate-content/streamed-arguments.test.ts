@@ -198,7 +198,10 @@ describe('a call whose arguments are streamed', () => {
       const frames = [...events.flatMap((event) => [...encoder.event(event)]), ...encoder.end()];
       const decoder = codec!.decodeStream!({});
       const again = frames.flatMap((frame) => [
-        ...decoder.frame({ data: 'json' in frame ? JSON.stringify(frame.json) : frame.text }),
+        ...decoder.frame({
+          ...(frame.event === undefined ? {} : { event: frame.event }),
+          data: 'json' in frame ? JSON.stringify(frame.json) : frame.text,
+        }),
       ]);
       again.push(...decoder.end());
       expect(parsed(again)).toEqual([

@@ -59,6 +59,8 @@ export interface Outline {
   readonly body: JsonObject;
   /** The members in which something was left out. */
   readonly cut: readonly string[];
+  /** Bytes of all that was left out, as it was written between its quotes: no fewer than the words have. */
+  readonly leftOut: number;
   /** Where the value of `model` stands in the bytes of the whole, quotes included. */
   readonly model: { readonly start: number; readonly end: number } | undefined;
 }
@@ -92,11 +94,13 @@ function start(): Scanner {
 
 /**
  * The outline of the JSON object in the bytes, which must be UTF-8. Undefined where there is none to judge by: no object, a member given
- * twice, beyond the limits, or too long. Whoever parses all of it then finds out.
+ * twice, beyond the limits, or too long. Whoever parses all of it then finds out. `counted` is told how many values there are, before
+ * any is made.
  */
 export function outlineOf(
   bytes: Buffer,
   limits: { readonly depth: number; readonly values: number },
+  counted: (values: number) => void = () => {},
 ): Outline | undefined {
   if (bytes.length > most) return undefined;
   const { memory, outline } = (scanner ??= start());
@@ -111,6 +115,7 @@ export function outlineOf(
   bytesOf.fill(0, end, end + padding);
   const length = outline(bytes.length, to, Math.min(limits.depth, deepest), limits.values, longest + 2);
   if (length < 0) return undefined;
+  counted(bytesOf.readUInt32LE(148));
   const text = bytesOf.toString('utf8', to, to + length);
   const body = parsed(text);
   if (body === undefined) return undefined;
@@ -121,6 +126,7 @@ export function outlineOf(
     text,
     body,
     cut: cutMembers(),
+    leftOut: bytesOf.readUInt32LE(144),
     model: from === 0 ? undefined : { start: from - places.text, end: until - places.text },
   };
 }

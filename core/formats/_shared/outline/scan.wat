@@ -5,7 +5,7 @@
 ;; Memory, in bytes:
 ;;      0  results: `modelFrom`, `modelTo` (where the value of the top-level "model" stands, both 0 for none), `members` (commas at the top,
 ;;         plus one), `cuts` (top-level members in which something was left out), then for each of those where its name begins and ends,
-;;         quotes included
+;;         quotes included; at 144 how many bytes were left out, at 148 the values
 ;;    256  names under which strings may be left out: each 16 bytes, the first is its length, 15 for the characters; ended by a 0
 ;;   1024  for each depth what is open there: 123 or 91
 ;;   4096  the text, with 16 bytes of zeros behind it; the outline goes where `to` says
@@ -91,9 +91,11 @@
     (param $length i32) (param $to i32) (param $depths i32) (param $values i32) (param $long i32) (result i32)
     (local $at i32) (local $end i32) (local $byte i32) (local $depth i32) (local $expectsName i32) (local $string i32)
     (local $nameFrom i32) (local $nameTo i32) (local $topFrom i32) (local $topTo i32) (local $isCut i32)
-    (local $uncopied i32) (local $out i32) (local $members i32) (local $cuts i32)
+    (local $uncopied i32) (local $out i32) (local $members i32) (local $cuts i32) (local $leftOut i32)
+    (local $most i32)
     (i64.store (i32.const 0) (i64.const 0))
     (local.set $members (i32.const 1))
+    (local.set $most (local.get $values))
     (local.set $at (i32.const 4096))
     (local.set $end (i32.add (local.get $at) (local.get $length)))
     (local.set $uncopied (local.get $at))
@@ -133,6 +135,8 @@
                             (i64.store (local.get $out) (i64.const 0x222e2e2e22))
                             (local.set $out (i32.add (local.get $out) (i32.const 5)))
                             (local.set $uncopied (local.get $at))
+                            (local.set $leftOut
+                              (i32.add (local.get $leftOut) (i32.sub (i32.sub (local.get $at) (local.get $string)) (i32.const 2))))
                             (if (i32.eqz (local.get $isCut))
                               (then
                                 (local.set $isCut (i32.const 1))
@@ -181,5 +185,7 @@
     (local.set $out (i32.add (local.get $out) (i32.sub (local.get $end) (local.get $uncopied))))
     (i32.store (i32.const 8) (local.get $members))
     (i32.store (i32.const 12) (local.get $cuts))
+    (i32.store (i32.const 144) (local.get $leftOut))
+    (i32.store (i32.const 148) (i32.sub (local.get $most) (local.get $values)))
     (i32.sub (local.get $out) (local.get $to)))
 )

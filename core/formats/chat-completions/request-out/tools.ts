@@ -1,6 +1,6 @@
 import type { ChatRequest, Tool } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_openai/tools.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';

@@ -8,15 +8,13 @@ import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
+import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
 import {
-  askForThinking,
-  defaultMaxTokens,
   historyForbidsThinking,
   isNative,
   makeRoomForThinking,
   nativeThinking,
   thinks,
-  type Thinking,
 } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
 import { name } from '../wire.ts';

@@ -4,7 +4,8 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { encodeBlock } from './parts.ts';
-import { orderTurns, type Turn } from './order.ts';
+import { noResult, orderTurns, type Turn, type TurnWords } from '../../_shared/turn-order.ts';
+import { spellToolId } from '../../_shared/tool-ids.ts';
 import { name } from '../wire.ts';
 import { addCache, placeOf, refuse, type Writing } from './scope.ts';
 import { own } from '../extra.ts';
@@ -25,11 +26,22 @@ export function encodeHistory(request: ChatRequest, writing: Writing): EncodedHi
   const system = encodeSystem(request.system, writing);
   const turns = orderTurns(
     joinedTurns(request).map((message) => turnOf(message, writing)),
-    writing,
+    { ...turnWords, lose: writing.target.lose },
   );
   if (turns.length > 0) return { ...(system === undefined ? {} : { system }), messages: turns.map(wireOf) };
   return { messages: turnsFromSystem(request.system, system, writing) };
 }
+
+const turnWords: Omit<TurnWords, 'lose'> = {
+  text: (text) => ({ type: 'text', text }),
+  textIn: ({ type, text }) => (type === 'text' && typeof text === 'string' ? text : undefined),
+  noResult: (id) => ({
+    type: 'tool_result',
+    tool_use_id: spellToolId(id),
+    content: noResult,
+    is_error: true,
+  }),
+};
 
 function nativeHistory(request: ChatRequest, writing: Writing): EncodedHistory {
   const standing = request.system.filter((entry) => own(entry.extra).$message !== true);
@@ -154,7 +166,7 @@ function userTurn(message: Message, at: string, writing: Writing): Turn {
   const rest: Block[] = [];
   for (const block of message.content) {
     if (block.type !== 'tool-result') rest.push(block);
-    else results.push({ id: block.id, at: placeOf(block), wire: encodeBlock(block, writing) ?? {} });
+    else results.push({ id: block.id, at: placeOf(block), wire: [encodeBlock(block, writing) ?? {}] });
   }
   const content = contentOf({ ...message, content: rest }, writing);
   return { role: 'user', at, content, calls: [], results, plain: message.plain === true };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { Keyv } from 'keyv';
 import { describe, expect, test } from 'vitest';
-import { rowSchema } from '../../../../core/money/prices/row.ts';
+import { rowSchema } from '../../../../core/settings/prices.ts';
 import { importKnownModels, writeKnownModels } from '../../../../core/money/prices/import-known.ts';
 import { KnownModels, shippedModels, type KnownModel } from '../../../../core/money/prices/known-models.ts';
 import type { Usage } from '../../../../core/model/usage.ts';

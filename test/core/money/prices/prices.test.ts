@@ -2,7 +2,8 @@ import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { readConfig, inspectConfig } from '../../../../core/config/config.ts';
 import type { Usage } from '../../../../core/model/usage.ts';
-import { createPrices, pricesSchema, type Prices } from '../../../../core/money/prices/index.ts';
+import { createPrices, type Prices } from '../../../../core/money/prices/index.ts';
+import { pricesSchema } from '../../../../core/settings/prices.ts';
 
 type Table = Parameters<typeof pricesSchema.parse>[0];
 

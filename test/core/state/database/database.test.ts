@@ -9,8 +9,8 @@ import {
   openSqlite,
   type SqliteDatabase,
 } from '../../../../core/state/database/index.ts';
-import { keyvSteps } from '../../../../core/state/keyv/schema.ts';
-import { responseSteps } from '../../../../core/state/responses/schema.ts';
+import { keyvSteps } from '../../../../core/state/database/tables/entries.ts';
+import { responseSteps } from '../../../../core/state/database/tables/responses.ts';
 import { inOtherProcess, temporaryDatabase, temporaryFolder } from '../support.ts';
 
 function open(url: string): SqliteDatabase {

@@ -9,7 +9,7 @@ import {
   PostgresError,
   type PostgresDatabase,
 } from '../../../../core/state/database/postgres.ts';
-import { schema } from '../../../../core/state/database/schema.ts';
+import { schema } from '../../../../core/state/database/tables/index.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
 import { startGateway } from '../../../support/gateway.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';

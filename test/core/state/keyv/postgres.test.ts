@@ -5,7 +5,7 @@ import {
   PostgresKeyv,
   revisionInPostgres,
 } from '../../../../core/state/keyv/postgres.ts';
-import { schema } from '../../../../core/state/database/schema.ts';
+import { schema } from '../../../../core/state/database/tables/index.ts';
 import { keyvSuite } from '../../../suites/keyv-suite.ts';
 import { startPostgres, withoutPostgres, type TestPostgres } from '../../../support/postgres.ts';
 

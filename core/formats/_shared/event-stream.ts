@@ -1,0 +1,163 @@
+import { createRequire } from 'node:module';
+import { crc32 } from 'node:zlib';
+import { GatewayError } from '../../sdk/errors.ts';
+import { isObject, parseObject } from '../../model/json.ts';
+import type { Frame, WireFrame } from '../../sdk/format.ts';
+import { HeldBytes } from './held-bytes.ts';
+import { frameLimit } from './sse.ts';
+
+/*
+ * The binary framing of event streams: each message has a prelude (its length, the length of its headers, a checksum of both), headers,
+ * a payload, and a checksum of all of it. Here a message is a frame: the event's name is that of the event stream, its data the payload,
+ * which is JSON. An exception is a frame named `error` whose JSON says the kind as `__type`, as error bodies of such services do.
+ */
+
+/** The media type of the framing. */
+export const eventStreamType = 'application/vnd.amazon.eventstream';
+
+/** Bytes of a prelude with its checksum. */
+const preludeLength = 12;
+/** A message without headers and payload. */
+const leastLength = preludeLength + 4;
+const errorEvent = 'error';
+
+type Codec = InstanceType<typeof import('@smithy/eventstream-codec').EventStreamCodec>;
+type Headers = Parameters<Codec['encode']>[0]['headers'];
+
+let loaded: Codec | undefined;
+
+/** Loaded when the first message is read or written: who has no such streams need not pay for it at the start. */
+function codec(): Codec {
+  if (loaded !== undefined) return loaded;
+  const require = createRequire(import.meta.url);
+  const { EventStreamCodec } =
+    require('@smithy/eventstream-codec') as typeof import('@smithy/eventstream-codec');
+  return (loaded = new EventStreamCodec(
+    (bytes) => (typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString('utf8')),
+    (text) => Buffer.from(text),
+  ));
+}
+
+/** Cuts bytes into messages, however they were cut before. */
+export class EventStreamCutter {
+  readonly #held = new HeldBytes();
+  /** How many bytes are needed before anything can be done. */
+  #needed = preludeLength;
+
+  /** The messages completed by this chunk. Throws for a wrong checksum, and when one outgrows the limit of all frames. */
+  push(chunk: Buffer): Frame[] {
+    const frames: Frame[] = [];
+    this.#held.push(chunk);
+    if (this.#held.length < this.#needed) return frames;
+    let bytes = this.#held.take();
+    this.#needed = preludeLength;
+    while (bytes.length >= preludeLength) {
+      const length = messageLength(bytes);
+      if (bytes.length < length) {
+        this.#needed = length;
+        break;
+      }
+      frames.push(frameOf(bytes.subarray(0, length)));
+      bytes = bytes.subarray(length);
+    }
+    this.#held.push(bytes);
+    return frames;
+  }
+
+  /** True when the stream ended inside a message. */
+  get unfinished(): boolean {
+    return this.#held.length > 0;
+  }
+}
+
+/** The length that a prelude states, once its checksum has shown that it can be believed. */
+function messageLength(bytes: Buffer): number {
+  const length = bytes.readUInt32BE(0);
+  const headers = bytes.readUInt32BE(4);
+  if (bytes.readUInt32BE(8) !== crc32(bytes.subarray(0, 8))) throw broken('a wrong checksum');
+  if (length < leastLength || headers > length - leastLength) throw broken('impossible lengths');
+  if (length > frameLimit) throw broken('a message that is too large');
+  return length;
+}
+
+function frameOf(message: Buffer): Frame {
+  let headers: Headers;
+  let body: Buffer;
+  try {
+    const read = codec().decode(message);
+    headers = read.headers;
+    body = Buffer.from(read.body.buffer, read.body.byteOffset, read.body.byteLength);
+  } catch {
+    throw broken('a wrong checksum, or headers that make no sense');
+  }
+  const kind = headerIn(headers, ':message-type');
+  const data = body.toString('utf8');
+  if (kind === 'exception')
+    return { event: errorEvent, data: errorData(headerIn(headers, ':exception-type'), parseObject(data)) };
+  if (kind === 'error')
+    return {
+      event: errorEvent,
+      data: errorData(headerIn(headers, ':error-code'), {
+        message: headerIn(headers, ':error-message') ?? '',
+      }),
+    };
+  const event = headerIn(headers, ':event-type');
+  return event === undefined ? { data } : { event, data };
+}
+
+function errorData(type = 'internalServerException', body: object = {}): string {
+  return JSON.stringify({ ...body, __type: type });
+}
+
+function headerIn(headers: Headers, name: string): string | undefined {
+  const header = headers[name];
+  return header?.type === 'string' ? header.value : undefined;
+}
+
+function broken(what: string): GatewayError {
+  return new GatewayError('upstream_error', `The upstream sent an event stream with ${what}.`, {
+    origin: 'upstream',
+  });
+}
+
+/** One frame as a message. A frame that is no JSON has no place in such a stream. */
+export function writeEventStream(frame: WireFrame): Buffer {
+  if ('text' in frame) return nothing;
+  const { event, json } = frame;
+  if (event !== errorEvent) return eventMessage(event, JSON.stringify(json));
+  const { __type: type, ...body } = json;
+  return exceptionMessage(typeof type === 'string' ? type : 'internalServerException', JSON.stringify(body));
+}
+
+/** A frame that was read, as a message; its data goes on as it is. */
+export function passEventStream({ event, data }: Frame): Buffer {
+  if (event !== errorEvent) return eventMessage(event, data);
+  const json = parseObject(data);
+  return isObject(json) ? writeEventStream({ event, json }) : nothing;
+}
+
+const nothing = Buffer.alloc(0);
+
+function eventMessage(event: string | undefined, body: string): Buffer {
+  return encoded({ ':event-type': event ?? '', ':content-type': jsonType, ':message-type': 'event' }, body);
+}
+
+function exceptionMessage(type: string, body: string): Buffer {
+  return encoded({ ':exception-type': type, ':content-type': jsonType, ':message-type': 'exception' }, body);
+}
+
+const jsonType = 'application/json';
+
+function encoded(headers: Readonly<Record<string, string>>, body: string): Buffer {
+  const typed: Headers = {};
+  for (const name in headers) typed[name] = { type: 'string', value: headers[name] ?? '' };
+  const { buffer, byteOffset, byteLength } = codec().encode({ headers: typed, body: Buffer.from(body) });
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** A frame as server-sent events, in which streams travel inside the gateway. The JSON stands on one line. */
+export function asSse({ event, data }: Frame): Buffer {
+  // Line ends can stand between the parts of JSON alone.
+  const line = data.replaceAll(/[\r\n]+/g, ' ');
+  return Buffer.from(event === undefined ? `data: ${line}\n\n` : `event: ${event}\ndata: ${line}\n\n`);
+}

@@ -1,0 +1,125 @@
+import {
+  budgetOfEffort,
+  effortOfBudget,
+  efforts,
+  type Effort,
+  type Reasoning,
+} from '../../model/reasoning.ts';
+import { nearestEffort } from './reasoning.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+
+/** The output limit where neither client nor model has one: the format requires a number. */
+export const defaultMaxTokens = 8192;
+const leastBudget = 1024;
+
+/** How a wish for reasoning is written. */
+export interface Thinking {
+  readonly thinking?: JsonObject;
+  /** For `output_config.effort`. */
+  readonly effort?: string;
+  /** The output limit that the budget needs; absent when the ordinary one will do. */
+  readonly maxOutput?: number;
+}
+
+/** What bounds a wish for reasoning. */
+export interface Room {
+  readonly traits: ModelTraits;
+  /** The client's output limit; undefined when it gave none. */
+  readonly maxOutput: number | undefined;
+  /** Reports a neutral path: `settings.reasoning.effort`. */
+  readonly lose: (path: string) => void;
+}
+
+/** Reasoning in the words that the model takes: a token budget, or `adaptive` with an effort. */
+export function askForThinking(reasoning: Reasoning, room: Room): Thinking {
+  const { traits } = room;
+  if (isOff(reasoning)) return switchedOff(room);
+  if (traits.reasoning === 'none') {
+    room.lose('settings.reasoning');
+    return {};
+  }
+  if (!asks(reasoning)) {
+    if (reasoning.show !== undefined) room.lose('settings.reasoning.show');
+    return {};
+  }
+  if (reasoning.mode === 'between-tools') return { thinking: { type: 'between_tools' } };
+  const style = traits.reasoning ?? reasoning.mode;
+  return style === 'adaptive' ? adaptive(reasoning, room) : enabled(reasoning, room);
+}
+
+/** Some models refuse to be told not to think: they get the least effort there is. */
+function switchedOff({ traits, lose }: Room): Thinking {
+  if (traits.reasoning === 'none') return {};
+  if (traits.reasoning !== 'adaptive' || (traits.efforts?.includes('none') ?? true))
+    return { thinking: { type: 'disabled' } };
+  lose('settings.reasoning.mode');
+  return { thinking: { type: 'adaptive' }, effort: nearest('low', traits.efforts) };
+}
+
+function isOff({ mode, effort, budget }: Reasoning): boolean {
+  if (mode !== undefined) return mode === 'off';
+  return effort === 'none' || (effort === undefined && budget === 0);
+}
+
+function asks({ mode, effort, budget }: Reasoning): boolean {
+  return mode !== undefined || effort !== undefined || budget !== undefined;
+}
+
+function adaptive(reasoning: Reasoning, room: Room): Thinking {
+  const wanted = effortWanted(reasoning);
+  const effort = wanted === undefined ? undefined : nearest(wanted, room.traits.efforts);
+  if (effort !== wanted) room.lose('settings.reasoning.effort');
+  return {
+    thinking: { type: 'adaptive', ...displayOf(reasoning) },
+    ...(effort === undefined ? {} : { effort }),
+  };
+}
+
+function effortWanted({ effort, budget }: Reasoning): Effort | undefined {
+  return effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
+}
+
+/** The effort itself where the model has it, else the nearest lower one, else the lowest. The format knows none below `low`. */
+function nearest(wanted: Effort, allowed: readonly string[] = efforts): string {
+  const known = efforts.slice(efforts.indexOf('low')).filter((effort) => allowed.includes(effort));
+  return nearestEffort(wanted, known) ?? 'low';
+}
+
+function enabled(reasoning: Reasoning, room: Room): Thinking {
+  const { traits, maxOutput, lose } = room;
+  const limit = maxOutput ?? traits.outputLimit ?? defaultMaxTokens;
+  const wanted = budgetWanted(reasoning, limit);
+  // With no limit from anyone the answer keeps its ordinary room, and the budget comes on top.
+  const open = maxOutput === undefined && traits.outputLimit === undefined && wanted >= limit;
+  if (!open && limit <= leastBudget) {
+    lose('settings.reasoning');
+    return {};
+  }
+  const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
+  if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
+  reportBudget(reasoning, budget, lose);
+  return {
+    thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
+    ...(open ? { maxOutput: budget + limit } : {}),
+  };
+}
+
+/** The budget asked for in any words; 80 % of the output where the client left it to the model. */
+function budgetWanted({ mode, effort, budget }: Reasoning, limit: number): number {
+  if (budget !== undefined && budget > 0) return budget;
+  if (effort !== undefined) return budgetOfEffort[effort];
+  return mode === 'adaptive' ? budgetOfEffort.high : Math.floor(limit * 0.8);
+}
+
+/** Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort. */
+function reportBudget(reasoning: Reasoning, budget: number, lose: (path: string) => void): void {
+  const wanted = effortWanted(reasoning);
+  if (wanted !== undefined && effortOfBudget(budget) !== wanted) lose('settings.reasoning.effort');
+}
+
+function displayOf({ show, display: word }: Reasoning): { readonly display?: string } {
+  if (show === undefined) return {};
+  if (!show) return { display: 'omitted' };
+  return { display: word === 'updates' ? word : 'summarized' };
+}

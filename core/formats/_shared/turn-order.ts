@@ -1,0 +1,139 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+
+/** How a format spells what the order may need. */
+export interface TurnWords {
+  text(text: string): JsonObject;
+  /** The words of a block that is text and nothing else. */
+  textIn(block: JsonObject): string | undefined;
+  /** What is said for a call, by the client's id, that the history leaves without an answer. */
+  noResult(id: string): JsonObject;
+  lose(path: string): void;
+}
+
+/** One message on its way to the wire. */
+export interface Turn {
+  readonly role: 'user' | 'assistant' | 'system';
+  /** The client's path. */
+  readonly at: string;
+  /** Everything but tool results. */
+  readonly content: readonly JsonObject[];
+  /** The client's ids of the calls made here. */
+  readonly calls: readonly string[];
+  readonly results: readonly {
+    readonly id: string;
+    readonly at: string;
+    readonly wire: readonly JsonObject[];
+  }[];
+  /** The client wrote one string. */
+  readonly plain: boolean;
+}
+
+interface Call {
+  readonly id: string;
+  result?: readonly JsonObject[];
+}
+
+/** Said for a call that the history leaves without an answer. */
+export const noResult = '(no result)';
+/**
+ * What the user says when the history begins with the model's words: the format wants the user first and refuses empty text, and a
+ * full stop adds no meaning.
+ */
+export const opening = '.';
+
+/**
+ * The history in the order that the format demands: every call's result in the message right behind it, in the order of the calls and
+ * before anything else; neighbours of one role in one message; the user first.
+ */
+export function orderTurns(turns: readonly Turn[], words: TurnWords): Turn[] {
+  const answered = answer(turns);
+  const ordered: GrowingTurn[] = [];
+  turns.forEach((turn, index) => {
+    add(ordered, turn);
+    const calls = answered[index] ?? [];
+    if (calls.length > 0) add(ordered, resultTurn(turn.at, calls, words));
+  });
+  return userFirst(withoutTrailingSpace(ordered, words), words);
+}
+
+/** Gives each call its result: the nearest one behind it with its id. Throws 400 for a result that answers no call. */
+function answer(turns: readonly Turn[]): Call[][] {
+  /** Calls without a result by their id, the one that is answered next at the end: the first of the last turn. */
+  const open = new Map<string, Call[]>();
+  return turns.map((turn) => {
+    for (const { id, at, wire } of turn.results) {
+      const call = open.get(id)?.pop();
+      if (call === undefined) {
+        throw new GatewayError(
+          'invalid_value',
+          `${at}: no tool call with the id "${id}" comes before this result.`,
+          {
+            param: at,
+          },
+        );
+      }
+      call.result = wire;
+    }
+    const calls = turn.calls.map((id): Call => ({ id }));
+    for (const call of calls.toReversed()) {
+      const others = open.get(call.id);
+      if (others === undefined) open.set(call.id, [call]);
+      else others.push(call);
+    }
+    return calls;
+  });
+}
+
+function resultTurn(at: string, calls: readonly Call[], words: TurnWords): Turn {
+  const content = calls.flatMap(({ id, result }) => result ?? [words.noResult(id)]);
+  return { role: 'user', at, content, calls: [], results: [], plain: false };
+}
+
+/** A turn that neighbours may still be added to. */
+interface GrowingTurn extends Turn {
+  readonly content: JsonObject[];
+  plain: boolean;
+}
+
+/** Appends a turn: nothing when it says nothing, to its neighbour when that has the same role. */
+function add(ordered: GrowingTurn[], turn: Turn): void {
+  if (turn.content.length === 0) return;
+  const last = ordered.at(-1);
+  if (last === undefined || last.role !== turn.role || turn.role === 'system') {
+    ordered.push({ ...turn, content: [...turn.content] });
+    return;
+  }
+  for (const block of turn.content) last.content.push(block);
+  last.plain = false;
+}
+
+/** Providers refuse words put into the model's mouth that end in white space. */
+function withoutTrailingSpace(turns: Turn[], words: TurnWords): Turn[] {
+  const last = turns.at(-1);
+  const block = last?.role === 'assistant' ? last.content.at(-1) : undefined;
+  const said = block === undefined ? undefined : words.textIn(block);
+  if (last === undefined || said === undefined) return turns;
+  const text = said.trimEnd();
+  if (text === said) return turns;
+  words.lose(last.at);
+  return [
+    ...turns.slice(0, -1),
+    { ...last, content: [...last.content.slice(0, -1), { ...block, ...words.text(text) }] },
+  ];
+}
+
+function userFirst(turns: Turn[], words: TurnWords): Turn[] {
+  const first = turns.find(({ role }) => role !== 'system');
+  if (first?.role !== 'assistant') return turns;
+  words.lose(first.at);
+  const spoken: Turn = {
+    role: 'user',
+    at: first.at,
+    content: [words.text(opening)],
+    calls: [],
+    results: [],
+    plain: true,
+  };
+  return [spoken, ...turns];
+}

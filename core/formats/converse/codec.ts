@@ -1,0 +1,56 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { ChatRequest, MediaBlock } from '../../model/chat.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { given } from '../_shared/check.ts';
+import type { Codec } from '../../sdk/format.ts';
+import { patch } from './patch.ts';
+import { decodeRequest, modelOf } from './request-in/index.ts';
+import { encodeRequest, modelPath } from './request-out/index.ts';
+import { settingPath } from './settings.ts';
+import { ConverseStreamDecoder } from './stream-in.ts';
+import { ConverseStreamEncoder } from './stream-out/index.ts';
+import { usageTap } from './usage.ts';
+import { ConverseWholeEncoder, decodeWhole } from './whole/index.ts';
+import { name } from './wire.ts';
+import { words } from './words.ts';
+
+/** What the codecs of both operations share. */
+export const base = {
+  format: name,
+  marks: { usage: ['"usage"'], terminal: ['messageStop'] },
+  // The binary framing knows no comments; they would only mean something inside the gateway.
+  toleratesComments: false,
+  wantsBytes: ({ source }: MediaBlock) => source.kind === 'url',
+  settingPath,
+  words,
+  encodeRequest,
+} as const;
+
+/** Converse and ConverseStream. */
+export const chat: Codec<ChatRequest> = {
+  ...base,
+  operation: 'chat',
+  upstreamFraming: 'sse',
+  endsStream: ({ event }) => event === 'messageStop',
+  peek: (_body, params) => ({ model: modelOf(params), stream: params.stream === true }),
+  validate: (body, params) => decodeRequest(body, params),
+  clientFraming: () => 'event-stream',
+  patch,
+  passThrough: (model, stream) => ({ path: modelPath(model, stream ? 'converse-stream' : 'converse') }),
+  onlyNative,
+  decodeRequest: (body, params) => decodeRequest(body, params),
+  decodeStream: () => new ConverseStreamDecoder(),
+  encodeStream: (context) => new ConverseStreamEncoder(context),
+  decodeWhole,
+  encodeWhole: (context) => new ConverseWholeEncoder(context),
+  usageTap,
+};
+
+/** What would be another answer without the provider: a guardrail that does not guard, a prompt that is not there. */
+function onlyNative(body: JsonObject): GatewayError | undefined {
+  const param = ['guardrailConfig', 'promptVariables'].find((field) => given(body[field]));
+  if (param === undefined) return undefined;
+  return new GatewayError('unsupported_parameter', `${param} needs a channel of the ${name} format.`, {
+    param,
+  });
+}

@@ -1,0 +1,278 @@
+import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import type { Block, MediaBlock, ReasoningBlock, Source, ToolResultBlock } from '../../../model/chat.ts';
+import type { Proof } from '../../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { unsealProof } from '../../_shared/proof.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { decodeCitation } from '../citations.ts';
+import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
+import { keepInner, name, unknown, withExtra } from '../wire.ts';
+
+/**
+ * Content blocks. A cache point marks the block before it. A proof of another format on text or on a call rides in an empty reasoning
+ * block of its own: before its call, because it is known when the call starts, and after its text, because it is known when that has ended.
+ */
+export function decodeBlocks(list: readonly JsonValue[], path: string): Block[] {
+  const blocks: Block[] = [];
+  let waiting: Proof | undefined;
+  list.forEach((value, index) => {
+    const at = `${path}[${index}]`;
+    if (!isObject(value)) throw wrongType(at, 'an object');
+    const last = blocks.at(-1);
+    const cache = cacheOf(value, at);
+    const carried = carriedProof(value);
+    if (cache !== undefined && last !== undefined && last.cache === undefined) {
+      blocks[blocks.length - 1] = { ...last, cache };
+    } else if (carried?.on === 'tool-call') {
+      waiting = carried.proof;
+    } else if (carried !== undefined) {
+      proveText(blocks, carried.proof, at);
+    } else {
+      const block = decodeBlock(value, at);
+      blocks.push(waiting !== undefined && block.type === 'tool-call' ? { ...block, proof: waiting } : block);
+      waiting = undefined;
+    }
+  });
+  return blocks;
+}
+
+/** The mark that a cache point makes; undefined for a block of another kind, and for a point that only this format understands. */
+export function cacheOf(block: JsonObject, at: string): { readonly ttl?: string } | undefined {
+  const point = optionalObject(block.cachePoint, `${at}.cachePoint`);
+  if (point === undefined || point.type !== 'default' || Object.keys(block).length > 1) return undefined;
+  const ttl = optionalString(point.ttl, `${at}.cachePoint.ttl`);
+  if (Object.keys(point).some((key) => key !== 'type' && key !== 'ttl')) return undefined;
+  return ttl === undefined ? {} : { ttl };
+}
+
+/** What an empty reasoning block carries for a neighbour; undefined for reasoning that is its own. */
+function carriedProof({ reasoningContent }: JsonObject): ReturnType<typeof unsealProof> {
+  const inner = isObject(reasoningContent) ? reasoningContent.reasoningText : undefined;
+  if (!isObject(inner) || inner.text !== '' || typeof inner.signature !== 'string') return undefined;
+  const carried = unsealProof(inner.signature);
+  return carried?.on === undefined ? undefined : carried;
+}
+
+function proveText(blocks: Block[], proof: Proof, at: string): void {
+  const last = blocks.at(-1);
+  if (last?.type === 'text' && last.proof === undefined) blocks[blocks.length - 1] = { ...last, proof };
+  else blocks.push({ type: 'text', text: '', proof, at });
+}
+
+/** How each block is read, by the member that says what it is. The others travel verbatim. */
+const readers: Readonly<Record<string, (inner: JsonValue, block: JsonObject, at: string) => Block>> = {
+  text: decodeText,
+  toolUse: decodeCall,
+  toolResult: decodeResult,
+  reasoningContent: decodeReasoning,
+  citationsContent: decodeCited,
+  guardContent: decodeGuarded,
+  ...Object.fromEntries(
+    mediaKinds.map((kind) => [
+      kind.key,
+      (inner: JsonValue, block: JsonObject, at: string) => decodeMedia(kind, inner, block, at),
+    ]),
+  ),
+};
+
+function decodeBlock(block: JsonObject, at: string): Block {
+  for (const key in block) {
+    const inner = block[key];
+    const read = Object.hasOwn(readers, key) ? readers[key] : undefined;
+    if (read !== undefined && given(inner)) return read(inner, block, at);
+  }
+  return opaque(block, at);
+}
+
+function opaque(value: JsonObject, at: string): Block {
+  return { type: 'opaque', format: name, value, at };
+}
+
+function object(inner: JsonValue, path: string): JsonObject {
+  if (!isObject(inner)) throw wrongType(path, 'an object');
+  return inner;
+}
+
+/** What a block has beside its one member. */
+function beside(block: JsonObject, key: string): MutableObject {
+  return unknown(block, new Set([key]));
+}
+
+function decodeText(inner: JsonValue, block: JsonObject, at: string): Block {
+  const text = requiredString(inner, `${at}.text`);
+  return { type: 'text', text, ...withExtra(beside(block, 'text')), at };
+}
+
+const callFields: ReadonlySet<string> = new Set(['toolUseId', 'name', 'input']);
+
+function decodeCall(inner: JsonValue, block: JsonObject, at: string): Block {
+  const path = `${at}.toolUse`;
+  const wire = object(inner, path);
+  const rest = beside(block, 'toolUse');
+  keepInner(rest, 'toolUse', wire, callFields);
+  const input = given(wire.input) ? wire.input : {};
+  return {
+    type: 'tool-call',
+    id: requiredString(wire.toolUseId, `${path}.toolUseId`),
+    name: requiredString(wire.name, `${path}.name`),
+    input: brokenArguments(input) ?? jsonOf(input, `${path}.input`),
+    ...withExtra(rest),
+    at,
+  };
+}
+
+/** JSON text of a client's value. Throws 400 for one nested too deeply to be written. */
+function jsonOf(value: JsonValue, path: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    throw wrongValue(path, 'less deeply nested');
+  }
+}
+
+const resultFields: ReadonlySet<string> = new Set(['toolUseId', 'content', 'status']);
+
+function decodeResult(inner: JsonValue, block: JsonObject, at: string): ToolResultBlock {
+  const path = `${at}.toolResult`;
+  const wire = object(inner, path);
+  const rest = beside(block, 'toolResult');
+  keepInner(rest, 'toolResult', wire, resultFields);
+  const status = optionalString(wire.status, `${path}.status`);
+  if (status !== undefined && status !== 'success' && status !== 'error') rest['toolResult.status'] = status;
+  const content = optionalArray(wire.content, `${path}.content`);
+  if (content === undefined) throw missing(`${path}.content`);
+  return {
+    type: 'tool-result',
+    id: requiredString(wire.toolUseId, `${path}.toolUseId`),
+    content: content.map((part, index) => decodeResultPart(part, `${path}.content[${index}]`)),
+    ...(status === 'error' || status === 'success' ? { failed: status === 'error' } : {}),
+    ...withExtra(rest),
+    at,
+  };
+}
+
+function decodeResultPart(value: JsonValue, at: string): Block {
+  const part = object(value, at);
+  if (!given(part.json)) return decodeBlock(part, at);
+  const rest = beside(part, 'json');
+  rest.$json = true;
+  return { type: 'text', text: jsonOf(part.json, `${at}.json`), ...withExtra(rest), at };
+}
+
+const reasoningFields: ReadonlySet<string> = new Set(['reasoningText', 'redactedContent']);
+const thoughtFields: ReadonlySet<string> = new Set(['text', 'signature']);
+
+function decodeReasoning(inner: JsonValue, block: JsonObject, at: string): ReasoningBlock {
+  const path = `${at}.reasoningContent`;
+  const wire = object(inner, path);
+  const rest = beside(block, 'reasoningContent');
+  keepInner(rest, 'reasoningContent', wire, reasoningFields);
+  const hidden = optionalString(wire.redactedContent, `${path}.redactedContent`);
+  if (hidden !== undefined)
+    return { type: 'reasoning', text: '', proof: proofOf(hidden, 'encrypted'), ...withExtra(rest), at };
+  const thought = optionalObject(wire.reasoningText, `${path}.reasoningText`);
+  if (thought === undefined) throw missing(`${path}.reasoningText`);
+  keepInner(rest, 'reasoningContent.reasoningText', thought, thoughtFields);
+  const signature = optionalString(thought.signature, `${path}.reasoningText.signature`);
+  return {
+    type: 'reasoning',
+    text: requiredString(thought.text, `${path}.reasoningText.text`),
+    ...(signature === undefined || signature === '' ? {} : { proof: proofOf(signature, 'signature') }),
+    ...withExtra(rest),
+    at,
+  };
+}
+
+function proofOf(value: string, kind: Proof['kind']): Proof {
+  return unsealProof(value)?.proof ?? { format: name, kind, value };
+}
+
+const citedFields: ReadonlySet<string> = new Set(['content', 'citations']);
+
+function decodeCited(inner: JsonValue, block: JsonObject, at: string): Block {
+  const path = `${at}.citationsContent`;
+  const wire = object(inner, path);
+  const rest = beside(block, 'citationsContent');
+  keepInner(rest, 'citationsContent', wire, citedFields);
+  const content = optionalArray(wire.content, `${path}.content`) ?? [];
+  const citations = optionalArray(wire.citations, `${path}.citations`) ?? [];
+  // How the words are divided is a spelling.
+  rest.$cited = wire.content ?? [];
+  const said = content.map((part) => (isObject(part) && typeof part.text === 'string' ? part.text : ''));
+  return {
+    type: 'text',
+    text: said.join(''),
+    citations: citations.map((one, index) => decodeCitation(object(one, `${path}.citations[${index}]`))),
+    ...withExtra(rest),
+    at,
+  };
+}
+
+/** Text or an image that a guardrail shall look at; to others it is that text or image. */
+function decodeGuarded(inner: JsonValue, block: JsonObject, at: string): Block {
+  const path = `${at}.guardContent`;
+  const wire = object(inner, path);
+  const guarded = isObject(wire.text) && typeof wire.text.text === 'string' ? wire.text : undefined;
+  if (guarded !== undefined) {
+    const { text: _, ...qualified } = guarded;
+    const rest: MutableObject = {
+      ...beside(block, 'guardContent'),
+      guardContent: { ...wire, text: qualified },
+    };
+    return { type: 'text', text: String(guarded.text), ...withExtra(rest), at };
+  }
+  const [image] = mediaKinds;
+  if (image === undefined || !isObject(wire.image)) return opaque(block, at);
+  const media = decodeMedia(image, wire.image, { image: wire.image }, at);
+  if (media.type !== 'image') return opaque(block, at);
+  return { ...media, extra: { [name]: { ...media.extra?.[name], guardContent: {} } } };
+}
+
+const mediaFields: ReadonlySet<string> = new Set(['format', 'name', 'source']);
+
+function decodeMedia(kind: MediaKind, inner: JsonValue, block: JsonObject, at: string): Block {
+  const { key } = kind;
+  const path = `${at}.${key}`;
+  const wire = object(inner, path);
+  const rest = beside(block, key);
+  keepInner(rest, key, wire, mediaFields);
+  const where = optionalObject(wire.source, `${path}.source`);
+  if (where === undefined) throw missing(`${path}.source`);
+  const format = optionalString(wire.format, `${path}.format`);
+  const source = decodeSource(kind, where, format, `${path}.source`, rest);
+  if (source === undefined) return opaque(block, at);
+  const title = optionalString(wire.name, `${path}.name`);
+  const media: MediaBlock = { type: kind.type, source, ...withExtra(rest), at };
+  return title === undefined ? media : { ...media, name: title };
+}
+
+const sourceFields: ReadonlySet<string> = new Set(['bytes', 'text', 's3Location']);
+
+/** Undefined for a source that only this format knows (blocks as a document's content). */
+function decodeSource(
+  kind: MediaKind,
+  wire: JsonObject,
+  format: string | undefined,
+  path: string,
+  rest: MutableObject,
+): Source | undefined {
+  const mimeType = mimeOf(kind, format ?? (given(wire.text) ? 'txt' : ''));
+  // Where the type says the same in other words the client's word is kept.
+  if (formatOf(kind, mimeType) !== format) rest.$format = format ?? null;
+  keepInner(rest, `${kind.key}.source`, wire, sourceFields);
+  const location = optionalObject(wire.s3Location, `${path}.s3Location`);
+  if (location !== undefined) {
+    keepInner(rest, `${kind.key}.source.s3Location`, location, new Set(['uri']));
+    const id = requiredString(location.uri, `${path}.s3Location.uri`);
+    return { kind: 'file', id, format: name, mimeType };
+  }
+  const text = optionalString(wire.text, `${path}.text`);
+  if (text !== undefined) {
+    rest.$source = 'text';
+    return { kind: 'data', data: Buffer.from(text).toString('base64'), mimeType };
+  }
+  const data = optionalString(wire.bytes, `${path}.bytes`);
+  return data === undefined ? undefined : { kind: 'data', data, mimeType };
+}

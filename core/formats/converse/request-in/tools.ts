@@ -1,0 +1,70 @@
+import { missing, wrongType } from '../../../sdk/errors.ts';
+import type { Tool, ToolChoice } from '../../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  requiredString,
+} from '../../_shared/check.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { keepInner, name as format, unknown, withExtra } from '../wire.ts';
+import { cacheOf } from './parts.ts';
+
+/** The request's tools. A cache point marks the tool before it. Throws 400 with the path. */
+export function decodeTools(value: JsonValue | undefined): Tool[] {
+  const tools: Tool[] = [];
+  (optionalArray(value, 'toolConfig.tools') ?? []).forEach((wire, index) => {
+    const at = `toolConfig.tools[${index}]`;
+    if (!isObject(wire)) throw wrongType(at, 'an object');
+    const last = tools.at(-1);
+    const cache = cacheOf(wire, at);
+    if (cache !== undefined && last !== undefined && last.cache === undefined)
+      tools[tools.length - 1] = { ...last, cache };
+    else tools.push(decodeTool(wire, at));
+  });
+  return tools;
+}
+
+const outerFields: ReadonlySet<string> = new Set(['toolSpec']);
+const specFields: ReadonlySet<string> = new Set(['name', 'description', 'inputSchema', 'strict']);
+const schemaFields: ReadonlySet<string> = new Set(['json']);
+
+function decodeTool(wire: JsonObject, at: string): Tool {
+  const spec = optionalObject(wire.toolSpec, `${at}.toolSpec`);
+  if (spec === undefined) {
+    const system = isObject(wire.systemTool) ? wire.systemTool.name : undefined;
+    const tool = typeof system === 'string' ? system : (Object.keys(wire)[0] ?? '');
+    return { type: 'opaque', name: tool, format, value: wire, at };
+  }
+  const rest: MutableObject = unknown(wire, outerFields);
+  keepInner(rest, 'toolSpec', spec, specFields);
+  const input = optionalObject(spec.inputSchema, `${at}.toolSpec.inputSchema`);
+  if (input === undefined) throw missing(`${at}.toolSpec.inputSchema`);
+  keepInner(rest, 'toolSpec.inputSchema', input, schemaFields);
+  const description = optionalString(spec.description, `${at}.toolSpec.description`);
+  const schema = optionalObject(input.json, `${at}.toolSpec.inputSchema.json`);
+  const strict = optionalBoolean(spec.strict, `${at}.toolSpec.strict`);
+  return {
+    type: 'function',
+    name: requiredString(spec.name, `${at}.toolSpec.name`),
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    ...(strict === undefined ? {} : { strict }),
+    ...withExtra(rest),
+    at,
+  };
+}
+
+/** What `toolConfig.toolChoice` says; a choice that only this format knows goes to `rest`. */
+export function decodeToolChoice(value: JsonValue | undefined, rest: MutableObject): ToolChoice | undefined {
+  const path = 'toolConfig.toolChoice';
+  const wire = optionalObject(value, path);
+  if (wire === undefined) return undefined;
+  if (isObject(wire.auto)) return { type: 'auto' };
+  if (isObject(wire.any)) return { type: 'required' };
+  if (isObject(wire.tool)) return { type: 'tool', name: requiredString(wire.tool.name, `${path}.tool.name`) };
+  rest[path] = wire;
+  return undefined;
+}

@@ -1,0 +1,111 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { ChatRequest } from '../../../model/chat.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { ToolNames } from '../../_shared/tool-ids.ts';
+import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
+import { writeReasoning } from '../reasoning.ts';
+import { formatPlaces, writeResponseFormat } from '../response-format.ts';
+import { knownFields, settingRows } from '../settings.ts';
+import { name, own, restore } from '../wire.ts';
+import type { Writing } from './scope.ts';
+import { encodeTools } from './tools.ts';
+import { encodeHistory } from './turns.ts';
+
+/** The longest tool name of the format. */
+const nameLimit = 64;
+/** Settings that are written elsewhere, and the number of answers: one is what there is anyway. */
+const handled: ReadonlySet<string> = new Set(['reasoning', 'responseFormat', 'parallelTools', 'choices']);
+
+/** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
+export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const native = request.format === name;
+  const limit = Math.min(target.traits.toolNameLimit ?? nameLimit, nameLimit);
+  // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
+  const names = native ? new ToolNames(limit, /[^]/) : new ToolNames(limit);
+  let renamed = false;
+  const toolName = (tool: string): string => {
+    const spelled = native && tool === '' ? tool : names.there(tool);
+    renamed ||= spelled !== tool;
+    return spelled;
+  };
+  const writing: Writing = { target, native, toolName, documents: new Map() };
+  loseForeign(request.extra, name, undefined, target.lose);
+  refuseChoices(request);
+  const body: MutableObject = { ...encodeHistory(request, writing) };
+  const { config, customTools } = encodeTools(request, writing);
+  if (config !== undefined) body.toolConfig = config;
+  const { refuses } = target.traits;
+  writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
+  if (!native) visibleStops(body, target);
+  const unwrapTool = writeResponseFormat(request, body, target);
+  writeThinking(request, body, target);
+  restoreTop(body, own(request.extra));
+  return {
+    ...(request.operation === 'count-tokens' ? counted(target, body) : { path: chatPath(target), body }),
+    ...(renamed ? { toolNames: names } : {}),
+    ...(customTools.length === 0 ? {} : { customTools }),
+    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+  };
+}
+
+/** Where a model is asked: names may be addresses with slashes and colons. */
+export function modelPath(model: string, method: string): string {
+  return `/model/${encodeURIComponent(model)}/${method}`;
+}
+
+function chatPath({ model, stream }: EncodeTarget): string {
+  return modelPath(model, stream ? 'converse-stream' : 'converse');
+}
+
+/** A count is of what the model would read: settings have no place in it. */
+function counted({ model }: EncodeTarget, body: JsonObject): Pick<EncodedRequest, 'path' | 'body'> {
+  const { messages, system, toolConfig, additionalModelRequestFields } = body;
+  const converse: MutableObject = { messages };
+  if (system !== undefined) converse.system = system;
+  if (toolConfig !== undefined) converse.toolConfig = toolConfig;
+  if (additionalModelRequestFields !== undefined)
+    converse.additionalModelRequestFields = additionalModelRequestFields;
+  return { path: modelPath(model, 'count-tokens'), body: { input: { converse } } };
+}
+
+/** The format gives one answer. */
+function refuseChoices({ settings }: ChatRequest): void {
+  if (settings.choices === undefined || settings.choices <= 1) return;
+  throw new GatewayError(
+    'unsupported_value',
+    `settings.choices must be 1: a ${name} channel gives one answer.`,
+    { param: 'settings.choices' },
+  );
+}
+
+/** Providers refuse a stop sequence of nothing but white space. */
+function visibleStops(body: MutableObject, target: EncodeTarget): void {
+  const config = body.inferenceConfig as MutableObject | undefined;
+  if (!Array.isArray(config?.stopSequences)) return;
+  const all: readonly string[] = config.stopSequences;
+  const visible = all.filter((stop) => stop.trim() !== '');
+  if (visible.length === all.length) return;
+  target.lose('settings.stop');
+  if (visible.length > 0) config.stopSequences = visible;
+  else delete config.stopSequences;
+}
+
+function writeThinking({ settings, extra }: ChatRequest, body: MutableObject, target: EncodeTarget): void {
+  if (settings.reasoning === undefined) return;
+  const { traits, lose } = target;
+  writeReasoning(body, settings.reasoning, own(extra), { traits, maxOutput: settings.maxOutput, lose });
+}
+
+/** Writes back what only this format knows of the top level. */
+function restoreTop(body: MutableObject, kept: JsonObject): void {
+  restore(body, kept, [
+    ...formatPlaces,
+    'additionalModelRequestFields.thinking',
+    ...Object.keys(knownFields),
+    'toolConfig',
+  ]);
+  for (const field of [...Object.keys(knownFields), 'toolConfig'])
+    if (kept[`$${field}`] === 'empty') body[field] ??= {};
+}

@@ -1,0 +1,106 @@
+import type { MediaBlock } from '../../../model/chat.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { numbered } from '../../_shared/tool-ids.ts';
+import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
+import { name, own } from '../wire.ts';
+import { placeOf, refuse, type Writing } from './scope.ts';
+
+/** The block of a medium, by its key; undefined when the operator lets what cannot be carried drop. */
+export function encodeMedia(
+  block: MediaBlock,
+  writing: Writing,
+): { readonly key: MediaKind['key']; readonly wire: MutableObject } | undefined {
+  const { target } = writing;
+  const found = sourceOf(block, writing);
+  if (found === undefined) return undefined;
+  const { kind, format, source } = found;
+  if (block.detail !== undefined) target.lose(`${placeOf(block)}.detail`);
+  const title = titleOf(block, kind, writing);
+  return {
+    key: kind.key,
+    wire: {
+      ...(format === undefined ? {} : { format }),
+      ...(title === undefined ? {} : { name: title }),
+      source,
+    },
+  };
+}
+
+interface Found {
+  readonly kind: MediaKind;
+  readonly format: string | undefined;
+  readonly source: JsonObject;
+}
+
+function sourceOf(block: MediaBlock, writing: Writing): Found | undefined {
+  const { source } = block;
+  switch (source.kind) {
+    case 'file': {
+      if (source.format !== name) return refuse(block, `a file id of ${source.format}`, writing);
+      const kind = kindOf(block, source.mimeType ?? '');
+      return {
+        kind,
+        format: ownFormat(block, kind, source.mimeType ?? ''),
+        source: { s3Location: { uri: source.id } },
+      };
+    }
+    case 'url': {
+      const inline = parseDataUrl(source.url);
+      if (inline === undefined) return refuse(block, `${article(block)} by address`, writing);
+      return dataOf(block, inline.data, inline.mimeType, writing);
+    }
+    case 'data':
+      return dataOf(block, source.data, source.mimeType, writing);
+  }
+}
+
+function dataOf(block: MediaBlock, data: string, mimeType: string, writing: Writing): Found | undefined {
+  const bare = (mimeType.split(';')[0] ?? '').trim();
+  const shown = bare === '' || bare === 'application/octet-stream' ? (sniffBase64(data) ?? bare) : bare;
+  const kind = kindOf(block, shown);
+  const format = ownFormat(block, kind, shown);
+  const { $source } = own(block.extra);
+  if (format === undefined && own(block.extra).$format !== null)
+    return refuse(block, `${article(block)} of type ${shown}`, writing);
+  if (!writing.native && format === 'txt' && shown !== 'text/plain')
+    writing.target.lose(`${placeOf(block)}.mimeType`);
+  const text = $source === 'text' ? Buffer.from(data, 'base64').toString('utf8') : undefined;
+  return { kind, format, source: text === undefined ? { bytes: data } : { text } };
+}
+
+/** A file that holds an image is one. */
+function kindOf({ type }: MediaBlock, mimeType: string): MediaKind {
+  const wanted = type === 'file' && mimeType.startsWith('image/') ? 'image' : type;
+  const [first] = mediaKinds;
+  const kind = mediaKinds.find((one) => one.type === wanted) ?? first;
+  if (kind === undefined) throw new Error('The format has no media.');
+  return kind;
+}
+
+function ownFormat(block: MediaBlock, kind: MediaKind, mimeType: string): string | undefined {
+  const { $format } = own(block.extra);
+  if ($format === null) return undefined;
+  return typeof $format === 'string' ? $format : formatOf(kind, mimeType);
+}
+
+function article({ type }: MediaBlock): string {
+  return type === 'image' || type === 'audio' ? `an ${type}` : `a ${type}`;
+}
+
+/** Documents must have a name, of certain characters, that no other has. */
+function titleOf({ name: title, at }: MediaBlock, kind: MediaKind, writing: Writing): string | undefined {
+  if (kind.key !== 'document') {
+    if (title !== undefined && !writing.native) writing.target.lose(`${at ?? 'messages'}.name`);
+    return writing.native ? title : undefined;
+  }
+  if (writing.native) return title;
+  const plain = (title ?? 'document')
+    .replaceAll(/[^\p{L}\p{N}\s\-()[\]]/gu, '-')
+    .replaceAll(/\s+/g, ' ')
+    .slice(0, 190);
+  const given = numbered(plain.trim() === '' ? 'document' : plain, writing.documents).replaceAll('_', '-');
+  if (title !== undefined && given !== title) writing.target.lose(`${at ?? 'messages'}.name`);
+  return given;
+}

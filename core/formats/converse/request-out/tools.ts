@@ -1,0 +1,154 @@
+import { GatewayError } from '../../../sdk/errors.ts';
+import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
+import { loseForeign } from '../../_shared/foreign.ts';
+import type { MutableObject } from '../../_shared/settings.ts';
+import { name as format, own, restore } from '../wire.ts';
+import { cachePoint, type Writing } from './scope.ts';
+
+/** `toolConfig`, and what the reply must undo. */
+export interface EncodedTools {
+  readonly config?: MutableObject;
+  /** Free-text tools that were wrapped as functions, by the client's names. */
+  readonly customTools: readonly string[];
+}
+
+/** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
+export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
+  const allowed = allowedTools(request, writing);
+  const given = allowed.flatMap((tool) => encodeTool(tool, writing));
+  const tools = given.length > 0 || writing.native ? given : namedInHistory(request, writing);
+  const customTools = allowed.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
+  const choice = encodeChoice(request, tools.length > 0, writing);
+  const kept = own(request.extra);
+  if (tools.length === 0 && choice === undefined && !(writing.native && kept.$toolConfig === 'empty'))
+    return { customTools };
+  const written = tools.length > 0 || kept.$tools === 'empty' ? { tools } : {};
+  return {
+    config: { ...written, ...(choice === undefined ? {} : { toolChoice: choice }) },
+    customTools,
+  };
+}
+
+/** The format knows neither a subset of tools nor none of them: those that must not be called are left out. */
+function allowedTools({ tools, toolChoice, messages }: ChatRequest, { target }: Writing): readonly Tool[] {
+  if (toolChoice?.type === 'none') {
+    if (tools.length > 0) target.lose('tool_choice');
+    // A history with calls is refused without the tools that were called.
+    if (callsIn(messages).length > 0) return tools;
+    for (const tool of tools) target.lose(tool.at ?? 'tools');
+    return [];
+  }
+  if (toolChoice?.type !== 'allowed') return tools;
+  const names = new Set(toolChoice.names);
+  target.lose('tool_choice');
+  return tools.filter((tool) => {
+    const kept = names.has(tool.name ?? '') || names.has(tool.type) || names.has(tool.type.replace('-', '_'));
+    if (!kept) target.lose(tool.at ?? 'tools');
+    return kept;
+  });
+}
+
+function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
+  const at = tool.at ?? 'tools';
+  loseForeign(tool.extra, format, at, writing.target.lose);
+  const wire = toolWire(tool, at, writing);
+  if (wire === undefined) return [];
+  restore(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);
+  return [wire, ...cachePoint(tool.cache, at, writing)];
+}
+
+function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | undefined {
+  switch (tool.type) {
+    case 'function': {
+      const { strict } = tool;
+      return spec(tool, writing, objectSchema(tool.schema, writing), strict === undefined ? {} : { strict });
+    }
+    case 'custom':
+      if (tool.format !== undefined && tool.format.type !== 'text') writing.target.lose(`${at}.format`);
+      return spec(tool, writing, freeTextSchema, {});
+    case 'web-search':
+    case 'code-execution':
+      return refuseTool(tool.type, 'another provider', at, writing);
+    case 'opaque':
+      return tool.format === format ? { ...tool.value } : refuseTool(tool.name, tool.format, at, writing);
+  }
+}
+
+function spec(
+  { name, description }: Extract<Tool, { type: 'function' | 'custom' }>,
+  writing: Writing,
+  schema: JsonObject | undefined,
+  more: JsonObject,
+): MutableObject {
+  // An empty description is refused.
+  const described = description !== undefined && (description !== '' || writing.native);
+  return {
+    toolSpec: {
+      name: writing.toolName(name),
+      ...(described ? { description } : {}),
+      inputSchema: schema === undefined ? {} : { json: schema },
+      ...more,
+    },
+  };
+}
+
+/** Providers insist on an object schema. */
+function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject | undefined {
+  if (native) return schema;
+  if (schema === undefined) return { type: 'object', properties: {} };
+  return schema.type === undefined ? { type: 'object', ...schema } : schema;
+}
+
+function refuseTool(tool: string, from: string, at: string, { target }: Writing): undefined {
+  if (target.unsupported === 'drop') {
+    target.lose(at, 'content');
+    return undefined;
+  }
+  throw new GatewayError(
+    'unsupported_tool',
+    `${at}: the tool "${tool}" of ${from} cannot be sent to a ${format} channel.`,
+    { param: at },
+  );
+}
+
+/** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */
+function namedInHistory({ messages }: ChatRequest, writing: Writing): readonly JsonObject[] {
+  return [...new Set(callsIn(messages))].map((name) => ({
+    toolSpec: {
+      name: writing.toolName(name),
+      inputSchema: { json: { type: 'object', properties: {} } },
+    },
+  }));
+}
+
+function callsIn(messages: ChatRequest['messages']): readonly string[] {
+  return messages.flatMap(({ content }) =>
+    content.flatMap((block: Block) => (block.type === 'tool-call' ? [block.name] : [])),
+  );
+}
+
+/** What is known of the choice: automatic is what providers do anyway, and all that some models take. */
+function encodeChoice(
+  { toolChoice, settings }: ChatRequest,
+  some: boolean,
+  { native, target, toolName }: Writing,
+): JsonObject | undefined {
+  if (settings.parallelTools !== undefined) target.lose('settings.parallelTools');
+  if (toolChoice === undefined || toolChoice.type === 'none') return undefined;
+  if (!some && !native) {
+    target.lose('tool_choice');
+    return undefined;
+  }
+  switch (toolChoice.type) {
+    case 'required':
+      return { any: {} };
+    case 'tool':
+      return { tool: { name: toolName(toolChoice.name) } };
+    case 'allowed':
+      return toolChoice.mode === 'required' ? { any: {} } : { auto: {} };
+    case 'auto':
+      return { auto: {} };
+  }
+}

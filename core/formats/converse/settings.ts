@@ -1,0 +1,39 @@
+import type { ChatSettings } from '../../model/chat.ts';
+import type { SettingRow } from '../_shared/settings.ts';
+
+/** Every setting that has one field of its own. Reasoning and response format span several and have their own files. */
+export const settingRows: readonly SettingRow[] = [
+  { name: 'maxOutput', path: 'inferenceConfig.maxTokens', kind: 'integer', min: 1 },
+  { name: 'temperature', path: 'inferenceConfig.temperature', kind: 'number', min: 0, max: 1 },
+  { name: 'topP', path: 'inferenceConfig.topP', kind: 'number', min: 0, max: 1 },
+  { name: 'stop', path: 'inferenceConfig.stopSequences', kind: 'strings' },
+  // Where the models that know it have it: this one is in no field of the API's own.
+  { name: 'topK', path: 'additionalModelRequestFields.top_k', kind: 'integer' },
+  {
+    name: 'serviceTier',
+    path: 'serviceTier.type',
+    kind: 'string',
+    write: (value) => (typeof value === 'string' && tiers.has(value) ? value : undefined),
+  },
+  { name: 'metadata', path: 'requestMetadata', kind: 'object' },
+];
+
+const tiers: ReadonlySet<string> = new Set(['priority', 'default', 'flex', 'reserved']);
+
+/** The fields of each object of the top level that are settings, or are read by the files of their own. */
+export const knownFields: Readonly<Record<string, ReadonlySet<string>>> = {
+  inferenceConfig: new Set(['maxTokens', 'temperature', 'topP', 'stopSequences']),
+  additionalModelRequestFields: new Set(['top_k', 'thinking']),
+  serviceTier: new Set(['type']),
+  outputConfig: new Set(['textFormat', 'effort']),
+};
+
+const spanning: Partial<Record<keyof ChatSettings, string>> = {
+  reasoning: 'additionalModelRequestFields.thinking',
+  responseFormat: 'outputConfig.textFormat',
+};
+
+/** The client's path of a `ChatSettings` member; the member's own name where this format has none. */
+export function settingPath(member: keyof ChatSettings): string {
+  return settingRows.find((row) => row.name === member)?.path ?? spanning[member] ?? member;
+}

@@ -1,0 +1,234 @@
+import { GatewayError } from '../../sdk/errors.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { Proof } from '../../model/extra.ts';
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { BlockCounter, endOf } from '../_shared/blocks.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
+import { spellToolId } from '../_shared/tool-ids.ts';
+import { tellsError } from '../_shared/told-error.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import type { Frame, StreamDecoder } from '../../sdk/format.ts';
+import { decodeCitation } from './citations.ts';
+import { mediaKinds, mimeOf } from './parts.ts';
+import { decodeUsage } from './usage.ts';
+import { name, reasonOfStop, withExtra } from './wire.ts';
+
+/** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */
+const openLimit = 1024;
+const none: readonly GatewayEvent[] = [];
+
+type Kind = 'text' | 'reasoning' | 'tool' | 'media' | 'opaque';
+
+interface Open {
+  readonly kind: Kind;
+  readonly block: number;
+  signature: string;
+  redacted: string | undefined;
+}
+
+/** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
+export class ConverseStreamDecoder implements StreamDecoder {
+  readonly #counter = new BlockCounter();
+  readonly #open = new Map<number, Open>();
+  #started = false;
+  #finished = false;
+
+  frame({ event, data }: Frame): readonly GatewayEvent[] {
+    if (data === '') return none;
+    const body = parseObject(data);
+    if (body === undefined) throw garbage('an event that is not a JSON object');
+    if (event === 'error' || tellsError(body)) throw upstreamError(200, data);
+    return this.json(event ?? '', body);
+  }
+
+  /** One frame, parsed. */
+  json(event: string, body: JsonObject): readonly GatewayEvent[] {
+    switch (event) {
+      case 'contentBlockDelta':
+        return this.#delta(body);
+      case 'contentBlockStart':
+        return this.#blockStart(body);
+      case 'contentBlockStop': {
+        const events: GatewayEvent[] = [];
+        this.#closeAt(indexOf(body), events, body);
+        return events;
+      }
+      case 'messageStart':
+        return this.#start();
+      case 'messageStop':
+        return this.#stop(body);
+      case 'metadata':
+        return isObject(body.usage) ? [{ type: 'usage', usage: decodeUsage(unpadded(body)) }] : none;
+      default:
+        // An event of a kind that is not known yet: the same format passes it on, others have no place for it.
+        return event === '' || !this.#started ? none : [opaque(event, body)];
+    }
+  }
+
+  end(): readonly GatewayEvent[] {
+    if (!this.#finished) throw cutShort();
+    return none;
+  }
+
+  #start(): readonly GatewayEvent[] {
+    if (this.#started) return none;
+    this.#started = true;
+    return [{ type: 'head', id: '', model: '' }];
+  }
+
+  #blockStart(body: JsonObject): readonly GatewayEvent[] {
+    const events: GatewayEvent[] = [];
+    const index = indexOf(body);
+    this.#closeAt(index, events);
+    const start = isObject(body.start) ? body.start : {};
+    if (isObject(start.toolUse)) {
+      const { toolUseId: id, name: tool, ...rest } = start.toolUse;
+      const { block } = this.#begin('tool', index);
+      events.push({
+        type: 'tool-start',
+        block,
+        choice: 0,
+        id: typeof id === 'string' && id !== '' ? spellToolId(id) : '',
+        name: typeof tool === 'string' ? tool : '',
+        ...withExtra(rest),
+      });
+    } else if (isObject(start.image)) {
+      events.push(this.#media(index, start.image.format));
+    } else if (Object.keys(start).length > 0) {
+      this.#begin('opaque', index);
+      events.push(opaque('contentBlockStart', body));
+    }
+    return events;
+  }
+
+  #delta(body: JsonObject): readonly GatewayEvent[] {
+    const { delta } = body;
+    if (!isObject(delta)) throw garbage('a piece of a block without content');
+    const index = indexOf(body);
+    const open = this.#open.get(index);
+    if (open?.kind === 'opaque') return [opaque('contentBlockDelta', body)];
+    const events: GatewayEvent[] = [];
+    if (typeof delta.text === 'string') {
+      const { block } = this.#need('text', index, events);
+      events.push({ type: 'text-delta', block, choice: 0, text: delta.text });
+    } else if (isObject(delta.toolUse)) {
+      if (open?.kind !== 'tool') throw garbage('a piece of a tool call without its start');
+      const { input } = delta.toolUse;
+      if (typeof input === 'string') events.push({ type: 'tool-delta', block: open.block, choice: 0, input });
+    } else if (isObject(delta.reasoningContent)) {
+      this.#think(delta.reasoningContent, index, events);
+    } else if (isObject(delta.citation)) {
+      const { block } = this.#need('text', index, events);
+      events.push({ type: 'citation', block, choice: 0, citation: decodeCitation(delta.citation) });
+    } else if (isObject(delta.image)) {
+      if (open?.kind !== 'media') events.push(this.#media(index, undefined));
+      const block = this.#open.get(index)?.block ?? 0;
+      const source = isObject(delta.image.source) ? delta.image.source.bytes : undefined;
+      if (typeof source === 'string') events.push({ type: 'media-delta', block, choice: 0, data: source });
+    } else if (open !== undefined) {
+      events.push(opaque('contentBlockDelta', body));
+    }
+    return events;
+  }
+
+  #think(delta: JsonObject, index: number, events: GatewayEvent[]): void {
+    const open = this.#need('reasoning', index, events);
+    if (typeof delta.text === 'string')
+      events.push({ type: 'reasoning-delta', block: open.block, choice: 0, text: delta.text });
+    if (typeof delta.signature === 'string') open.signature += delta.signature;
+    if (typeof delta.redactedContent === 'string')
+      open.redacted = (open.redacted ?? '') + delta.redactedContent;
+  }
+
+  #media(index: number, format: JsonValue | undefined): GatewayEvent {
+    const { block } = this.#begin('media', index);
+    const [image] = mediaKinds;
+    const known = typeof format === 'string' && image !== undefined;
+    return {
+      type: 'media-start',
+      block,
+      choice: 0,
+      media: 'image',
+      ...(known ? { mimeType: mimeOf(image, format) } : {}),
+    };
+  }
+
+  /** The open block of this kind at an index. Text and reasoning begin with their first piece. */
+  #need(kind: 'text' | 'reasoning', index: number, events: GatewayEvent[]): Open {
+    const open = this.#open.get(index);
+    if (open?.kind === kind) return open;
+    this.#closeAt(index, events);
+    const begun = this.#begin(kind, index);
+    events.push({ type: `${kind}-start`, block: begun.block, choice: 0 });
+    return begun;
+  }
+
+  #begin(kind: Kind, index: number): Open {
+    if (this.#open.size >= openLimit) throw garbage('too many open blocks');
+    const open: Open = { kind, block: this.#counter.next(), signature: '', redacted: undefined };
+    this.#open.set(index, open);
+    return open;
+  }
+
+  #closeAt(index: number, events: GatewayEvent[], body?: JsonObject): void {
+    const open = this.#open.get(index);
+    if (open === undefined) return;
+    this.#open.delete(index);
+    const { kind, block } = open;
+    if (kind === 'opaque') {
+      events.push(opaque('contentBlockStop', body ?? { contentBlockIndex: index }));
+    } else if (kind === 'reasoning') {
+      const proof = proofOf(open);
+      events.push({ type: 'reasoning-end', block, choice: 0, ...(proof === undefined ? {} : { proof }) });
+    } else events.push(endOf(kind, block, 0));
+  }
+
+  #stop(body: JsonObject): readonly GatewayEvent[] {
+    if (this.#finished) return none;
+    const events: GatewayEvent[] = [];
+    for (const index of this.#open.keys()) this.#closeAt(index, events);
+    this.#finished = true;
+    const { stopReason, ...rest } = unpadded(body);
+    const raw = typeof stopReason === 'string' ? stopReason : '';
+    const stopSequence = sequenceIn(rest.additionalModelResponseFields);
+    events.push({
+      type: 'finish',
+      choice: 0,
+      reason: reasonOfStop[raw] ?? 'other',
+      ...(raw === '' ? {} : { raw, format: name }),
+      ...(stopSequence === undefined ? {} : { stopSequence }),
+      ...withExtra(rest),
+    });
+    return events;
+  }
+}
+
+/** Models that are asked for it tell which stop sequence they met. */
+function sequenceIn(fields: JsonValue | undefined): string | undefined {
+  const found = isObject(fields) ? fields.stop_sequence : undefined;
+  return typeof found === 'string' ? found : undefined;
+}
+
+function proofOf({ redacted, signature }: Open): Proof | undefined {
+  if (redacted !== undefined) return { format: name, kind: 'encrypted', value: redacted };
+  return signature === '' ? undefined : { format: name, kind: 'signature', value: signature };
+}
+
+/** Providers fill events up to hide their lengths. */
+function unpadded(body: JsonObject): MutableObject {
+  const { p: _, ...rest } = body;
+  return rest;
+}
+
+function opaque(event: string, body: JsonObject): GatewayEvent {
+  return { type: 'opaque', format: name, value: { event, body }, choice: 0 };
+}
+
+function indexOf({ contentBlockIndex: index }: JsonObject): number {
+  return typeof index === 'number' ? index : 0;
+}
+
+function garbage(what: string): GatewayError {
+  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
+}

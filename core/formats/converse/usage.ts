@@ -1,0 +1,71 @@
+import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import { tokenCount } from '../_shared/usage.ts';
+import type { UsageTap } from '../../sdk/format.ts';
+import { name } from './wire.ts';
+
+/**
+ * What `metadata` tells. The wire counts cache reads and writes beside `inputTokens`, the neutral `input` holds all three. `raw` is all of
+ * it, so that metrics and traces come back where the same format is spoken.
+ */
+export function decodeUsage(metadata: JsonObject): Usage {
+  const usage = isObject(metadata.usage) ? metadata.usage : {};
+  const cacheRead = tokenCount(usage.cacheReadInputTokens);
+  const long = longLived(usage.cacheDetails);
+  const cacheWrite = Math.max(tokenCount(usage.cacheWriteInputTokens), long);
+  return {
+    input: tokenCount(usage.inputTokens) + cacheRead + cacheWrite,
+    output: tokenCount(usage.outputTokens),
+    cacheRead,
+    cacheWrite,
+    reasoning: 0,
+    ...(long > 0 ? { cacheWriteLong: long } : {}),
+    format: name,
+    raw: metadata,
+  };
+}
+
+/** What was written for an hour, of all that was written. */
+function longLived(details: JsonValue | undefined): number {
+  if (!Array.isArray(details)) return 0;
+  let sum = 0;
+  for (const detail of details as readonly JsonValue[])
+    if (isObject(detail) && detail.ttl === '1h') sum += tokenCount(detail.inputTokens);
+  return sum;
+}
+
+/** Neutral usage as the members of `metadata`: as they were when this format wrote them, else computed. */
+export function encodeUsage(usage: Usage): JsonObject {
+  if (usage.format === name && usage.raw !== undefined) return usage.raw;
+  const { input, output, cacheRead, cacheWrite, cacheWriteLong = 0 } = usage;
+  return {
+    usage: {
+      inputTokens: Math.max(0, input - cacheRead - cacheWrite),
+      outputTokens: output,
+      totalTokens: input + output,
+      ...(cacheRead > 0 ? { cacheReadInputTokens: cacheRead } : {}),
+      ...(cacheWrite > 0 ? { cacheWriteInputTokens: cacheWrite } : {}),
+      ...(cacheWriteLong > 0
+        ? {
+            cacheDetails: [
+              ...(cacheWrite > cacheWriteLong
+                ? [{ ttl: '5m', inputTokens: cacheWrite - cacheWriteLong }]
+                : []),
+              { ttl: '1h', inputTokens: cacheWriteLong },
+            ],
+          }
+        : {}),
+    },
+  };
+}
+
+/** Reads usage from frames and whole bodies that pass through. */
+export function usageTap(): UsageTap {
+  return {
+    read(data) {
+      if (!data.includes('"usage"')) return undefined;
+      const body = parseObject(data);
+      return isObject(body?.usage) ? decodeUsage(body) : undefined;
+    },
+  };
+}

@@ -1,0 +1,111 @@
+import type { HealthNews, HealthLine } from '../routing/health/primary.ts';
+import type { RatesAnswer, RatesLine } from '../money/rates/index.ts';
+import type { StartOrder, ToPrimary, ToWorker } from './messages.ts';
+import { WorkerPeers, type PeerNews } from '../state/links/peers-primary.ts';
+import type { Processes, ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
+import type { ProcessLines } from '../config/surroundings.ts';
+
+/** What the primary may tell a worker to do. */
+export interface Orders {
+  start(order: StartOrder): void;
+  retire(): void;
+  stop(): void;
+}
+
+/** A worker's way to the primary process: node:cluster's own channel, which also carries connections. */
+export class PrimaryLink {
+  readonly #asked = new Map<number, (answer: ToWorker) => void>();
+  #ids = 0;
+  #onRates: ((answer: RatesAnswer) => void) | undefined;
+  #onHealth: ((news: HealthNews) => void) | undefined;
+  #onPeers: ((news: PeerNews) => void) | undefined;
+
+  constructor(orders: Orders) {
+    process.on('message', (message: ToWorker) => {
+      switch (message.type) {
+        case 'start':
+          orders.start(message);
+          return;
+        case 'retire':
+          orders.retire();
+          return;
+        case 'stop':
+          orders.stop();
+          return;
+        case 'rates':
+          this.#onRates?.(message.answer);
+          return;
+        case 'health':
+          this.#onHealth?.(message.news);
+          return;
+        case 'peers':
+          this.#onPeers?.(message.news);
+          return;
+        case 'reloaded':
+        case 'told':
+          this.#asked.get(message.id)?.(message);
+          this.#asked.delete(message.id);
+      }
+    });
+    this.send({ type: 'awake' });
+  }
+
+  /** False when the primary is gone: this process ends then by itself. `sent` runs when the message is on its way. */
+  send(message: ToPrimary, sent?: () => void): boolean {
+    if (!process.connected || process.send === undefined) {
+      sent?.();
+      return false;
+    }
+    // An error here says that the primary is gone, of which this process hears in another way.
+    process.send(message, undefined, {}, () => sent?.());
+    return true;
+  }
+
+  /** What the gateway in this process knows of the others. */
+  processes(worker: number, workers: number): Processes & ProcessLines {
+    const rates: RatesLine = {
+      send: (question) => this.send({ type: 'rates', question }),
+      listen: (listener) => {
+        this.#onRates = listener;
+      },
+    };
+    const health: HealthLine = {
+      send: (word) => this.send({ type: 'health', word }),
+      listen: (listener) => {
+        this.#onHealth = listener;
+      },
+    };
+    const peers = new WorkerPeers({
+      send: (word, sent) => this.send({ type: 'peers', word }, sent),
+      listen: (listener) => {
+        this.#onPeers = listener;
+      },
+    });
+    return {
+      worker,
+      workers,
+      rates,
+      health,
+      peers,
+      reload: () =>
+        this.#ask<ReloadOutcome>('reload', (answer) =>
+          answer.type === 'reloaded' ? answer.outcome : undefined,
+        ),
+      status: () =>
+        this.#ask<ProcessesStatus>('status', (answer) =>
+          answer.type === 'told' ? answer.status : undefined,
+        ),
+    };
+  }
+
+  #ask<Answer>(type: 'reload' | 'status', read: (message: ToWorker) => Answer | undefined): Promise<Answer> {
+    return new Promise((resolve) => {
+      const id = (this.#ids += 1);
+      this.#asked.set(id, (message) => {
+        const answer = read(message);
+        if (answer !== undefined) resolve(answer);
+      });
+      this.send({ type, id });
+    });
+  }
+}

@@ -1,0 +1,82 @@
+import type { HealthNews, HealthWord } from '../routing/health/primary.ts';
+import type { RatesAnswer, RatesQuestion } from '../money/rates/index.ts';
+import type { PeerNews, PeerWord } from '../state/links/peers-primary.ts';
+import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
+
+/*
+ * What the primary process and its workers tell each other. The primary serves nothing and loads next to nothing: it starts workers,
+ * hands connections to them, and counts for all of them.
+ */
+
+/** What a worker is told when it is awake. */
+export interface StartOrder {
+  readonly type: 'start';
+  /** `--config`, as the operator gave it. */
+  readonly config?: string;
+  readonly worker: number;
+  /** The configuration that is in force; absent at the first start. */
+  readonly before?: {
+    /** {@link Facts.database} */
+    readonly database: string;
+    /** Where it listens, as its config says. */
+    readonly host: string;
+    readonly port: number;
+  };
+  /** The port to ask for where the config says 0. */
+  readonly freePort: number;
+}
+
+/** What a worker says of itself once it serves. */
+export interface Facts {
+  readonly url: string;
+  /** The port on which it listens, and host and port as the config says. */
+  readonly foundPort: number;
+  readonly host: string;
+  readonly port: number;
+  /** How many workers the config wants. */
+  readonly workers: number;
+  /** The version of the configuration. */
+  readonly version: string;
+  /**
+   * A digest of all files that the configuration is made of, as this worker found them; absent when they changed while it read them. Unlike
+   * the version it covers `.env`, and is shown to nobody.
+   */
+  readonly files?: string;
+  /** A digest of where the data is: it must stay the same. */
+  readonly database: string;
+  /** The config file, and the folder around it. */
+  readonly file: string;
+  readonly root: string;
+  readonly logLevel: string;
+  /** For open calls to finish, in milliseconds: when the gateway stops, and when another worker has taken over. */
+  readonly drain: number;
+  readonly reload: number;
+  /** For the operator, at the first start and whenever it holds something that is shown only once. */
+  readonly banner?: string;
+}
+
+/** From the primary to a worker. */
+export type ToWorker =
+  | StartOrder
+  /** Another one has taken over: finish what is open. */
+  | { readonly type: 'retire' }
+  /** The gateway stops. */
+  | { readonly type: 'stop' }
+  | { readonly type: 'reloaded'; readonly id: number; readonly outcome: ReloadOutcome }
+  | { readonly type: 'told'; readonly id: number; readonly status: ProcessesStatus }
+  | { readonly type: 'rates'; readonly answer: RatesAnswer }
+  | { readonly type: 'health'; readonly news: HealthNews }
+  | { readonly type: 'peers'; readonly news: PeerNews };
+
+/** From a worker to the primary. */
+export type ToPrimary =
+  /** It listens to what it is told: what was sent before is lost. */
+  | { readonly type: 'awake' }
+  | { readonly type: 'ready'; readonly facts: Facts }
+  /** It cannot start, for these reasons. */
+  | { readonly type: 'failed'; readonly problems: readonly string[] }
+  | { readonly type: 'reload'; readonly id: number }
+  | { readonly type: 'status'; readonly id: number }
+  | { readonly type: 'rates'; readonly question: RatesQuestion }
+  | { readonly type: 'health'; readonly word: HealthWord }
+  | { readonly type: 'peers'; readonly word: PeerWord };

@@ -1,0 +1,13 @@
+import type { z } from 'zod';
+import type { settingsSchema } from '../settings/index.ts';
+import type { ChannelEntry, PluginEntry } from './define.ts';
+
+type Falsy = false | null | undefined | '' | 0;
+
+/** What `gateway.config.ts` exports by default, through `defineConfig`. */
+export type GatewayConfig = z.input<typeof settingsSchema> & {
+  /** Adjusts discovered plugins: `quota({ … })`, `logging.off()`. Order here is order within a stage. */
+  readonly plugins?: readonly (PluginEntry | Falsy)[];
+  /** The providers, each made by a channel kind: `anthropic({ key: env('ANTHROPIC_API_KEY') })`. Falsy entries are passed over. */
+  readonly channels?: readonly (ChannelEntry | Falsy)[];
+};

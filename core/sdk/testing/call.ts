@@ -1,0 +1,120 @@
+import { Exchange, firstView, type Call } from '../../call/call.ts';
+import type { ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../../model/chat.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { ApiKey } from '../../state/api-keys.ts';
+import { caller } from '../caller.ts';
+import { formatNamed } from './formats.ts';
+
+/**
+ * What a test says of a call; everything else is ordinary: a chat in the format `chat-completions` with one message, not streamed.
+ *
+ * @example
+ * await tested.run({ messages: ['Hello', 'Hi, how can I help?', 'Tell me a joke'], stream: true, format: 'messages' });
+ */
+export interface CallOptions {
+  /** The format in which the client speaks. */
+  readonly format?: string;
+  readonly model?: string;
+  readonly stream?: boolean;
+  readonly system?: string;
+  /** Turns: a text is the user's and the assistant's in turn, beginning with the user. */
+  readonly messages?: readonly (string | Message)[];
+  readonly tools?: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
+  readonly settings?: ChatSettings;
+  /** The body as the client writes it, in place of all of the above but `format`; it names the model and the wish for a stream itself. */
+  readonly body?: JsonObject;
+  /** Lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** `?a=b` */
+  readonly query?: string;
+  /** The client's address. */
+  readonly ip?: string;
+  /** Who calls, for plugins that ask: members of an API key. Absent: nobody has been identified. */
+  readonly key?: Partial<ApiKey>;
+}
+
+/** A call that has come in: its headers are there, its body is read by {@link MadeCall.read}. */
+export interface MadeCall {
+  readonly call: Call;
+  readonly exchange: Exchange;
+  /** Reads and checks the body, as the gateway does between `identify` and `admit`. Throws GatewayError where it is wrong. */
+  read(): void;
+}
+
+let made = 0;
+
+/** Makes a call as the gateway makes it of a request. */
+export async function makeCall(options: CallOptions = {}): Promise<MadeCall> {
+  const { format: name = 'chat-completions', model = 'test-model', stream = false } = options;
+  const format = await formatNamed(name);
+  const codec = format.codecs.chat;
+  if (codec === undefined) throw new Error(`The format "${name}" has no chats.`);
+  const request = requestOf(options, name, model, stream);
+  const encoded = codec.encodeRequest(request, {
+    model,
+    stream,
+    traits: {},
+    headers: {},
+    lose: () => {},
+    unsupported: 'refuse',
+  });
+  const body = options.body ?? encoded.body;
+  const params = 'model' in body ? {} : { model, stream };
+  made += 1;
+  const exchange = new Exchange(`req_test${made}`, 'chat', format, codec, {
+    method: 'POST',
+    path: format.routes.find(({ operation }) => operation === 'chat')?.path ?? '/',
+    query: new URLSearchParams(options.query),
+    headers: { 'content-type': 'application/json', ...options.headers },
+    params,
+    ip: options.ip ?? '192.0.2.7',
+    bytes: Buffer.alloc(0),
+    body: undefined,
+  });
+  const call = firstView(exchange);
+  if (options.key !== undefined) call.set(caller, keyOf(options.key));
+  return {
+    call,
+    exchange,
+    read() {
+      exchange.understand(Buffer.from(JSON.stringify(body)), body);
+      exchange.decoded = codec.validate(body, params);
+    },
+  };
+}
+
+function requestOf(options: CallOptions, format: string, model: string, stream: boolean): ChatRequest {
+  const { system, messages = ['Hello'], tools = [], toolChoice, settings = {} } = options;
+  return {
+    operation: 'chat',
+    format,
+    model,
+    stream,
+    system: system === undefined ? [] : [plain('system', system)],
+    messages: messages.map((one, index) =>
+      typeof one === 'string' ? plain(index % 2 === 0 ? 'user' : 'assistant', one) : one,
+    ),
+    tools,
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+    // A format that must have a limit gets one.
+    settings: format === 'messages' ? { maxOutput: 1024, ...settings } : settings,
+  };
+}
+
+function plain(role: Message['role'], text: string): Message {
+  return { role, content: [{ type: 'text', text }], plain: true };
+}
+
+function keyOf(given: Partial<ApiKey>): ApiKey {
+  return {
+    id: 'key_0000000000000001',
+    name: 'test',
+    hash: '0'.repeat(64),
+    prefix: 'sk-test',
+    suffix: 'test',
+    enabled: true,
+    createdAt: 0,
+    ...given,
+  };
+}

@@ -1,0 +1,53 @@
+import type { Exchange } from '../../call/call.ts';
+import { replyContext } from '../../call/call.ts';
+import { writeNdjson } from '../../formats/_shared/json-frames.ts';
+import { writeSse } from '../../formats/_shared/sse.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { toGatewayError } from '../errors.ts';
+import type { WireFrame } from '../format.ts';
+
+/** What a client was sent, in its own format. */
+export interface Received {
+  /** 200, or that of the error that came before the reply. */
+  readonly status: number;
+  /** The reply's body, or the error's; undefined for a stream. */
+  readonly body: JsonObject | undefined;
+  /** The bytes of a stream, or of the body. */
+  readonly wire: string;
+}
+
+/** Writes events, and what ended them, in the format of the client who waits for them. */
+export function received(exchange: Exchange, events: readonly GatewayEvent[], failure: unknown): Received {
+  const told = events.filter(({ type }) => type !== 'request' && type !== 'attempt' && type !== 'loss');
+  if (failure !== undefined && (told.length === 0 || !exchange.stream)) return refused(exchange, failure);
+  const context = replyContext(exchange, () => {});
+  const frames = told.filter((event) => event.type === 'frames' || event.type === 'bytes');
+  if (frames.length > 0) {
+    const wire = Buffer.concat(frames.map(({ bytes }) => bytes)).toString();
+    return { status: 200, body: exchange.stream ? undefined : (JSON.parse(wire) as JsonObject), wire };
+  }
+  try {
+    if (exchange.stream) {
+      const encoder = exchange.codec.encodeStream?.(context);
+      if (encoder === undefined) throw new Error(`${exchange.format.name} has no stream.`);
+      const all: WireFrame[] = [
+        ...told.flatMap((event) => encoder.event(event)),
+        ...(failure === undefined ? encoder.end() : encoder.error(toGatewayError(failure))),
+      ];
+      const write = exchange.framing === 'sse' ? writeSse : writeNdjson;
+      return { status: 200, body: undefined, wire: all.map((frame) => write(frame)).join('') };
+    }
+    const encoder = exchange.codec.encodeWhole(context);
+    for (const event of told) encoder.event(event);
+    const body = encoder.end();
+    return { status: 200, body, wire: JSON.stringify(body) };
+  } catch (error) {
+    return refused(exchange, error);
+  }
+}
+
+function refused(exchange: Exchange, failure: unknown): Received {
+  const { status, body } = exchange.format.errorReply(toGatewayError(failure), exchange.id);
+  return { status, body, wire: JSON.stringify(body) };
+}

@@ -1,0 +1,20 @@
+import { join } from 'node:path';
+import { discover } from '../../config/discover.ts';
+import { home } from '../../config/installation/home.ts';
+import type { Format } from '../format.ts';
+
+let loaded: Promise<readonly Format[]> | undefined;
+
+/** All formats of this installation, loaded once. */
+export function allFormats(): Promise<readonly Format[]> {
+  return (loaded ??= discover(join(home, 'core', 'formats'), 'folders').then(({ found }) =>
+    found.map(({ value }) => value as Format),
+  ));
+}
+
+/** One of them. Throws when there is none of that name. */
+export async function formatNamed(name: string): Promise<Format> {
+  const found = (await allFormats()).find((one) => one.name === name);
+  if (found === undefined) throw new Error(`There is no format "${name}".`);
+  return found;
+}

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { readConfig } from '../../config/config.ts';
+import type { GatewayConfig } from '../config.ts';
+import { createLog } from '../../log.ts';
+import { startServer, type RunningServer } from '../../server.ts';
+
+/**
+ * A gateway started by a test, on a free port, with a database in memory.
+ *
+ * @example
+ * const answer = await fetch(`${gateway.url}/v1/models`, { headers: { authorization: `Bearer ${gateway.key}` } });
+ */
+export interface TestGateway extends RunningServer {
+  /** An API key that may use every model. */
+  readonly key: string;
+  /** The log's lines, parsed, as they come. */
+  readonly lines: Record<string, unknown>[];
+  /** Empties `lines`, with those of calls that have been answered: they are written in the turn behind. */
+  forgetLines(): Promise<void>;
+}
+
+/**
+ * Starts a gateway in this process: all that the config says, and all plugins that run unless it says otherwise. Close it in the end.
+ *
+ * @example
+ * const gateway = await startGateway({ plugins: [redact({ words: ['moonshine'] })], channels: [demo()] });
+ */
+export async function startGateway(config: GatewayConfig): Promise<TestGateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'));
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog('debug', {
+    write(line: string) {
+      lines.push(JSON.parse(line) as Record<string, unknown>);
+    },
+  });
+  const loaded = readConfig(
+    {
+      listen: { port: 0, host: '127.0.0.1' },
+      database: 'sqlite::memory:',
+      data: join(folder, 'data'),
+      ...config,
+    },
+    join(folder, 'gateway.config.ts'),
+  );
+  const server = await startServer(loaded, log);
+  const { value } = await server.apiKeys.create({ name: 'test' });
+  return {
+    ...server,
+    key: value,
+    lines,
+    async forgetLines() {
+      await setImmediate();
+      lines.length = 0;
+    },
+    async close() {
+      await server.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,30 @@
+/**
+ * What authors test with, imported as `sluice/testing`. It needs no test runner: what it finds it throws or returns, so that it works in
+ * `node:test` and in vitest alike.
+ */
+
+export type { CallOptions } from './call.ts';
+export { virtualClock, type VirtualClock } from './clock.ts';
+export { startGateway, type TestGateway } from './gateway.ts';
+export {
+  testPlugins,
+  type Outcome,
+  type RunOptions,
+  type Sent,
+  type TestedPlugins,
+  type TestOptions,
+} from './plugins.ts';
+export {
+  cut,
+  ended,
+  fail,
+  pause,
+  reply,
+  text,
+  thought,
+  toolCall,
+  type Ending,
+  type Part,
+  type Script,
+  type Step,
+} from './script.ts';

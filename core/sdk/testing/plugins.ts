@@ -1,0 +1,363 @@
+import { Subscriber, type Observable } from 'rxjs';
+import type { z } from 'zod';
+import { callKey, type Affinity, type Call } from '../../call/call.ts';
+import { compose, orderPlugins, type Running } from '../../call/pipeline.ts';
+import { readConfig } from '../../config/config.ts';
+import type { GatewayConfig } from '../config.ts';
+import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
+import { createLog } from '../../log.ts';
+import { isChat } from '../../model/request.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { createPrices } from '../../money/prices/index.ts';
+import { createCatalog } from '../../routing/catalog.ts';
+import { createDirectCalls } from '../../routing/direct-call.ts';
+import { createTaskCalls } from '../../routing/task-call.ts';
+import { addressed } from '../../routing/target.ts';
+import { createApiKeys } from '../../state/api-keys.ts';
+import { openStores } from '../../state/stores.ts';
+import { openServices } from '../../upstream/services.ts';
+import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';
+import type { Channel } from '../channel.ts';
+import type { Handler, InternalTools, Next } from '../define.ts';
+import { GatewayError, toGatewayError } from '../errors.ts';
+import { Notices } from '../notices.ts';
+import { replyHeaders } from '../reply-headers.ts';
+import { makeCall, type CallOptions } from './call.ts';
+import { received, type Received } from './client.ts';
+import { allFormats } from './formats.ts';
+import { played, reply as replyOf, type Script } from './script.ts';
+
+/**
+ * What reached the channel: the call as the plugins left it.
+ *
+ * @example
+ * expect(sent[0]?.model).toBe('gpt-5-mini');
+ */
+export interface Sent {
+  readonly model: string;
+  readonly stream: boolean;
+  /** The decoded request: its messages, tools and settings. */
+  readonly request: ChatRequest;
+  /** All texts of its messages, instructions left out, each on a line of its own. */
+  readonly text: string;
+  /** Where the call was wished to go. */
+  readonly affinity: Affinity | undefined;
+}
+
+/**
+ * What became of one call.
+ *
+ * @example
+ * const { text, status, sent } = await tested.run('hello');
+ */
+export interface Outcome extends Received {
+  /** What the client reads as the answer: the text of the first choice. */
+  readonly text: string;
+  /** What came out of the plugins, in order. */
+  readonly events: readonly GatewayEvent[];
+  /** Milliseconds after the call came in at which each of them came, by the clock of `Date`. */
+  readonly times: readonly number[];
+  /** What the client is told went wrong; undefined when nothing did. */
+  readonly error: GatewayError | undefined;
+  /** The headers that plugins added to the reply. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** What reached the channel, try by try; empty when a plugin answered or refused by itself. */
+  readonly sent: readonly Sent[];
+}
+
+/**
+ * One call of a test, and what the channel answers.
+ *
+ * @example
+ * await tested.run({ messages: ['hello'], stream: true }, { reply: reply('Hi', cut()), leaveAfter: 2 });
+ */
+export interface RunOptions {
+  /** What the channel answers: the text of a whole reply, a script, or one made for each try. Default `'Hello.'`. */
+  readonly reply?: string | Script | ((sent: Sent, index: number) => string | Script);
+  /** The client leaves after so many events. */
+  readonly leaveAfter?: number;
+}
+
+/**
+ * Plugins that were set up for a test, with a scripted channel behind them.
+ *
+ * @example
+ * const tested = await testPlugins(redact({ words: ['moonshine'] }));
+ * const { text } = await tested.run('Where does it come from?', { reply: 'From moonshine.' });
+ * await tested.close();
+ */
+export interface TestedPlugins {
+  /** Sends a call through the plugins. A text is the user's only message. */
+  run(call?: string | CallOptions, options?: RunOptions): Promise<Outcome>;
+  /** The lines that were logged so far. */
+  readonly lines: readonly Readonly<Record<string, unknown>>[];
+  /** What the plugins got. */
+  readonly tools: InternalTools;
+  /** Closes what the plugins have opened. */
+  close(): Promise<void>;
+}
+
+/**
+ * What plugins are tested with.
+ *
+ * @example
+ * await testPlugins(router(), { channels: { cheap: ['small-*'], dear: ['large-*'] } });
+ */
+export interface TestOptions {
+  /** Channels by id, with the models that each serves. Default: one, `test`, with all of them. */
+  readonly channels?: Readonly<Record<string, readonly string[]>>;
+  /** Settings of the config, such as `prices`. */
+  readonly settings?: Omit<GatewayConfig, 'plugins' | 'channels'>;
+  /** In place of what the gateway would give; with a whole one of the gateway's own, also what only its own plugins get. */
+  readonly tools?: Partial<InternalTools>;
+}
+
+type Entry = PluginEntry | ((options?: never) => PluginEntry);
+
+/**
+ * Sets plugins up as a gateway would, in their order, with stores in memory and a scripted channel behind them. Throws what `setup` throws,
+ * and what is wrong with options.
+ *
+ * @example
+ * const tested = await testPlugins([promptLimit({ tokens: 100 }), redact({ words: ['moonshine'] })]);
+ */
+export async function testPlugins(
+  plugins: Entry | readonly Entry[],
+  { channels = { test: ['*'] }, settings: given = {}, tools: replaced = {} }: TestOptions = {},
+): Promise<TestedPlugins> {
+  const formats = await allFormats();
+  const { settings } = readConfig({ checks: true, ...given }, 'gateway.config.ts');
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog('debug', {
+    write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>),
+  });
+  const stores = openStores('sqlite::memory:');
+  const surroundings = openSurroundings(log, stores, createApiKeys(stores), settings);
+  const services = openServices();
+  const closers: (() => void | Promise<void>)[] = [];
+  const catalog = createCatalog(Object.entries(channels).map(scripted), 0);
+
+  const listed = (Array.isArray(plugins) ? (plugins as readonly Entry[]) : [plugins as Entry]).map((one) =>
+    typeof one === 'function' ? one() : one,
+  );
+  const strongest = ['nothing', 'usage', 'content'] as const;
+  const reads = listed.reduce<Reads>((most, { spec: { reads: own = 'nothing' } }) => {
+    return strongest.indexOf(own) > strongest.indexOf(most) ? own : most;
+  }, 'nothing');
+  const { order, problems } = orderPlugins(listed.map((entry) => ({ ...orderOf(entry.spec), entry })));
+  const unmet = problems.filter((problem) => !problem.includes('does not exist'));
+  if (unmet.length > 0) throw new Error(unmet.join('\n'));
+  const notInTests = (): never => {
+    throw new Error('There is none of this in a test: give it in tools, or start a gateway.');
+  };
+  let translation: Next = notInTests;
+  const tools: InternalTools = {
+    ...surroundings,
+    log,
+    catalog,
+    calls: createDirectCalls(
+      (name) => formats.find((one) => one.name === name),
+      (call) => translation(call),
+    ),
+    taskCalls: createTaskCalls(
+      (name) => formats.find((one) => one.name === name),
+      (call) => translation(call),
+    ),
+    http: services,
+    download: notInTests,
+    fetchMedia: notInTests,
+    prices: createPrices(settings.prices, () => {}, catalog),
+    settings,
+    notices: new Notices(log),
+    route: () => {},
+    endpoint: () => {},
+    operator: () => {},
+    reads: () => reads,
+    format: (name) => formats.find((one) => one.name === name),
+    onClose: (job) => void closers.push(job),
+    ...replaced,
+  };
+  const running: Running[] = [];
+  for (const { entry, name, stage, after = [] } of order) {
+    const options = (entry.spec.options as z.ZodType | undefined)?.parse(entry.options);
+    // oxlint-disable-next-line no-await-in-loop -- in their order, as a gateway does
+    const handler = (await entry.spec.setup(options, tools)) as Handler;
+    running.push({ name, stage, after, handler });
+  }
+  const composed = composedAround(running, catalog);
+  translation = composed.translate;
+
+  return {
+    lines,
+    tools,
+    async run(asked = {}, { reply = 'Hello.', leaveAfter } = {}) {
+      const { call, exchange, read } = await makeCall(
+        typeof asked === 'string' ? { messages: [asked] } : asked,
+      );
+      const sent: Sent[] = [];
+      call.set(underTest, {
+        read,
+        answer(arrived) {
+          sent.push(arrived);
+          const wanted = typeof reply === 'function' ? reply(arrived, sent.length - 1) : reply;
+          return typeof wanted === 'string' ? replyOf(wanted) : wanted;
+        },
+      });
+      const startedAt = Date.now();
+      const events: GatewayEvent[] = [];
+      const times: number[] = [];
+      let failure: unknown;
+      try {
+        const stream = await composed.handle(call);
+        await consumed(stream, exchange, leaveAfter, (event) => {
+          events.push(event);
+          times.push(Date.now() - startedAt);
+        });
+      } catch (error) {
+        failure = error;
+      }
+      const result = received(exchange, events, failure);
+      const headers = call.get(replyHeaders) ?? {};
+      exchange.end();
+      return {
+        ...result,
+        text: textOf(events),
+        events,
+        times,
+        error: failure === undefined ? undefined : toGatewayError(failure),
+        headers,
+        sent,
+      };
+    },
+    async close() {
+      for (const job of closers.splice(0).toReversed()) await job(); // oxlint-disable-line no-await-in-loop
+      await services.close();
+      await closeSurroundings(surroundings);
+      await stores.close();
+    },
+  };
+}
+
+/** What a call of a test carries to where it is read, and to where it is answered. */
+const underTest = callKey<{ read(): void; answer(sent: Sent): Script }>('under test');
+
+/** The plugins as a gateway composes them, around a channel that answers as the call's test says. */
+function composedAround(
+  running: readonly Running[],
+  catalog: InternalTools['catalog'],
+): { readonly handle: Next; readonly translate: Next } {
+  const at = (...wanted: readonly string[]): Running[] =>
+    running.filter(({ stage }) => wanted.includes(stage));
+  const channel: Next = (call) => {
+    const test = call.get(underTest);
+    if (test === undefined) throw new Error('This call was not made by the test.');
+    const script = test.answer(sentOf(call));
+    const [first] = script;
+    if (first !== undefined && 'fail' in first) return Promise.reject(first.fail);
+    return Promise.resolve(played(script));
+  };
+  const translate = compose(at('translate'), channel, true);
+  const attempt: Next = (call) => {
+    const [target] = catalog.targets(call.model);
+    if (target === undefined)
+      return Promise.reject(
+        new GatewayError('no_available_channel', `No channel serves the model "${call.model}".`),
+      );
+    return translate(addressed(call, target));
+  };
+  const body: Running = {
+    name: 'the reading of the body',
+    stage: 'identify',
+    after: [],
+    handler(call, next) {
+      call.get(underTest)?.read();
+      return next(call);
+    },
+  };
+  return {
+    handle: compose([...at('observe', 'identify'), body, ...at('admit', 'shape')], attempt, true),
+    translate,
+  };
+}
+
+function sentOf(call: Call): Sent {
+  const { request } = call;
+  if (!isChat(request)) throw new Error('Calls of tests are chats.');
+  const words = request.messages.flatMap(({ content }) =>
+    content.flatMap((block) => (block.type === 'text' ? [block.text] : [])),
+  );
+  return {
+    model: call.model,
+    stream: call.stream,
+    request,
+    text: words.join('\n'),
+    affinity: call.edits.affinity,
+  };
+}
+
+/** Takes all events of a reply, as its writer would: until it ends, or the client leaves. */
+function consumed(
+  stream: Observable<GatewayEvent>,
+  exchange: { fail(error: GatewayError): void; writer: { fail(error: GatewayError): void } | undefined },
+  leaveAfter: number | undefined,
+  take: (event: GatewayEvent) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let count = 0;
+    const writing = new Subscriber<GatewayEvent>({
+      next(event) {
+        take(event);
+        count += 1;
+        if (count === leaveAfter) {
+          writing.unsubscribe();
+          resolve();
+        }
+      },
+      error: reject,
+      complete: resolve,
+    });
+    exchange.writer = {
+      fail(error) {
+        writing.unsubscribe();
+        reject(error);
+      },
+    };
+    stream.subscribe(writing);
+  });
+}
+
+function textOf(events: readonly GatewayEvent[]): string {
+  return events
+    .map((event) => (event.type === 'text-delta' && event.choice === 0 ? event.text : ''))
+    .join('');
+}
+
+function orderOf({ name, stage, after, before }: PluginSpec<z.ZodType>) {
+  return {
+    name,
+    stage,
+    ...(after === undefined ? {} : { after }),
+    ...(before === undefined ? {} : { before }),
+  };
+}
+
+function scripted([id, models]: readonly [string, readonly string[]]): Channel {
+  return {
+    id,
+    kind: 'scripted',
+    models,
+    priority: 0,
+    weight: 1,
+    keys: [{ id: '', index: 0 }],
+    codecs: {},
+    speaks: { chat: ['chat-completions'] },
+    upstreamModel: (model) =>
+      models.some((one) => one === model || (one.endsWith('*') && model.startsWith(one.slice(0, -1))))
+        ? model
+        : undefined,
+    traits: () => ({}),
+    open: () => Promise.reject(new Error('A scripted channel is not opened.')),
+    close: () => Promise.resolve(),
+  };
+}

@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import { logLevels } from '../log.ts';
+import { isAddressRange } from '../model/addresses.ts';
+import { fetchSchema } from './fetch.ts';
+import { pricesSchema } from './prices.ts';
+import { overloadSchema, workersSchema } from './processes.ts';
+import { realtimeSchema } from './realtime.ts';
+import { healthSchema, routingSchema } from './routing.ts';
+
+/** Everything an operator can set, with its defaults. Times are in milliseconds, sizes in bytes. */
+export const settingsSchema = z.strictObject({
+  listen: z
+    .strictObject({
+      port: z.int().min(0).max(65_535).default(8080).describe('0 takes any free port'),
+      host: z.string().min(1).default('127.0.0.1').describe('0.0.0.0 listens on every address'),
+    })
+    .prefault({}),
+  /**
+   * `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that
+   * says nothing for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more.
+   */
+  database: z
+    .string()
+    .regex(
+      /^(sqlite:|postgres(ql)?:\/\/)./i,
+      'must be "sqlite:" and the path of a file, "sqlite::memory:", or a postgres:// URL',
+    )
+    .optional(),
+  /** Folder for the database and what else must survive a restart. */
+  data: z.string().min(1).default('./data'),
+  /** The first API key instead of a random one, for containers and scripts. */
+  bootstrapKey: z.string().min(20, 'must have at least 20 characters').optional(),
+  log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
+  /** Name the misbehaving plugin when a handler breaks the rules. Default: on unless NODE_ENV is production. */
+  checks: z.boolean().optional(),
+  limits: z
+    .strictObject({
+      body: z
+        .int()
+        .min(1024)
+        .default(128 * 1024 * 1024)
+        .describe('largest request body, after decompression'),
+      depth: z.int().min(8).max(1000).default(128).describe('deepest nesting of a JSON body'),
+      values: z
+        .int()
+        .min(1000)
+        .default(500_000)
+        .describe('most values in a JSON body; so many members of one object take about a second'),
+      header: z
+        .int()
+        .min(8192)
+        .default(64 * 1024)
+        .describe('largest request header'),
+      audio: z
+        .int()
+        .min(1024)
+        .default(25 * 1024 * 1024)
+        .describe('largest recording'),
+      image: z
+        .int()
+        .min(1024)
+        .default(50 * 1024 * 1024)
+        .describe('largest image of a form'),
+      video: z
+        .int()
+        .min(1024)
+        .default(100 * 1024 * 1024)
+        .describe('largest file of a form for videos'),
+      files: z.int().min(1).max(1000).default(20).describe('most files of a form'),
+      fields: z.int().min(1).max(10_000).default(200).describe('most fields of a form that are no files'),
+      inMemory: z
+        .int()
+        .min(0)
+        .default(256 * 1024)
+        .describe('size beyond which a file of a form goes to a temporary file'),
+    })
+    .prefault({}),
+  timeouts: z
+    .strictObject({
+      headers: z.int().min(100).default(60_000).describe('for the client to send its headers'),
+      body: z.int().min(100).default(300_000).describe('for the client to send its whole request'),
+      connect: z.int().min(50).default(10_000).describe('for a connection to a provider'),
+      idle: z.int().min(50).default(300_000).describe('longest silence of a provider'),
+      keepAlive: z
+        .int()
+        .min(20)
+        .default(15_000)
+        .describe('silence towards the client after which something harmless is sent'),
+      stalled: z.int().min(50).default(60_000).describe('longest time a client may leave its buffer full'),
+      socket: z
+        .int()
+        .min(50)
+        .default(3_600_000)
+        .describe('longest life of a WebSocket; its running calls may end first'),
+      drain: z.int().min(0).default(30_000).describe('for open calls to finish when the gateway stops'),
+      reload: z
+        .int()
+        .min(0)
+        .max(86_400_000)
+        .default(600_000)
+        .describe('for open calls to finish in a process that was replaced by a reload'),
+    })
+    .prefault({}),
+  routing: routingSchema,
+  health: healthSchema,
+  workers: workersSchema,
+  overload: overloadSchema,
+  fetch: fetchSchema,
+  realtime: realtimeSchema,
+  /** State that many gateways share and may lose: rate windows, slots. `memory:` or `redis://…`. */
+  shared: z
+    .strictObject({
+      url: z
+        .string()
+        .regex(/^(memory:|rediss?:\/\/.)/i, 'must be "memory:" or a redis:// URL')
+        .refine(URL.canParse, 'is not a URL: passwords are written with % codes')
+        .default('memory:'),
+      whenDown: z
+        .enum(['refuse', 'local'])
+        .default('local')
+        .describe('calls with limits while it is gone: refused, or counted by each process for itself'),
+    })
+    .prefault({}),
+  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: z
+    .array(z.string().refine(isAddressRange, 'must be an IP address or a CIDR range, such as 10.0.0.0/8'))
+    .default([]),
+  /** Dollars per million tokens, and other dimensions, by model name or pattern. */
+  prices: pricesSchema,
+  /** The password of the dashboard and the admin API; without one a random one is made at the first start. */
+  adminPassword: z.string().min(12, 'must have at least 12 characters').optional(),
+  /** `exclusive`: chat completions with both temperature and top_p away from 1 are refused. `forward`: they pass. */
+  sampling: z.enum(['exclusive', 'forward']).default('exclusive'),
+});
+
+/** The settings in force. */
+export type Settings = z.output<typeof settingsSchema>;

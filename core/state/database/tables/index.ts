@@ -1,0 +1,18 @@
+import { keyvSteps } from './entries.ts';
+import { ledgerSteps } from './ledger.ts';
+import type { Step } from '../migrations.ts';
+import { responseSteps } from './responses.ts';
+import { taskSteps } from './tasks.ts';
+import { usageLogSteps } from './usage-log.ts';
+
+const secrets = 'CREATE TABLE IF NOT EXISTS secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL)';
+
+/** Everything that the gateway's database consists of, in the order in which it is made. */
+export const schema: readonly Step[] = [
+  ...keyvSteps,
+  ...responseSteps,
+  { name: 'secrets-1', sqlite: secrets, postgres: secrets },
+  ...ledgerSteps,
+  ...usageLogSteps,
+  ...taskSteps,
+];

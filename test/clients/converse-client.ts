@@ -1,0 +1,250 @@
+import {
+  BedrockRuntimeClient,
+  ConverseCommand,
+  ConverseStreamCommand,
+  type ContentBlock,
+  type ConverseCommandInput,
+  type Message,
+  type TokenUsage,
+  type Tool,
+} from '@aws-sdk/client-bedrock-runtime';
+import { NodeHttpHandler } from '@smithy/node-http-handler';
+import {
+  citySchema,
+  resultOf,
+  spoiled,
+  type Ask,
+  type Client,
+  type Said,
+  type ToolSpec,
+} from './conversation.ts';
+import { z } from 'zod';
+import type { Access } from './sdks.ts';
+
+/**
+ * The SDK with a key as its bearer token, or as the access key id of ordinary credentials. Over plain HTTP it has to be told to speak
+ * HTTP/1.1; behind TLS both sides agree on that by themselves.
+ */
+export function bedrock({ url, key }: Access, how: 'bearer' | 'signed' = 'bearer'): BedrockRuntimeClient {
+  return new BedrockRuntimeClient({
+    endpoint: url,
+    region: 'us-east-1',
+    maxAttempts: 1,
+    requestHandler: new NodeHttpHandler(),
+    ...(how === 'bearer'
+      ? { token: { token: key }, authSchemePreference: ['httpBearerAuth'] }
+      : { credentials: { accessKeyId: key, secretAccessKey: 'anything' } }),
+  });
+}
+
+type Schema = NonNullable<NonNullable<NonNullable<Tool['toolSpec']>['inputSchema']>['json']>;
+type Fields = ConverseCommandInput['additionalModelRequestFields'];
+
+interface Answer {
+  readonly content: ContentBlock[];
+  readonly stop: string | undefined;
+  readonly usage: TokenUsage | undefined;
+  readonly pieces: number;
+}
+
+/** `@aws-sdk/client-bedrock-runtime`: Converse and ConverseStream. A reply of this format names no model. */
+export function converseClient(client: BedrockRuntimeClient): Client {
+  const answerTo = async (input: ConverseCommandInput, stream: boolean): Promise<Answer> => {
+    try {
+      return stream ? await streamed(client, input) : await whole(client, input);
+    } catch (error) {
+      const { $metadata: metadata } = error as { $metadata?: { httpStatusCode?: number } };
+      throw Object.assign(error as Error, { status: metadata?.httpStatusCode });
+    }
+  };
+  const say = async (ask: Ask, stream: boolean): Promise<Said> =>
+    said(ask, await answerTo({ ...settings(ask), messages: turns(ask) }, stream));
+  const loop: Client['loop'] = async (ask, { tools, stream, spoil }) => {
+    const toolConfig = { tools: tools.map(declared) };
+    const input = { ...settings(ask), toolConfig };
+    const first = await answerTo({ ...input, messages: turns(ask) }, stream);
+    const calls = first.content.flatMap(({ toolUse }) => (toolUse === undefined ? [] : [toolUse]));
+    const kept =
+      spoil === undefined ? first.content : first.content.flatMap((block) => spoilBlock(block, spoil));
+    const results = calls.map(({ toolUseId, name = '' }) => ({
+      toolResult: { toolUseId, content: [{ text: resultOf(tools, name) }] },
+    }));
+    const messages: Message[] = [
+      ...turns(ask),
+      { role: 'assistant', content: kept },
+      { role: 'user', content: results },
+    ];
+    const last = await answerTo({ ...input, messages }, stream);
+    return {
+      calls: calls.map(({ toolUseId, name = '', input: args }) => ({ id: toolUseId, name, input: args })),
+      stop: first.stop,
+      thinking: said(ask, first).thinking,
+      final: said(ask, last),
+    };
+  };
+  return {
+    format: 'converse',
+    words: { done: 'end_turn', length: 'max_tokens', tools: 'tool_use' },
+    whole: (ask) => say(ask, false),
+    stream: (ask) => say(ask, true),
+    loop,
+    /** The SDK has none: as its documentation shows, until no tool is wanted any more. */
+    async runner(ask, tools) {
+      const input = { ...settings(ask), toolConfig: { tools: tools.map(declared) } };
+      const messages = turns(ask);
+      for (let round = 0; round < 5; round += 1) {
+        // oxlint-disable-next-line no-await-in-loop -- one turn follows the other
+        const { content, stop } = await answerTo({ ...input, messages }, false);
+        if (stop !== 'tool_use') return textOf(content);
+        const results = content.flatMap(({ toolUse }) =>
+          toolUse === undefined
+            ? []
+            : [
+                {
+                  toolResult: {
+                    toolUseId: toolUse.toolUseId,
+                    content: [{ text: resultOf(tools, toolUse.name ?? '') }],
+                  },
+                },
+              ],
+        );
+        messages.push({ role: 'assistant', content }, { role: 'user', content: results });
+      }
+      throw new Error('The loop does not end.');
+    },
+    async structured(ask) {
+      const schema = JSON.stringify(z.toJSONSchema(citySchema));
+      const { content } = await answerTo(
+        {
+          ...settings(ask),
+          messages: turns(ask),
+          outputConfig: {
+            textFormat: { type: 'json_schema', structure: { jsonSchema: { schema, name: 'city' } } },
+          },
+        },
+        false,
+      );
+      return JSON.parse(textOf(content)) as unknown;
+    },
+  };
+}
+
+function turns(ask: Ask): Message[] {
+  return [
+    ...(ask.history ?? []).map(({ role, text }) => ({ role, content: [{ text }] })),
+    {
+      role: 'user',
+      content: [
+        { text: ask.text },
+        ...(ask.image === undefined
+          ? []
+          : [{ image: { format: 'png' as const, source: { bytes: Buffer.from(ask.image, 'base64') } } }]),
+      ],
+    },
+  ];
+}
+
+function settings(ask: Ask): Omit<ConverseCommandInput, 'messages'> {
+  const thinking = { type: 'enabled', budget_tokens: 2048 };
+  return {
+    modelId: ask.model,
+    ...(ask.system === undefined ? {} : { system: [{ text: ask.system }] }),
+    inferenceConfig: {
+      ...(ask.maxTokens === undefined ? {} : { maxTokens: ask.maxTokens }),
+      ...(ask.stop === undefined ? {} : { stopSequences: [...ask.stop] }),
+    },
+    ...(ask.thinking === true ? { additionalModelRequestFields: { thinking } as Fields } : {}),
+  };
+}
+
+function declared({ name, description, schema }: ToolSpec): Tool {
+  return { toolSpec: { name, description, inputSchema: { json: schema as unknown as Schema } } };
+}
+
+async function whole(client: BedrockRuntimeClient, input: ConverseCommandInput): Promise<Answer> {
+  const { output, stopReason, usage } = await client.send(new ConverseCommand(input));
+  return { content: output?.message?.content ?? [], stop: stopReason, usage, pieces: 1 };
+}
+
+/** Puts the events of a stream together: the SDK leaves that to its users. */
+async function streamed(client: BedrockRuntimeClient, input: ConverseCommandInput): Promise<Answer> {
+  const { stream } = await client.send(new ConverseStreamCommand(input));
+  const blocks: Partial<Record<string, unknown>>[] = [];
+  const inputs = new Map<number, string>();
+  let stop: string | undefined;
+  let usage: TokenUsage | undefined;
+  let pieces = 0;
+  for await (const event of stream ?? []) {
+    if (event.contentBlockStart !== undefined) {
+      const { contentBlockIndex: index = 0, start } = event.contentBlockStart;
+      blocks[index] = { toolUse: { ...start?.toolUse } };
+      inputs.set(index, '');
+    } else if (event.contentBlockDelta !== undefined) {
+      const { contentBlockIndex: index = 0, delta } = event.contentBlockDelta;
+      const block = (blocks[index] ??= {});
+      if (delta?.text) {
+        block.text = `${(block.text as string | undefined) ?? ''}${delta.text}`;
+        pieces += 1;
+      }
+      if (delta?.toolUse !== undefined)
+        inputs.set(index, (inputs.get(index) ?? '') + (delta.toolUse.input ?? ''));
+      if (delta?.reasoningContent !== undefined) {
+        const { text = '', signature } = delta.reasoningContent;
+        const before = (block.reasoningContent as { reasoningText?: { text: string } } | undefined)
+          ?.reasoningText;
+        block.reasoningContent = {
+          reasoningText: {
+            ...before,
+            text: (before?.text ?? '') + text,
+            ...(signature === undefined ? {} : { signature }),
+          },
+        };
+      }
+    }
+    stop = event.messageStop?.stopReason ?? stop;
+    usage = event.metadata?.usage ?? usage;
+  }
+  for (const [index, text] of inputs) {
+    const call = blocks[index]?.toolUse as Record<string, unknown>;
+    call.input = JSON.parse(text === '' ? '{}' : text) as unknown;
+  }
+  return { content: blocks as unknown as ContentBlock[], stop, usage, pieces };
+}
+
+function textOf(content: readonly ContentBlock[]): string {
+  return content.map(({ text }) => text ?? '').join('');
+}
+
+function said(ask: Ask, { content, stop, usage, pieces }: Answer): Said {
+  const {
+    inputTokens = 0,
+    outputTokens = 0,
+    cacheReadInputTokens = 0,
+    cacheWriteInputTokens = 0,
+  } = usage ?? {};
+  return {
+    text: textOf(content),
+    thinking: content.map(({ reasoningContent }) => reasoningContent?.reasoningText?.text ?? '').join(''),
+    model: ask.model,
+    stop,
+    pieces,
+    tokens: {
+      input: inputTokens + cacheReadInputTokens + cacheWriteInputTokens,
+      output: outputTokens,
+      reasoning: 0,
+      cacheRead: cacheReadInputTokens,
+    },
+  };
+}
+
+function spoilBlock(block: ContentBlock, spoil: 'proof' | 'words' | 'forget'): ContentBlock[] {
+  const thought = block.reasoningContent?.reasoningText;
+  if (thought === undefined) return [block];
+  if (spoil === 'forget') return [];
+  const { text = '', signature } = thought;
+  const changed =
+    spoil === 'words'
+      ? { text: `${text}?`, signature }
+      : { text, signature: signature === undefined ? undefined : spoiled(signature) };
+  return [{ reasoningContent: { reasoningText: changed } }];
+}
