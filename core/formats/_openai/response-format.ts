@@ -2,11 +2,11 @@ import { missing, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import { names } from '../_shared/extra.ts';
+import { setOf } from '../_shared/extra.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 
 /** Members of a schema's object that the neutral model has words for. */
-export const schemaFields = names('name description schema strict');
+export const schemaFields = setOf('name description schema strict');
 
 const readers = {
   name: optionalString,

@@ -1,7 +1,7 @@
 import type { Block, ChatRequest, MediaBlock } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
-import { entryOf, putBack } from '../_shared/extra.ts';
+import { putBack } from '../_shared/extra.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import type { MutableObject } from '../_shared/settings.ts';
@@ -48,7 +48,9 @@ export function finishPiece(
   scope: Scope,
   nested: readonly string[] = [],
 ): MutableObject {
-  putBack(wire, entryOf(scope.format)(piece.extra), nested);
+  if (piece.extra === undefined) return wire;
+  const own = piece.extra[scope.format];
+  if (own !== undefined) putBack(wire, own, nested);
   loseForeign(piece.extra, scope.format, piece.at, scope.target.lose);
   return wire;
 }

@@ -1,7 +1,7 @@
 import type { ChatSettings } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
-import { names, type Leftovers } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 import type { MutableObject, SettingRow } from '../_shared/settings.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Scope } from './scope.ts';
@@ -34,7 +34,7 @@ export const chatRows: readonly SettingRow[] = [
 ];
 
 /** Service tiers that the family has words for; another format's word is not sent. */
-export const serviceTiers = names('auto default flex scale priority fast');
+export const serviceTiers = setOf('auto default flex scale priority fast');
 
 /** Most stop sequences. */
 export const mostStops = 4;

@@ -34,7 +34,7 @@ export class Leftovers {
   #aside: MutableObject | undefined;
 
   /** `nulls`: whether an unknown field that is null is kept. */
-  constructor(format: string, { nulls = true }: { readonly nulls?: boolean } = {}) {
+  constructor(format: string, nulls = true) {
     this.#format = format;
     this.#nulls = nulls;
   }
@@ -84,9 +84,10 @@ export function putBack(target: MutableObject, fields: JsonObject, nested: reado
   for (const key in fields) {
     const value = fields[key];
     if (value === undefined) continue;
-    if (!misleading.test(key)) target[key] = value;
-    else if (key === aside) Object.assign(target, value);
-    else if (!key.startsWith('$')) {
+    if (key.startsWith('$')) {
+      if (key === aside) Object.assign(target, value);
+    } else if (!misleading.test(key)) target[key] = value;
+    else {
       const path = nested.find((candidate) => key.startsWith(`${candidate}.`));
       if (path !== undefined)
         objectAt(target, path, (copied ??= new Set()))[key.slice(path.length + 1)] = value;
@@ -116,6 +117,6 @@ export function objectAt(
 }
 
 /** Names in one string, separated by spaces, as a set. */
-export function names(list: string): ReadonlySet<string> {
+export function setOf(list: string): ReadonlySet<string> {
   return new Set(list.split(/\s+/));
 }

@@ -1,7 +1,7 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { frameLimit } from './sse.ts';
+import { unusable } from './unusable.ts';
 
 /**
  * Cuts a byte stream into its top-level JSON objects, whatever stands between them: newline-delimited JSON and the elements of one JSON
@@ -40,9 +40,7 @@ export class JsonCutter {
     if (start >= 0) {
       this.#held.push(chunk.subarray(start));
       if (this.#held.length > frameLimit) {
-        throw new GatewayError('upstream_error', 'The upstream sent an event that is too large.', {
-          origin: 'upstream',
-        });
+        throw unusable('sent an event that is too large');
       }
     }
     return frames;

@@ -34,5 +34,5 @@ export function oneShot<R extends GatewayRequest>({ path, ...own }: OneShot<R>):
 
 /** Throws when a provider's body tells an error, whatever its status was. */
 export function throwIfError(body: JsonObject): void {
-  if (tellsError(body)) throw upstreamError(200, JSON.stringify(body));
+  if (body.type === 'error' || tellsError(body)) throw upstreamError(200, JSON.stringify(body));
 }

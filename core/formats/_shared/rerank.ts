@@ -6,6 +6,7 @@ import type { Expected } from '../../sdk/format.ts';
 import { throwIfError } from './one-shot.ts';
 import { extraOf } from './spelling.ts';
 import { noUsage, readPlainUsage } from './usage.ts';
+import { unusable } from './unusable.ts';
 
 /** The words of a document that are ranked: its text, or the fields that the client names, one on each line as `field: value`. */
 export function textOfDocument(document: string | JsonObject, fields: readonly string[] | undefined): string {
@@ -67,7 +68,5 @@ function scoreOf(value: JsonValue): RerankScore {
 }
 
 function noScores(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream sent JSON that is no list of scores.', {
-    origin: 'upstream',
-  });
+  return unusable('sent JSON that is no list of scores');
 }

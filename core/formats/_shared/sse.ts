@@ -1,6 +1,6 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from './held-bytes.ts';
+import { unusable } from './unusable.ts';
 
 /** Largest frame that is held while its end is awaited, in bytes. Image and audio events reach tens of megabytes. */
 export const frameLimit = 64 * 1024 * 1024;
@@ -63,9 +63,7 @@ export class SseCutter {
   #hold(chunk: Buffer): void {
     this.#held.push(chunk);
     if (this.#held.length > frameLimit) {
-      throw new GatewayError('upstream_error', 'The upstream sent an event that is too large.', {
-        origin: 'upstream',
-      });
+      throw unusable('sent an event that is too large');
     }
     const tail = this.#seam === undefined || chunk.length > 2 ? chunk : Buffer.concat([this.#seam, chunk]);
     this.#seam = tail.subarray(-3);

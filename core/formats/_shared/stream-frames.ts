@@ -2,6 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
 import { throwIfError } from './one-shot.ts';
+import { unusable } from './unusable.ts';
 
 /** What an event is called that has no name. */
 const unnamed = 'message';
@@ -10,9 +11,7 @@ const unnamed = 'message';
 export function frameBody(frame: Frame): JsonObject {
   const body = parseObject(frame.data);
   if (body === undefined) {
-    throw new GatewayError('upstream_error', 'The upstream sent a frame that is no JSON.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent a frame that is no JSON');
   }
   throwIfError(body);
   return typed(body, frame);

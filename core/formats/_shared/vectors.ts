@@ -1,15 +1,12 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { JsonValue } from '../../model/json.ts';
+import { unusable } from './unusable.ts';
 
 /** A vector as numbers. Throws when the text is no base64 of 32-bit floats. */
 export function asNumbers(vector: EmbedVector): readonly number[] {
   if (typeof vector !== 'string') return vector;
   const numbers = floatsIn(vector);
-  if (numbers === undefined)
-    throw new GatewayError('upstream_error', 'The upstream sent a vector that is damaged.', {
-      origin: 'upstream',
-    });
+  if (numbers === undefined) throw unusable('sent a vector that is damaged');
   return numbers;
 }
 
@@ -43,9 +40,5 @@ function floatsIn(base64: string): readonly number[] | undefined {
 /** Throws unless there is one vector for each input, where their number is known: with one too few nobody knows whose the others are. */
 export function checkCount({ vectors }: EmbedResult, inputs: number | undefined): void {
   if (inputs === undefined || vectors.length === inputs) return;
-  throw new GatewayError(
-    'upstream_error',
-    `The upstream gave ${vectors.length} embeddings for ${inputs} inputs.`,
-    { origin: 'upstream' },
-  );
+  throw unusable(`gave ${vectors.length} embeddings for ${inputs} inputs`);
 }

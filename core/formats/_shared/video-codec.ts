@@ -10,6 +10,7 @@ import type {
   RouteParams,
 } from '../../sdk/format.ts';
 import { loseForeign } from './foreign.ts';
+import { unusable } from './unusable.ts';
 
 /** What one format says of videos: the rest is the same for all of them. */
 export interface VideoWords {
@@ -129,9 +130,7 @@ function whole(write: (report: VideoReport) => JsonObject) {
     },
     end(): JsonObject {
       if (body === undefined) {
-        throw new GatewayError('upstream_error', 'The upstream said nothing of a task.', {
-          origin: 'upstream',
-        });
+        throw unusable('said nothing of a task');
       }
       return body;
     },
@@ -182,5 +181,5 @@ export function createdOf({ task }: VideoReport, { created }: ReplyContext): num
 
 /** A provider that says that a task was made, and not which. */
 export function noTask(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream named no task.', { origin: 'upstream' });
+  return unusable('named no task');
 }

@@ -1,10 +1,10 @@
 import type { ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { responseFormatReader, schemaFields, schemaMembers } from '../_openai/response-format.ts';
-import { names, type Leftovers } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 
-const outerFields = names('type');
-const outerSchemaFields = names('type json_schema');
+const outerFields = setOf('type');
+const outerSchemaFields = setOf('type json_schema');
 
 /** `response_format` in neutral words. Throws 400 with the path. */
 export const readResponseFormat = responseFormatReader('json_schema');

@@ -2,7 +2,7 @@ import type { ChatSettings } from '../../model/chat.ts';
 import type { SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { chatRows, completionRows } from '../_openai/settings.ts';
-import { names } from '../_shared/extra.ts';
+import { setOf } from '../_shared/extra.ts';
 
 /**
  * Every setting of this format that the neutral model has a word for. Of two rows with one name the later one wins on reading and the
@@ -22,7 +22,7 @@ export const rows: readonly SettingRow[] = [
 ];
 
 /** Settings that the encoder writes by itself, because more than one field or rule is involved. */
-export const handled = names('maxOutput stop responseFormat user serviceTier reasoning');
+export const handled = setOf('maxOutput stop responseFormat user serviceTier reasoning');
 
 /** The client's path of a setting. */
 export function settingPath(name: keyof ChatSettings): string {

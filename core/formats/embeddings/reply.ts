@@ -1,4 +1,3 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -10,6 +9,7 @@ import { asBase64, asNumbers, checkCount, readVector } from '../_shared/vectors.
 import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';
 import { countInputs } from './request.ts';
 import { formatName } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /** A provider's reply as events; the vectors in the order of their inputs. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -17,9 +17,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const { data, usage, model, object: _, ...rest } = body;
   const vectors = inOrder(Array.isArray(data) ? (data as readonly JsonValue[]) : []);
   if (vectors === undefined) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent JSON that is no list of embeddings');
   }
   const extra = extraOf(formatName, rest);
   const result: EmbedResult = { vectors, ...extra };
@@ -57,7 +55,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
     },
     end() {
       if (result === undefined) {
-        throw new GatewayError('upstream_error', 'The upstream gave no embeddings.', { origin: 'upstream' });
+        throw unusable('gave no embeddings');
       }
       checkCount(result, countInputs(context.body));
       const tokens = usage?.input ?? context.inputEstimate;

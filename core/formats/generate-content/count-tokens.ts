@@ -1,17 +1,9 @@
+import { countEncoder, decodeCount as decodeCounted } from '../_shared/count-tokens.ts';
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';
-import { tellsError } from '../_shared/told-error.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
-import type {
-  Codec,
-  EncodedRequest,
-  EncodeTarget,
-  ReplyContext,
-  RouteParams,
-  WholeEncoder,
-} from '../../sdk/format.ts';
+import type { Codec, EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { chat } from './codec.ts';
 import { decodeChat } from './request-in/index.ts';
 import { encodeBody, methodPath } from './request-out/index.ts';
@@ -22,6 +14,9 @@ import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { countFields, name, official } from './wire.ts';
 import { words } from './words.ts';
+
+/** Where a count stands. */
+const countField = 'totalTokens';
 
 /** countTokens: the contents alone, or a whole request inside `generateContentRequest`. */
 export const countTokens: Codec<ChatRequest> = {
@@ -38,8 +33,8 @@ export const countTokens: Codec<ChatRequest> = {
   wantsBytes,
   decodeRequest: decodeCount,
   encodeRequest: encodeCount,
-  decodeWhole: decodeReply,
-  encodeWhole: encodeReply,
+  decodeWhole: (body) => decodeCounted(body, name, countField),
+  encodeWhole: () => countEncoder({ [countField]: 0 }, name, countField),
   usageTap: () => ({ read: () => undefined }),
   settingPath: chat.settingPath,
   words,
@@ -90,29 +85,4 @@ function patchCount(
   // What limits or steers an answer does not change a count.
   const named = edits.model === undefined ? {} : { model: edits.model };
   return isObject(inner) ? { ...body, [key]: patch(inner, named, traits) } : patch(body, named, traits);
-}
-
-/** The count; details that only this format has stay beside it. */
-function decodeReply(body: JsonObject): ReturnType<Codec['decodeWhole']> {
-  if (tellsError(body)) throw upstreamError(200, JSON.stringify(body));
-  const { totalTokens, ...details } = body;
-  const tokens = Number(totalTokens ?? Number.NaN);
-  if (!Number.isFinite(tokens))
-    throw new GatewayError('upstream_error', 'The upstream gave no count.', { origin: 'upstream' });
-  return [
-    { type: 'result', value: { tokens, ...(Object.keys(details).length === 0 ? {} : { [name]: details }) } },
-  ];
-}
-
-function encodeReply(_context: ReplyContext): WholeEncoder {
-  let reply: JsonObject = { totalTokens: 0 };
-  return {
-    event(event) {
-      if (event.type !== 'result' || !isObject(event.value)) return;
-      const { tokens } = event.value;
-      const details = event.value[name];
-      reply = { totalTokens: typeof tokens === 'number' ? tokens : 0, ...(isObject(details) ? details : {}) };
-    },
-    end: () => reply,
-  };
 }

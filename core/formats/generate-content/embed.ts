@@ -1,4 +1,4 @@
-import { cannotCarry, GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -21,6 +21,7 @@ import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { embedFields, name, official } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /** Most requests of one batch at the provider, and of a client's, which is asked for in several. */
 const mostAtOnce = 100;
@@ -168,9 +169,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   const vectors = list.map(vectorOf);
   const sound = vectors.filter((vector) => vector !== undefined);
   if (sound.length !== vectors.length || sound.length === 0) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent JSON that is no list of embeddings');
   }
   const extra = extraOf(name, rest);
   const events: GatewayEvent[] = [{ type: 'result', value: { vectors: sound, ...extra } }];
@@ -192,7 +191,7 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
     },
     end() {
       if (result === undefined) {
-        throw new GatewayError('upstream_error', 'The upstream gave no embeddings.', { origin: 'upstream' });
+        throw unusable('gave no embeddings');
       }
       checkCount(
         result,

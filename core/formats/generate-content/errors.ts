@@ -2,6 +2,8 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
 import type { ErrorReply } from '../../sdk/format.ts';
+import { unusable } from '../_shared/unusable.ts';
+import { setOf } from '../_shared/extra.ts';
 
 const statuses: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',
@@ -22,12 +24,7 @@ export function statusWord(status: number): string {
   return statuses[status] ?? (status < 500 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE');
 }
 
-const keyErrors: ReadonlySet<string> = new Set([
-  'missing_api_key',
-  'invalid_api_key',
-  'expired_api_key',
-  'disabled_api_key',
-]);
+const keyErrors = setOf('missing_api_key invalid_api_key expired_api_key disabled_api_key');
 
 /** The error object, the same before a reply and in the middle of a stream. */
 export function errorBody(error: GatewayError): JsonObject {
@@ -77,10 +74,7 @@ export function errorReply(error: GatewayError, requestId: string): ErrorReply {
 
 /** 502: the provider sent something that cannot be understood. */
 export function garbage(cause?: unknown): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream sent something that is no answer.', {
-    origin: 'upstream',
-    cause,
-  });
+  return unusable('sent something that is no answer', cause);
 }
 
 /** Compact JSON of a value in a reply. Throws 502 for what is nested beyond what can be written. */

@@ -7,6 +7,7 @@ import type { Proof } from '../../model/extra.ts';
 import { sealProof, unsealProof } from '../_shared/proof.ts';
 import { name } from './wire.ts';
 import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
+import { setOf } from '../_shared/extra.ts';
 
 const base = 'generationConfig.thinkingConfig';
 
@@ -30,7 +31,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
 }
 
 /** Words of the display that `includeThoughts` says just as well. */
-const plainDisplays: ReadonlySet<string> = new Set(['auto', 'summarized', 'omitted']);
+const plainDisplays = setOf('auto summarized omitted');
 
 /** What was asked of the reasoning, and of which model. */
 export interface ReasoningWish {

@@ -4,12 +4,12 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
 import { leftovers } from './extra.ts';
-import type { Leftovers } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 import { jsonText, name as format, official, partFields, resultFields } from './wire.ts';
 import { readFile, readInline } from './parts.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
-const textKeys: ReadonlySet<string> = new Set(['output', 'result', 'error']);
+const textKeys = setOf('output result error');
 
 /** A `functionResponse`. `at` is the part's path, `extras` already holds the part's own. Throws 400 with the path. */
 export function decodeResult(

@@ -1,17 +1,15 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { ReplyDecoder } from './stream-in/index.ts';
 import { ReplyEncoder } from './stream-out/index.ts';
 import { replySigns } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   if (!replySigns.some((key) => body[key] !== undefined)) {
-    throw new GatewayError('upstream_error', 'The upstream sent something that is no answer.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent something that is no answer');
   }
   const decoder = new ReplyDecoder(true);
   return [...decoder.chunk(body), ...decoder.end()];

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { wrongValue } from '../../sdk/errors.ts';
+import { setOf } from '../_shared/extra.ts';
 
 /** The name under which this format keeps what only it knows. */
 export const name = 'generate-content';
@@ -177,18 +178,13 @@ export function pick(object: JsonObject, names: Iterable<string>): MutableObject
 }
 
 /** Keys of a chunk that have an event, or a member of one. */
-export const chunkFields: ReadonlySet<string> = new Set([
-  'candidates',
-  'usageMetadata',
-  'modelVersion',
-  'responseId',
-]);
+export const chunkFields = setOf('candidates usageMetadata modelVersion responseId');
 
 /** Keys of which every reply has one, and so has the first chunk of each. */
 export const replySigns: readonly string[] = [...chunkFields, 'promptFeedback', 'error'];
 
 /** Keys of a candidate that have an event. */
-export const candidateFields: ReadonlySet<string> = new Set(['content', 'finishReason', 'index']);
+export const candidateFields = setOf('content finishReason index');
 
 /**
  * Extras of reply events, beside plain names, which are fields of the candidate:

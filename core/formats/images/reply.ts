@@ -9,6 +9,7 @@ import { extraOf } from '../_shared/spelling.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { formatName } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /** A provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -26,7 +27,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
 
 /** The provider gave no image. */
 export function noImages(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream gave no image.', { origin: 'upstream' });
+  return unusable('gave no image');
 }
 
 function readImage(value: JsonValue): MadeImage | undefined {

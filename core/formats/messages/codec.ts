@@ -1,12 +1,9 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
-import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { given, optionalBoolean, requiredModel } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
-import type { Codec, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
+import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { MessagesStreamDecoder } from './stream-in/index.ts';
 import { encodeRequest } from './request-out/index.ts';
@@ -15,10 +12,17 @@ import { MessagesStreamEncoder } from './stream-out/index.ts';
 import { travelling } from './headers.ts';
 import { patch, withBudget } from './patch.ts';
 import { settingPath } from './settings.ts';
-import { MessagesWholeEncoder, unfold } from './whole.ts';
+import { MessagesFold, unfold } from './whole.ts';
 import { MessagesUsageTap } from './usage.ts';
 import { name } from './wire.ts';
 import { words } from './words.ts';
+import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
+import { folded } from '../_shared/folded.ts';
+import { unusable } from '../_shared/unusable.ts';
+import { throwIfError } from '../_shared/one-shot.ts';
+
+/** Where a count stands. */
+const countField = 'input_tokens';
 
 /** What the codecs of both operations share. */
 function base(
@@ -75,16 +79,6 @@ function onlyNative(body: JsonObject, operation: ChatRequest['operation']): Gate
   );
 }
 
-function throwIfError(body: JsonObject): void {
-  if (body.type === 'error' || isObject(body.error)) throw upstreamError(200, JSON.stringify(body));
-}
-
-function notAnAnswer(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream sent JSON that is no answer.', {
-    origin: 'upstream',
-  });
-}
-
 /** Messages in, messages out. */
 export const chatCodec: Codec<ChatRequest> = {
   ...base('chat'),
@@ -92,40 +86,18 @@ export const chatCodec: Codec<ChatRequest> = {
   encodeStream: (context) => new MessagesStreamEncoder(context),
   decodeWhole(body) {
     throwIfError(body);
-    if (!Array.isArray(body.content)) throw notAnAnswer();
+    if (!Array.isArray(body.content)) throw unusable('sent JSON that is no answer');
     const decoder = new MessagesStreamDecoder();
     return [...unfold(body).flatMap((frame) => decoder.json(frame)), ...decoder.end()];
   },
-  encodeWhole: (context) => new MessagesWholeEncoder(context),
+  encodeWhole: (context) => folded(new MessagesStreamEncoder(context), new MessagesFold()),
   usageTap: () => new MessagesUsageTap(),
 };
 
 /** Counts the tokens of a request. Counts are never billed, so that no usage is read from them. */
 export const countCodec: Codec<ChatRequest> = {
   ...base('count-tokens'),
-  decodeWhole: decodeCount,
-  encodeWhole: encodeCount,
+  decodeWhole: (body) => decodeCount(body, name, countField),
+  encodeWhole: ({ inputEstimate }) => countEncoder({ [countField]: inputEstimate }, name, countField),
   usageTap: () => ({ read: () => undefined }),
 };
-
-function decodeCount(body: JsonObject): readonly GatewayEvent[] {
-  throwIfError(body);
-  const { input_tokens: tokens, ...rest } = body;
-  if (typeof tokens !== 'number') throw notAnAnswer();
-  const extra = Object.keys(rest).length === 0 ? {} : { extra: { [name]: rest } };
-  return [{ type: 'result', value: { tokens, ...extra } }];
-}
-
-function encodeCount(context: ReplyContext): WholeEncoder {
-  const reply: MutableObject = { input_tokens: context.inputEstimate };
-  return {
-    event(event) {
-      if (event.type !== 'result' || !isObject(event.value)) return;
-      const { tokens, extra } = event.value;
-      if (typeof tokens === 'number') reply.input_tokens = tokens;
-      const fields = isObject(extra) && isObject(extra[name]) ? extra[name] : {};
-      Object.assign(reply, fields);
-    },
-    end: () => reply,
-  };
-}

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Leftovers } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 
 type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
 
@@ -23,7 +23,7 @@ export const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>
   'between-tools': 'between_tools',
 };
 
-const thinkingFields: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
+const thinkingFields = setOf('type budget_tokens display');
 
 /**
  * What `thinking` and `output_config.effort` ask for; what only this format knows goes to `left`. A budget below 1024 is not refused

@@ -6,9 +6,9 @@ import type { MutableObject } from '../_shared/settings.ts';
 import { thinks } from './reasoning.ts';
 import type { Writing } from './request-out/scope.ts';
 import { own } from './extra.ts';
-import type { Leftovers } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 
-const formatFields: ReadonlySet<string> = new Set(['type', 'schema']);
+const formatFields = setOf('type schema');
 const place = 'output_config.format';
 /** The beta's old place of the same object. */
 const oldPlace = 'output_format';

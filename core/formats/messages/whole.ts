@@ -1,11 +1,9 @@
-import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { argumentsObject, brokenArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
-import { MessagesStreamEncoder } from './stream-out/index.ts';
+import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
-import { GatewayError } from '../../sdk/errors.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /** Puts the frames of one reply together, as a client's SDK does. */
 export class MessagesFold implements FrameFold {
@@ -87,25 +85,6 @@ function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Gathers events into a whole reply: the stream encoder's frames, folded. */
-export class MessagesWholeEncoder implements WholeEncoder {
-  readonly #encoder: MessagesStreamEncoder;
-  readonly #fold = new MessagesFold();
-
-  constructor(context: ReplyContext) {
-    this.#encoder = new MessagesStreamEncoder(context);
-  }
-
-  event(event: GatewayEvent): void {
-    for (const frame of this.#encoder.event(event)) this.#fold.frame(frame);
-  }
-
-  end(): JsonObject {
-    for (const frame of this.#encoder.end()) this.#fold.frame(frame);
-    return this.#fold.end();
-  }
-}
-
 /** The frames in which a stream would have said this whole reply. */
 export function unfold(reply: JsonObject): JsonObject[] {
   const { content, stop_reason, stop_sequence, stop_details, ...message } = reply;
@@ -179,8 +158,6 @@ function inputOf(input: JsonValue | undefined): string {
   try {
     return brokenArguments(input ?? {}) ?? JSON.stringify(input ?? {});
   } catch {
-    throw new GatewayError('upstream_error', 'The upstream sent a tool call nested too deeply.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent a tool call nested too deeply');
   }
 }

@@ -1,39 +1,7 @@
-import type { FinishReason } from '../../model/event.ts';
+import { setOf } from '../_shared/extra.ts';
 
 /** The name of this format: the key of its `extra` entries and the `format` of its proofs. */
 export const name = 'messages';
 
-/** Provider's stop reason → neutral reason. */
-export const reasonOfStop: Readonly<Record<string, FinishReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop-sequence',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'context-window',
-  tool_use: 'tool-calls',
-  pause_turn: 'pause',
-  refusal: 'refusal',
-  compaction: 'compaction',
-};
-
-/** Neutral reason → stop reason. */
-export const stopOfReason: Readonly<Record<FinishReason, string>> = {
-  stop: 'end_turn',
-  'stop-sequence': 'stop_sequence',
-  length: 'max_tokens',
-  'context-window': 'model_context_window_exceeded',
-  'tool-calls': 'tool_use',
-  'content-filter': 'refusal',
-  refusal: 'refusal',
-  pause: 'pause_turn',
-  compaction: 'compaction',
-  malformed: 'end_turn',
-  other: 'end_turn',
-};
-
 /** Image types that the format takes. */
-export const imageTypes: ReadonlySet<string> = new Set([
-  'image/jpeg',
-  'image/png',
-  'image/gif',
-  'image/webp',
-]);
+export const imageTypes = setOf('image/jpeg image/png image/gif image/webp');

@@ -1,4 +1,4 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModerationRequest, ModerationResult } from '../../model/moderation.ts';
@@ -17,6 +17,7 @@ import type {
   ReplyContext,
   WholeEncoder,
 } from '../../sdk/format.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 const formatName = 'moderations';
 const path = '/moderations';
@@ -98,9 +99,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { id, model, results, usage, ...rest } = body;
   if (!Array.isArray(results) || !(results as readonly JsonValue[]).every(isObject)) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no verdict.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent JSON that is no verdict');
   }
   const result: ModerationResult = {
     results: results as readonly JsonObject[],
@@ -121,8 +120,7 @@ function encodeWhole({ model, requestId }: ReplyContext): WholeEncoder {
       if (event.type === 'result') result = event.value as ModerationResult;
     },
     end() {
-      if (result === undefined)
-        throw new GatewayError('upstream_error', 'The upstream gave no verdict.', { origin: 'upstream' });
+      if (result === undefined) throw unusable('gave no verdict');
       return {
         id: result.id ?? `modr-${requestId}`,
         model,

@@ -1,9 +1,9 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /**
  * Writes a reply that the clients of both families can read: best documents first, as many as were asked for, each with its document where
@@ -18,8 +18,7 @@ export function encodeWhole(context: ReplyContext): WholeEncoder {
       if (event.type === 'usage') usage = event.usage;
     },
     end() {
-      if (result === undefined)
-        throw new GatewayError('upstream_error', 'The upstream gave no scores.', { origin: 'upstream' });
+      if (result === undefined) throw unusable('gave no scores');
       const { body, model } = context;
       const documents = Array.isArray(body.documents) ? (body.documents as readonly JsonValue[]) : [];
       const most = wantedOf(body) ?? documents.length;

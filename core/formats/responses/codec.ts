@@ -4,7 +4,6 @@ import type { JsonObject } from '../../model/json.ts';
 import { given, peek } from '../_shared/check.ts';
 import { typeOf } from '../_shared/stream-frames.ts';
 import type { Codec } from '../../sdk/format.ts';
-import { decodeCount, encodeCount } from './count-tokens.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
 import { wantsBytes } from './request-out/parts.ts';
@@ -14,9 +13,14 @@ import { official, patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { validate } from './validate.ts';
-import { decodeWhole, ResponsesWholeEncoder } from './whole.ts';
+import { decodeWhole, ResponsesFold } from './whole.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
+import { folded } from '../_shared/folded.ts';
+import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
+
+/** Where a count stands. */
+const countField = 'input_tokens';
 
 /** The last frames of a stream. */
 const lastFrames: readonly string[] = ['response.completed', 'response.incomplete', 'response.failed'];
@@ -71,14 +75,15 @@ export const chatCodec: Codec<ChatRequest> = {
   decodeStream: () => new ResponsesStreamDecoder(),
   encodeStream: (context) => new ResponsesStreamEncoder(context),
   decodeWhole,
-  encodeWhole: (context) => new ResponsesWholeEncoder(context),
+  encodeWhole: (context) => folded(new ResponsesStreamEncoder(context), new ResponsesFold()),
   usageTap,
 };
 
 /** The counting of a request's input tokens. Counts are never billed, so that no usage is read from them. */
 export const countTokensCodec: Codec<ChatRequest> = {
   ...base('count-tokens'),
-  decodeWhole: decodeCount,
-  encodeWhole: encodeCount,
+  decodeWhole: (body) => decodeCount(body, formatName, countField),
+  encodeWhole: ({ inputEstimate }) =>
+    countEncoder({ object: 'response.input_tokens', [countField]: inputEstimate }, formatName, countField),
   usageTap: () => ({ read: () => undefined }),
 };

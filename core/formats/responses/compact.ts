@@ -1,11 +1,11 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { optionalBoolean } from '../_shared/check.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { chatCodec } from './codec.ts';
+import { unusable } from '../_shared/unusable.ts';
+import { throwIfError } from '../_shared/one-shot.ts';
 
 const path = '/responses/compact';
 
@@ -40,11 +40,9 @@ function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedReque
 }
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
-  if (isObject(body.error)) throw upstreamError(200, JSON.stringify(body));
+  throwIfError(body);
   if (!Array.isArray(body.output)) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no compaction.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent JSON that is no compaction');
   }
   const result: GatewayEvent = { type: 'result', value: body };
   const usage = chatCodec.usageTap().read(JSON.stringify({ usage: body.usage }));

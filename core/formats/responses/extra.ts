@@ -60,7 +60,7 @@ export function frameOf(extra: Extra | undefined): JsonObject | undefined {
 }
 
 /** What is left of a piece that the neutral model has no word for. An unknown field that is null says nothing here. */
-export const leftovers = (): Leftovers => new Leftovers(formatName, { nulls: false });
+export const leftovers = (): Leftovers => new Leftovers(formatName, false);
 
 /** An object kept under a mark; empty when there is none. */
 export function marked(piece: { readonly extra?: Extra | undefined }, name: string): JsonObject {

@@ -1,10 +1,11 @@
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalString } from '../_shared/check.ts';
+import { setOf } from '../_shared/extra.ts';
 
 const at = 'instructions';
 /** Members of the object whose meaning is in the text, or in the place where it stands. */
-const members: ReadonlySet<string> = new Set(['type', 'role', 'text', 'content']);
+const members = setOf('type role text content');
 const textTypes: ReadonlySet<unknown> = new Set(['input_text', 'output_text', 'text', undefined]);
 
 /**

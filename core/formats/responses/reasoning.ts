@@ -3,14 +3,14 @@ import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { Leftovers } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 import { clampEffort, loseBudget } from '../_openai/reasoning.ts';
 import { effortOf } from '../_shared/reasoning.ts';
 
 type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 
 /** Members of `reasoning` that the neutral model has words for. */
-export const reasoningMembers: ReadonlySet<string> = new Set(['effort', 'summary', 'generate_summary']);
+export const reasoningMembers = setOf('effort summary generate_summary');
 
 /** What the client asked of the reasoning. `generate_summary` is the former name of `summary`. Throws 400 with the path. */
 export function readReasoning(object: JsonObject, path: string): Reasoning | undefined {
@@ -65,7 +65,7 @@ export function writeReasoning(
   return Object.keys(object).length === 0 ? undefined : object;
 }
 
-const summaries: ReadonlySet<string> = new Set(['auto', 'concise', 'detailed']);
+const summaries = setOf('auto concise detailed');
 /** Words of other formats that mean no more than "show it". */
 const plainDisplays: ReadonlySet<string | undefined> = new Set([undefined, 'summarized']);
 

@@ -1,7 +1,7 @@
 import type { ChatSettings } from '../../model/chat.ts';
 import type { SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
-import { names } from '../_shared/extra.ts';
+import { setOf } from '../_shared/extra.ts';
 import { chatRows, samplingRows, serviceTiers } from '../_openai/settings.ts';
 
 /**
@@ -17,7 +17,7 @@ export const rows: readonly SettingRow[] = [
 ];
 
 /** Settings that the encoder writes by itself, because more than one field or rule is involved. */
-export const handled = names('responseFormat verbosity user serviceTier reasoning logprobs choices');
+export const handled = setOf('responseFormat verbosity user serviceTier reasoning logprobs choices');
 
 /** Service tiers that this format has words for; another format's word is not sent. */
 export const tiers: ReadonlySet<string> = new Set([...serviceTiers, 'ultrafast']);

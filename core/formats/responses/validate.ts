@@ -3,6 +3,7 @@ import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { checkMetadata, given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
+import { setOf } from '../_shared/extra.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
@@ -73,7 +74,7 @@ const outputs: Readonly<Record<string, string>> = {
 };
 
 /** Items that stand for others, which nobody sees here. */
-const standIns: ReadonlySet<string> = new Set('compaction item_reference'.split(' '));
+const standIns = setOf('compaction item_reference');
 
 /** Every output has its call in the input, where the input is all there is: nothing in it stands for what is kept elsewhere. */
 function checkOutputs(items: readonly JsonValue[]): void {

@@ -1,10 +1,9 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
-import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
+import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { ResponsesStreamDecoder, unfold } from './stream-in/index.ts';
-import { ResponsesStreamEncoder } from './stream-out/index.ts';
+import { unusable } from '../_shared/unusable.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one, and for an answer that is not there yet. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -13,35 +12,12 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   if (broken || status === 'failed' || status === 'cancelled') throw upstreamError(200, JSON.stringify(body));
   if (!Array.isArray(body.output)) {
     const message = ['message', 'msg', 'detail', 'code', 'errors'].some((key) => key in body);
-    throw message ? upstreamError(200, JSON.stringify(body)) : unfinished('no answer');
+    throw message ? upstreamError(200, JSON.stringify(body)) : unusable('sent no answer');
   }
-  if (status === 'queued' || status === 'in_progress') throw unfinished('an answer that is not finished');
+  if (status === 'queued' || status === 'in_progress') throw unusable('sent an answer that is not finished');
   const decoder = new ResponsesStreamDecoder();
   const events = unfold(body).flatMap((frame) => decoder.json(frame));
   return [...events, ...decoder.end()];
-}
-
-function unfinished(what: string): GatewayError {
-  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
-}
-
-/** Gathers events into a whole reply: the stream encoder's last snapshot. */
-export class ResponsesWholeEncoder implements WholeEncoder {
-  readonly #stream: ResponsesStreamEncoder;
-  readonly #fold = new ResponsesFold();
-
-  constructor(context: ReplyContext) {
-    this.#stream = new ResponsesStreamEncoder(context);
-  }
-
-  event(event: GatewayEvent): void {
-    for (const frame of this.#stream.event(event)) this.#fold.frame(frame);
-  }
-
-  end(): JsonObject {
-    for (const frame of this.#stream.end()) this.#fold.frame(frame);
-    return this.#fold.end();
-  }
 }
 
 /** Puts the frames of one reply together: the last snapshot of the response holds everything. */

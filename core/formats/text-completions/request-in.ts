@@ -1,19 +1,10 @@
-import { wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
-import {
-  given,
-  optionalBoolean,
-  optionalNumber,
-  optionalObject,
-  optionalString,
-  peek,
-} from '../_shared/check.ts';
+import { given, optionalBoolean, optionalObject, peek } from '../_shared/check.ts';
 import { readSettings, type MutableObject } from '../_shared/settings.ts';
 import { promptMessage } from './parts.ts';
 import { rows } from './settings.ts';
 import { formatName } from './wire.ts';
-import { mostStops } from '../_openai/settings.ts';
 
 const bodyFields = new Set(['model', 'prompt', 'stream', 'stream_options', ...rows.map((row) => row.path)]);
 
@@ -68,19 +59,4 @@ function keepStreamOptions(body: JsonObject, extra: MutableObject): void {
   const usage = optionalBoolean(include_usage, 'stream_options.include_usage');
   extra.$stream_options = usage === undefined ? {} : { include_usage: usage };
   for (const key in rest) if (given(rest[key])) extra[`stream_options.${key}`] = rest[key];
-}
-
-/** Everything that the official format forbids, and the type of every field that the gateway reads. Throws 400 with the path. */
-export function validate(body: JsonObject): ChatRequest {
-  const request = decodeRequest(body);
-  optionalBoolean(body.echo, 'echo');
-  optionalString(body.suffix, 'suffix');
-  optionalNumber(body.logprobs, 'logprobs', { integer: true, min: 0, max: 5 });
-  const { choices = 1, stop = [] } = request.settings;
-  if (stop.length > mostStops) throw wrongValue('stop', `at most ${mostStops} sequences`);
-  const best = optionalNumber(body.best_of, 'best_of', { integer: true, min: 1, max: 20 });
-  if (best === undefined) return request;
-  if (best < choices) throw wrongValue('best_of', 'at least n');
-  if (best > 1 && request.stream) throw wrongValue('best_of', '1 in a stream');
-  return request;
 }

@@ -6,11 +6,13 @@ import { writeSettings, type MutableObject } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { isListed, promptOf, type Prompt } from './parts.ts';
 import { rows } from './settings.ts';
-import { completionsPath, formatName, own } from './wire.ts';
+import { completionsPath, formatName } from './wire.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import { writeStop } from '../_openai/settings.ts';
+import { setOf } from '../_shared/extra.ts';
+import { own } from './extra.ts';
 
-const handled: ReadonlySet<string> = new Set(['stop']);
+const handled = setOf('stop');
 
 /**
  * A neutral request in this format's words. It has room for one user turn of text: anything richer is 400, or dropped and reported where
@@ -24,8 +26,8 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     handled,
     lose: target.lose,
   });
-  writeStop(request.settings, own(request), body, { target, foreign: request.format !== formatName });
-  const { $kept, ...rest } = own(request);
+  writeStop(request.settings, own(request.extra), body, { target, foreign: request.format !== formatName });
+  const { $kept, ...rest } = own(request.extra);
   if (isObject($kept)) Object.assign(body, $kept);
   for (const key in rest)
     if (!key.startsWith('$') && !key.startsWith('stream_options.')) body[key] = rest[key];
@@ -101,7 +103,7 @@ function refuseTools({ tools, toolChoice }: ChatRequest, target: EncodeTarget): 
 
 /** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */
 function writeStream(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
-  const fields = own(request);
+  const fields = own(request.extra);
   const options: MutableObject = isObject(fields.$stream_options) ? { ...fields.$stream_options } : {};
   const prefix = 'stream_options.';
   for (const key in fields) if (key.startsWith(prefix)) options[key.slice(prefix.length)] = fields[key];

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
@@ -9,10 +8,13 @@ import { isNamed, tellsError } from '../_shared/told-error.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { readUsage } from './usage.ts';
-import { formatName, mostChoices, readFinish } from './wire.ts';
+import { formatName, mostChoices } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
+import { readFinish } from '../_openai/finish.ts';
+import { setOf } from '../_shared/extra.ts';
 
-const chunkFields = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
-const choiceFields = new Set(['index', 'text', 'finish_reason']);
+const chunkFields = setOf('id object created model choices usage');
+const choiceFields = setOf('index text finish_reason');
 /** A random string on every chunk: no part of the answer. */
 const noise = 'obfuscation';
 /** Most chunks without an answer that are held until the reply's id is known. */
@@ -104,7 +106,7 @@ export class TextStreamDecoder implements StreamDecoder {
 
   #choice(choice: JsonObject, chunk: JsonObject, events: GatewayEvent[]): void {
     const index = indexOf(choice);
-    if (index >= mostChoices) throw garbage('too many answers');
+    if (index >= mostChoices) throw unusable('sent too many answers');
     let answer = this.#answers.get(index);
     if (answer === undefined) {
       answer = { block: undefined, finished: false };
@@ -175,15 +177,11 @@ function parse(data: string): JsonObject {
   try {
     value = JSON.parse(data);
   } catch (cause) {
-    throw garbage('an event that cannot be read', cause);
+    throw unusable('sent an event that cannot be read', cause);
   }
   if (Array.isArray(value)) throw upstreamError(200, data);
-  if (!isObject(value)) throw garbage('an event that cannot be read');
+  if (!isObject(value)) throw unusable('sent an event that cannot be read');
   return value;
-}
-
-function garbage(what: string, cause?: unknown): GatewayError {
-  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream', cause });
 }
 
 function rest(value: JsonObject, known: ReadonlySet<string>): MutableObject {

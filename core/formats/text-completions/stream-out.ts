@@ -7,7 +7,9 @@ import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { replyId } from './ids.ts';
 import { writeUsage } from './usage.ts';
-import { formatName, own, writeFinish } from './wire.ts';
+import { formatName } from './wire.ts';
+import { writeFinish } from './finish.ts';
+import { own } from './extra.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
@@ -48,7 +50,7 @@ export class TextStreamEncoder implements StreamEncoder {
         return this.#open(event.choice);
       case 'text-delta':
         if (event.logprobs !== undefined) this.#lose('logprobs');
-        return this.#say(event.choice, event.text, own(event));
+        return this.#say(event.choice, event.text, own(event.extra));
       // There is no other place for the words with which a model declines.
       case 'refusal-delta':
         return this.#say(event.choice, event.text, noFields);
@@ -99,7 +101,7 @@ export class TextStreamEncoder implements StreamEncoder {
 
   #begin(head: HeadEvent): void {
     if (this.#head !== undefined) return;
-    const { chunk, $native } = own(head);
+    const { chunk, $native } = own(head.extra);
     this.#head = {
       id: replyId(head.id),
       created: Math.floor(head.created ?? this.#context.created),
@@ -134,7 +136,7 @@ export class TextStreamEncoder implements StreamEncoder {
     if (answer === undefined || answer.finished) return nothing;
     answer.finished = true;
     const word = writeFinish(event.reason, event.format === formatName ? event.raw : undefined);
-    return [...frames, this.#frame(event.choice, '', word, own(event))];
+    return [...frames, this.#frame(event.choice, '', word, own(event.extra))];
   }
 
   /** A chunk of this format goes as it came, under this reply's name. */

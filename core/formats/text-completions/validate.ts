@@ -1,7 +1,25 @@
-import { GatewayError } from '../../sdk/errors.ts';
+import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { given } from '../_shared/check.ts';
+import { given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import { readPrompts } from './parts.ts';
+import { mostStops } from '../_openai/settings.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import { decodeRequest } from './request-in.ts';
+
+/** Everything that the official format forbids, and the type of every field that the gateway reads. Throws 400 with the path. */
+export function validate(body: JsonObject): ChatRequest {
+  const request = decodeRequest(body);
+  optionalBoolean(body.echo, 'echo');
+  optionalString(body.suffix, 'suffix');
+  optionalNumber(body.logprobs, 'logprobs', { integer: true, min: 0, max: 5 });
+  const { choices = 1, stop = [] } = request.settings;
+  if (stop.length > mostStops) throw wrongValue('stop', `at most ${mostStops} sequences`);
+  const best = optionalNumber(body.best_of, 'best_of', { integer: true, min: 1, max: 20 });
+  if (best === undefined) return request;
+  if (best < choices) throw wrongValue('best_of', 'at least n');
+  if (best > 1 && request.stream) throw wrongValue('best_of', '1 in a stream');
+  return request;
+}
 
 /** Why only a channel of this format can answer a request; undefined for those that a chat model answers as well. */
 export function onlyNative(body: JsonObject): GatewayError | undefined {

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { joinLists } from '../_shared/join-lists.ts';
@@ -8,7 +7,9 @@ import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { TextStreamEncoder } from './stream-out.ts';
-import { formatName, own } from './wire.ts';
+import { formatName } from './wire.ts';
+import { unusable } from '../_shared/unusable.ts';
+import { own } from './extra.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -21,8 +22,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
     throw upstreamError(200, JSON.stringify(body));
   }
   const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
-  if (list.length === 0)
-    throw new GatewayError('upstream_error', 'The upstream sent no answer.', { origin: 'upstream' });
+  if (list.length === 0) throw unusable('sent no answer');
   const decoder = new TextStreamDecoder();
   const events = list.flatMap((choice, position) =>
     decoder.chunk({ ...top, choices: [ended(choice, position)] }),
@@ -44,7 +44,7 @@ function ended(choice: JsonObject, position: number): JsonObject {
 /** Says on the head that there was no usage, so that the same reply can be made again. */
 function withoutUsage(event: GatewayEvent): GatewayEvent {
   return event.type === 'head'
-    ? { ...event, extra: { ...event.extra, [formatName]: { ...own(event), $usage: false } } }
+    ? { ...event, extra: { ...event.extra, [formatName]: { ...own(event.extra), $usage: false } } }
     : event;
 }
 
@@ -61,7 +61,7 @@ export class TextWholeEncoder implements WholeEncoder {
   }
 
   event(event: GatewayEvent): void {
-    if (event.type === 'head' && own(event).$usage === false) this.#tellsUsage = false;
+    if (event.type === 'head' && own(event.extra).$usage === false) this.#tellsUsage = false;
     if (event.type === 'usage') this.#tellsUsage = true;
     this.#add(this.#stream.event(event));
   }

@@ -18,12 +18,13 @@ import type {
   WireFrame,
 } from '../../../sdk/format.ts';
 import { formatName, pcmRate, speechTypes } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
 
 const none: readonly WireFrame[] = [];
 const inBlock = { block: 0, choice: 0 } as const;
 
 function noSpeech(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream gave no speech.', { origin: 'upstream' });
+  return unusable('gave no speech');
 }
 
 /** JSON in place of sound can only be an error. */

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { Transcript, TranscriptSegment } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -9,15 +8,14 @@ import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
 import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../../sdk/format.ts';
 import { asSrt, asVtt } from './subtitles.ts';
 import { formatName, plainTranscripts } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
 
 /** A provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { text, language, duration, segments, words, logprobs, usage, task: _, ...rest } = body;
   if (typeof text !== 'string') {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no transcript.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent JSON that is no transcript');
   }
   const seconds = secondsIn(duration);
   const transcript: Transcript = {
@@ -61,9 +59,7 @@ function secondsIn(value: JsonValue | undefined): number | undefined {
 function timeIn(value: JsonValue | undefined): number {
   const seconds = value === undefined || value === null ? 0 : secondsIn(value);
   if (seconds !== undefined) return seconds;
-  throw new GatewayError('upstream_error', 'The upstream sent a transcript with times that are none.', {
-    origin: 'upstream',
-  });
+  throw unusable('sent a transcript with times that are none');
 }
 
 function readSegment({ start, end, text, speaker, ...rest }: JsonObject): TranscriptSegment {
@@ -104,8 +100,7 @@ export function encodeWhole(
     let transcript: Transcript | undefined;
     let usage: Usage | undefined;
     const known = (): Transcript => {
-      if (transcript === undefined)
-        throw new GatewayError('upstream_error', 'The upstream gave no transcript.', { origin: 'upstream' });
+      if (transcript === undefined) throw unusable('gave no transcript');
       return transcript;
     };
     return {
@@ -125,9 +120,7 @@ function plainReply(format: string, transcript: Transcript): PlainReply | undefi
   if (format === 'text') return { contentType, bytes: Buffer.from(`${transcript.text}\n`) };
   const { segments } = transcript;
   if (segments === undefined) {
-    throw new GatewayError('upstream_error', 'The upstream gave a transcript without times.', {
-      origin: 'upstream',
-    });
+    throw unusable('gave a transcript without times');
   }
   return { contentType, bytes: Buffer.from(format === 'srt' ? asSrt(segments) : asVtt(segments)) };
 }

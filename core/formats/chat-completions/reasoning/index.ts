@@ -9,7 +9,7 @@ import {
   optionalString,
 } from '../../_shared/check.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { sameJson } from '../wire.ts';
 import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
 import { effortOf } from '../../_shared/reasoning.ts';
@@ -26,8 +26,8 @@ export const reasoningFields = [
   'thinking_budget',
 ] as const;
 
-const reasoningMembers = new Set(['effort', 'max_tokens', 'exclude', 'enabled']);
-const thinkingMembers = new Set(['type', 'budget_tokens']);
+const reasoningMembers = setOf('effort max_tokens exclude enabled');
+const thinkingMembers = setOf('type budget_tokens');
 const modes: Readonly<Record<string, Reasoning['mode']>> = {
   enabled: 'on',
   disabled: 'off',

@@ -5,20 +5,19 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, sameJson } from '../wire.ts';
+import { readArguments } from '../../_openai/calls.ts';
 
-const messageFields = new Set(
-  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio'.split(
-    ' ',
-  ),
+const messageFields = setOf(
+  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio',
 );
-const callFields = new Set(['id', 'type', 'function', 'custom']);
+const callFields = setOf('id type function custom');
 const signedCallFields = new Set([...callFields, 'extra_content']);
-const functionFields = new Set(['name', 'arguments']);
-const customFields = new Set(['name', 'input']);
-const audioFields = new Set(['id']);
+const functionFields = setOf('name arguments');
+const customFields = setOf('name input');
+const audioFields = setOf('id');
 
 /** Gives the deprecated `function_call`, which has no id, one that the `function` message after it finds again. */
 export class FunctionCallIds {
@@ -81,7 +80,7 @@ function decodeCalls(message: JsonObject, at: string, index: number, ids: Functi
       type: 'tool-call',
       id: ids.call(name, index),
       name,
-      input: inputOf(legacy.arguments, `${path}.arguments`),
+      input: readArguments(legacy.arguments, `${path}.arguments`),
       at: path,
     });
   }
@@ -112,7 +111,7 @@ function decodeCall(call: JsonValue, at: string): Block {
   const input =
     type === 'custom'
       ? requiredString(inner.input, `${at}.custom.input`)
-      : inputOf(inner.arguments, `${at}.function.arguments`);
+      : readArguments(inner.arguments, `${at}.function.arguments`);
   return {
     type: 'tool-call',
     id,
@@ -129,19 +128,6 @@ function requiredObject(value: JsonValue | undefined, path: string): JsonObject 
   const object = optionalObject(value, path);
   if (object === undefined) requiredString(undefined, path);
   return object ?? {};
-}
-
-/** The arguments as text. An object is tolerated. */
-function inputOf(value: JsonValue | undefined, path: string): string {
-  if (!given(value)) return '';
-  if (typeof value === 'string') return value;
-  if (!isObject(value)) throw wrongType(path, 'a string');
-  try {
-    return JSON.stringify(value);
-  } catch {
-    // Nested beyond what can be written.
-    throw wrongType(path, 'a string');
-  }
 }
 
 /**

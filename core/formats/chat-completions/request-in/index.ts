@@ -15,7 +15,7 @@ import { decodeAssistant, FunctionCallIds } from './assistant.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/index.ts';
 import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
@@ -35,9 +35,9 @@ const bodyFields = new Set([
   ...reasoningFields,
   ...rows.map((row) => row.path),
 ]);
-const streamFields = new Set(['include_usage']);
-const messageFields = new Set(['role', 'content']);
-const toolFields = new Set(['role', 'content', 'tool_call_id', 'name']);
+const streamFields = setOf('include_usage');
+const messageFields = setOf('role content');
+const toolFields = setOf('role content tool_call_id name');
 
 /** A client's chat request in neutral words. Throws 400 with the client's path. */
 export function decodeRequest(body: JsonObject): ChatRequest {

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 import {
   audioType,
@@ -19,13 +19,13 @@ const cacheFields = ['prompt_cache_breakpoint', 'cache_control'];
 const textFields = new Set(['type', 'text', ...cacheFields]);
 const refusalFields = new Set(['type', 'refusal', ...cacheFields]);
 const imageFields = new Set(['type', 'image_url', ...cacheFields]);
-const imageInner = new Set(['url', 'detail']);
+const imageInner = setOf('url detail');
 const audioFields = new Set(['type', 'input_audio', ...cacheFields]);
-const audioInner = new Set(['data', 'format']);
+const audioInner = setOf('data format');
 const fileFields = new Set(['type', 'file', ...cacheFields]);
-const fileInner = new Set(['file_data', 'file_id', 'filename']);
+const fileInner = setOf('file_data file_id filename');
 const videoFields = new Set(['type', 'video_url', ...cacheFields]);
-const videoInner = new Set(['url']);
+const videoInner = setOf('url');
 
 /** The blocks of a `content`. Throws 400 with the path. */
 export const decodeContent = decodeContentWith(decodePart);

@@ -1,20 +1,14 @@
 import { missing, wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import {
-  given,
-  optionalArray,
-  optionalBoolean,
-  optionalObject,
-  optionalString,
-  requiredString,
-} from '../../_shared/check.ts';
+import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { formatName, sameJson } from '../wire.ts';
+import { functionMembers } from '../../_openai/calls.ts';
 
-const functionFields = new Set(['name', 'description', 'parameters', 'strict']);
-const customFields = new Set(['name', 'description', 'format']);
+const functionFields = setOf('name description parameters strict');
+const customFields = setOf('name description format');
 const none: ReadonlySet<string> = new Set();
 
 /** Every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */
@@ -51,16 +45,11 @@ function decodeTool(tool: JsonValue, at: string): Tool {
 
 function functionTool(inner: JsonObject, at: string, path: string, left: Leftovers): Tool {
   const name = requiredString(inner.name, `${path}.name`);
-  const description = optionalString(inner.description, `${path}.description`);
-  const schema = optionalObject(inner.parameters, `${path}.parameters`);
-  const strict = optionalBoolean(inner.strict, `${path}.strict`);
   return {
     type: 'function',
     name,
     at,
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
+    ...functionMembers(inner, path),
     ...left.take(inner, functionFields, 'function.').extra(),
   };
 }

@@ -10,6 +10,7 @@ import { putBack } from '../../_shared/extra.ts';
 import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
 import { formatName } from '../wire.ts';
 import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+import { writeArguments } from '../../_openai/calls.ts';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
 export function writeAssistant(message: Message, scope: Scope): MutableObject | undefined {
@@ -86,15 +87,9 @@ function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   const call: MutableObject =
     block.custom && !scope.wrapped.has(block.name)
       ? { id, type: 'custom', custom: { name, input: block.input } }
-      : { id, type: 'function', function: { name, arguments: argumentsOf(block, scope) } };
+      : { id, type: 'function', function: { name, arguments: writeArguments(block, scope.foreign) } };
   if (isObject(beside)) call.extra_content = beside;
   return finishPiece(call, block, scope, ['function', 'custom']);
-}
-
-function argumentsOf(block: ToolCallBlock, scope: Scope): string {
-  if (block.custom) return JSON.stringify({ input: block.input });
-  // Other formats write no arguments at all where this one expects an object's text.
-  return scope.foreign && block.input === '' ? '{}' : block.input;
 }
 
 /** True when the call's proof goes back in the place where this format's client had it. */

@@ -10,6 +10,7 @@ import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
+import { markFailed, toldOutput } from '../../_openai/calls.ts';
 
 /** The whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
@@ -117,20 +118,11 @@ function writeResultContent(block: ToolResultBlock, id: string, moved: Block[], 
   const content = writeContent(here, block.plain, scope);
   if (block.failed !== true) return content;
   loseField(block, 'failed', scope);
-  return markFailed(content);
+  return markFailed(content, 'text');
 }
 
 function isMedia(block: Block): boolean {
   return block.type === 'image' || block.type === 'audio' || block.type === 'video' || block.type === 'file';
-}
-
-/** This format has no mark for a failed call: the text says it. */
-function markFailed(content: JsonValue): JsonValue {
-  if (typeof content === 'string') return /^error\b/i.test(content) ? content : `Error: ${content}`;
-  return [
-    { type: 'text', text: 'Error:' },
-    ...(Array.isArray(content) ? (content as readonly JsonValue[]) : []),
-  ];
 }
 
 /**
@@ -156,7 +148,7 @@ function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
       if (count > 0) out.push(message);
       else {
         close();
-        out.push({ role: 'user', content: orphanText(message) });
+        out.push({ role: 'user', content: toldOutput(message.tool_call_id, message.content, 'text') });
       }
       continue;
     }
@@ -167,13 +159,4 @@ function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
   }
   close();
   return out;
-}
-
-function orphanText(message: JsonObject): JsonValue {
-  const label = `Output of ${String(message.tool_call_id)}:`;
-  if (typeof message.content === 'string') return `${label}\n${message.content}`;
-  return [
-    { type: 'text', text: label },
-    ...(Array.isArray(message.content) ? (message.content as readonly JsonValue[]) : []),
-  ];
 }

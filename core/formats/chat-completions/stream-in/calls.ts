@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
 
-const callFields = new Set(['index', 'id', 'type', 'function', 'custom']);
+const callFields = setOf('index id type function custom');
 /** A later fragment that repeats the type keeps it. */
-const laterFields = new Set(['index', 'id', 'function', 'custom']);
-const innerFields = new Set(['name', 'arguments', 'input']);
+const laterFields = setOf('index id function custom');
+const innerFields = setOf('name arguments input');
 
 interface OpenCall {
   readonly block: number;
@@ -111,10 +111,7 @@ export class ToolCalls {
     const index = typeof fragment.index === 'number' ? fragment.index : undefined;
     let call = this.#find(index, id, name);
     call ??= this.#open(index, id, custom);
-    if (call.ended)
-      throw new GatewayError('upstream_error', 'The upstream continued a tool call that had ended.', {
-        origin: 'upstream',
-      });
+    if (call.ended) throw unusable('continued a tool call that had ended');
     call.proof ??= extraContentSignature(fragment);
     const input = textOf(custom ? inner.input : inner.arguments);
     const left = leftovers()
@@ -208,9 +205,6 @@ function textOf(value: JsonValue | undefined): string {
   try {
     return JSON.stringify(value);
   } catch (cause) {
-    throw new GatewayError('upstream_error', 'The upstream sent tool arguments that cannot be read.', {
-      origin: 'upstream',
-      cause,
-    });
+    throw unusable('sent tool arguments that cannot be read', cause);
   }
 }

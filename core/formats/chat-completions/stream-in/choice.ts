@@ -12,13 +12,13 @@ import { writeCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
 import { InlineThinking, type Run } from '../reasoning/inline.ts';
 import { detailEntries, readDetail, type Detail } from '../reasoning/details.ts';
-import { formatName, readFinish, sameJson } from '../wire.ts';
+import { formatName, sameJson } from '../wire.ts';
+import { readFinish } from '../../_openai/finish.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** The fields of a delta that become events. */
-export const deltaFields: ReadonlySet<string> = new Set(
-  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio annotations images'.split(
-    ' ',
-  ),
+export const deltaFields = setOf(
+  'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio annotations images',
 );
 
 type Kind = 'text' | 'refusal' | 'reasoning';

@@ -13,9 +13,11 @@ import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
 import { formatName, mostBlocks, sameJson } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
+import { setOf } from '../../_shared/extra.ts';
 
-const chunkFields = new Set(['id', 'object', 'created', 'model', 'choices', 'usage']);
-const choiceFields = new Set(['index', 'delta', 'message', 'finish_reason']);
+const chunkFields = setOf('id object created model choices usage');
+const choiceFields = setOf('index delta message finish_reason');
 /** A random string on every chunk: never the same, so no part of what all chunks share. */
 const noise = 'obfuscation';
 
@@ -177,16 +179,11 @@ function parse(data: string): JsonValue {
 }
 
 function garbage(cause?: unknown): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream sent an event that cannot be read.', {
-    origin: 'upstream',
-    cause,
-  });
+  return unusable('sent an event that cannot be read', cause);
 }
 
 function tooMany(): GatewayError {
-  return new GatewayError('upstream_error', 'The upstream sent too many content blocks.', {
-    origin: 'upstream',
-  });
+  return unusable('sent too many content blocks');
 }
 
 /** `{"error": …}`, an event named `error`, or an error without its envelope. */

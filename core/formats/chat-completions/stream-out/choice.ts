@@ -10,7 +10,8 @@ import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { detailEntries, writeDetail } from '../reasoning/details.ts';
-import { isOfficialFinish, writeFinish } from '../wire.ts';
+import { writeFinish } from '../../_openai/finish.ts';
+import { isOfficialFinish } from '../finish.ts';
 
 /** What one event becomes: a delta, and fields that stand beside it in the choice. */
 export interface Piece {

@@ -3,6 +3,7 @@ import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
 import { detailEntries } from '../reasoning/details.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */
 export interface Shape {
@@ -24,8 +25,8 @@ interface Answer {
   shape: Shape | undefined;
 }
 
-const chunkFields = new Set(['choices', 'object', 'usage']);
-const choiceFields = new Set(['index', 'delta', 'finish_reason', 'logprobs']);
+const chunkFields = setOf('choices object usage');
+const choiceFields = setOf('index delta finish_reason logprobs');
 
 /** Puts the chunks of one reply together into a `chat.completion`. */
 export class ChatFold implements FrameFold {

@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
@@ -11,6 +10,7 @@ import { ChatStreamEncoder } from '../stream-out/index.ts';
 import { own } from '../extra.ts';
 import { ChatFold } from './fold.ts';
 import { formatName } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
 
 /** A whole reply as the chunks that a stream would have had: one with all that was said for each answer, one with its end, one with the usage. */
 export function unfold(body: JsonObject): JsonObject[] {
@@ -51,7 +51,7 @@ export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly Gat
     throw upstreamError(200, JSON.stringify(body));
   }
   if (!Array.isArray(body.choices) || body.choices.length === 0) {
-    throw new GatewayError('upstream_error', 'The upstream sent no answer.', { origin: 'upstream' });
+    throw unusable('sent no answer');
   }
   const decoder = new ChatStreamDecoder(traits);
   const events = unfold(body).flatMap((chunk) => decoder.chunk(chunk));

@@ -7,6 +7,8 @@ import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
 import { inlineFields, name, official, partFields } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** A provider's reply as events: contents with pictures in them, or predictions. */
 export function readImages(body: JsonObject): readonly GatewayEvent[] {
@@ -59,13 +61,7 @@ function inPredictions(predictions: readonly JsonValue[]): Found {
 }
 
 /** Reasons that say nothing of what was asked. */
-const ordinary: ReadonlySet<string> = new Set([
-  'STOP',
-  'MAX_TOKENS',
-  'NO_IMAGE',
-  'OTHER',
-  'FINISH_REASON_UNSPECIFIED',
-]);
+const ordinary = setOf('STOP MAX_TOKENS NO_IMAGE OTHER FINISH_REASON_UNSPECIFIED');
 
 function inContents({ candidates, promptFeedback }: JsonObject): Found {
   const images: MadeImage[] = [];
@@ -102,7 +98,7 @@ function nothing(refused: string | undefined, text: string): GatewayError {
     return new GatewayError('content_policy_violation', message, { origin: 'upstream', retryable: false });
   }
   const told = text === '' ? '' : `: ${redact(text).slice(0, 500)}`;
-  return new GatewayError('upstream_error', `The upstream gave no image${told}`, { origin: 'upstream' });
+  return unusable(`gave no image${told}`);
 }
 
 /** What is not said to be of images counts as text. */

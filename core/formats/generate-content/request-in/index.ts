@@ -7,20 +7,12 @@ import { CallPairs } from './calls.ts';
 import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { decodeSettings } from '../settings.ts';
 import { contentFields, dataFields, name as format, official, requestFields } from '../wire.ts';
 
 /** Fields of the body that are read; all others are extra. */
-const readFields: ReadonlySet<string> = new Set([
-  'model',
-  'contents',
-  'systemInstruction',
-  'tools',
-  'toolConfig',
-  'generationConfig',
-  'serviceTier',
-]);
+const readFields = setOf('model contents systemInstruction tools toolConfig generationConfig serviceTier');
 
 /** The model in the path, without a leading `models/` however often it stands there. Throws 400 when there is none. */
 export function modelOf(params: RouteParams): string {

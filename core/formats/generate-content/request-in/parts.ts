@@ -9,13 +9,14 @@ import { decodeResult } from '../tools.ts';
 import { callFields, dataFields, jsonText, name as format, official, partFields } from '../wire.ts';
 import { readDetail, readFile, readInline } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** Metadata that becomes a member of the block, by the kind of data. */
-const textMeta: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature']);
-const callMeta: ReadonlySet<string> = new Set(['functionCall', 'thoughtSignature']);
-const inlineMeta: ReadonlySet<string> = new Set(['inlineData', 'mediaResolution']);
-const fileMeta: ReadonlySet<string> = new Set(['fileData', 'mediaResolution']);
-const resultMeta: ReadonlySet<string> = new Set(['functionResponse']);
+const textMeta = setOf('text thought thoughtSignature');
+const callMeta = setOf('functionCall thoughtSignature');
+const inlineMeta = setOf('inlineData mediaResolution');
+const fileMeta = setOf('fileData mediaResolution');
+const resultMeta = setOf('functionResponse');
 
 /** One part as a block. Parts that only this format has are opaque. Throws 400 with the path. */
 export function decodePart(value: JsonValue, at: string, calls: CallPairs): Block {

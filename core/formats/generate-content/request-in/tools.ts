@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import {
   callingFields,
   declarationFields,
@@ -71,12 +71,7 @@ function decodeHosted(key: string, value: JsonValue, at: string, entry: number):
   return { type, at, ...extras.extra() };
 }
 
-const readFields: ReadonlySet<string> = new Set([
-  'name',
-  'description',
-  'parameters',
-  'parametersJsonSchema',
-]);
+const readFields = setOf('name description parameters parametersJsonSchema');
 
 function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
   if (!isObject(raw)) throw wrongType(at, 'an object');
@@ -118,7 +113,7 @@ export function decodeToolConfig(value: JsonValue | undefined, request: Leftover
   return readCalling(written);
 }
 
-const modes: ReadonlySet<string> = new Set(['MODE_UNSPECIFIED', 'AUTO', 'ANY', 'NONE', 'VALIDATED']);
+const modes = setOf('MODE_UNSPECIFIED AUTO ANY NONE VALIDATED');
 
 /** The choice that `functionCallingConfig` means; undefined when it leaves everything open. */
 export function readCalling(calling: JsonObject): ToolChoice | undefined {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter, endOf } from '../../_shared/blocks.ts';
@@ -8,12 +7,13 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
 import { blockLimit, levels, name as format } from '../wire.ts';
 import { readSignature } from '../reasoning.ts';
+import { unusable } from '../../_shared/unusable.ts';
 
 interface OpenBlock {
   readonly kind: 'text' | 'reasoning';
@@ -260,21 +260,19 @@ export class PartReader {
   #block(): number {
     const block = this.#blocks.next();
     if (block < blockLimit) return block;
-    throw new GatewayError('upstream_error', 'The upstream sent an answer of too many parts.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent an answer of too many parts');
   }
 }
 
-const textFields: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature']);
-const callPartFields: ReadonlySet<string> = new Set(['functionCall', 'thoughtSignature']);
-const callFields: ReadonlySet<string> = new Set(['id', 'name', 'args', 'partialArgs', 'willContinue']);
+const textFields = setOf('text thought thoughtSignature');
+const callPartFields = setOf('functionCall thoughtSignature');
+const callFields = setOf('id name args partialArgs willContinue');
 /** A proof that comes after its call has begun has no other place. */
-const partOfCall: ReadonlySet<string> = new Set(['functionCall']);
-const inlinePartFields: ReadonlySet<string> = new Set(['inlineData']);
-const inlineFields: ReadonlySet<string> = new Set(['mimeType', 'data']);
-const filePartFields: ReadonlySet<string> = new Set(['fileData']);
-const fileFields: ReadonlySet<string> = new Set(['mimeType', 'fileUri']);
+const partOfCall = setOf('functionCall');
+const inlinePartFields = setOf('inlineData');
+const inlineFields = setOf('mimeType data');
+const filePartFields = setOf('fileData');
+const fileFields = setOf('mimeType fileUri');
 
 function proofOf(part: JsonObject): Proof | undefined {
   const { thoughtSignature } = part;

@@ -20,16 +20,16 @@ import {
   withMetadata,
 } from '../../_shared/video-fields.ts';
 import { wantedRatio, wantedResolution } from '../../_shared/video-sizes.ts';
-
 import { modelOf } from '../request-in/index.ts';
 import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
 import { name } from '../wire.ts';
+import { setOf } from '../../_shared/extra.ts';
 
-const parameterFields = new Set(
-  'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos'.split(' '),
+const parameterFields = setOf(
+  'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos',
 );
-const instanceFields = new Set('prompt image lastFrame referenceImages'.split(' '));
+const instanceFields = setOf('prompt image lastFrame referenceImages');
 const ratios = ['16:9', '9:16'];
 
 /** The client's places of neutral names. */

@@ -17,7 +17,7 @@ import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
 import { name } from '../wire.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 const topFields: ReadonlySet<string> = new Set([
   'model',
@@ -32,8 +32,8 @@ const topFields: ReadonlySet<string> = new Set([
   'metadata',
   ...settingRows.map((row) => row.path).filter((path) => !path.includes('.')),
 ]);
-const configFields: ReadonlySet<string> = new Set(['effort', 'format']);
-const metadataFields: ReadonlySet<string> = new Set(['user_id']);
+const configFields = setOf('effort format');
+const metadataFields = setOf('user_id');
 
 /** A client's body as a neutral request. Throws 400 with the path for every field that the gateway reads and cannot understand. */
 export function decodeRequest(body: JsonObject, operation: ChatRequest['operation']): ChatRequest {
@@ -109,7 +109,7 @@ function decodeMessages(body: JsonObject): { system: readonly Message[]; message
   return { system, messages: decoded.slice(leading.length) };
 }
 
-const messageFields: ReadonlySet<string> = new Set(['role', 'content']);
+const messageFields = setOf('role content');
 
 function decodeMessage(value: JsonValue, at: string): Message {
   if (!isObject(value)) throw wrongType(at, 'an object');

@@ -23,7 +23,7 @@ import { unsealProof } from '../../_shared/proof.ts';
 import { decodeCitation } from '../citations.ts';
 import { name } from '../wire.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {
@@ -106,7 +106,7 @@ function decodePart(block: JsonObject, at: string): Block {
   }
 }
 
-const textFields: ReadonlySet<string> = new Set(['type', 'text', 'citations', 'cache_control']);
+const textFields = setOf('type text citations cache_control');
 
 function decodeText(block: JsonObject, at: string): TextBlock {
   const left = leftovers().take(block, textFields);
@@ -125,7 +125,7 @@ function decodeText(block: JsonObject, at: string): TextBlock {
   };
 }
 
-const mediaFields: ReadonlySet<string> = new Set(['type', 'source', 'title', 'cache_control']);
+const mediaFields = setOf('type source title cache_control');
 
 function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Block {
   const wire = optionalObject(block.source, `${at}.source`);
@@ -145,7 +145,7 @@ function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Blo
   return media;
 }
 
-const sourceFields: ReadonlySet<string> = new Set(['type', 'data', 'url', 'file_id', 'media_type']);
+const sourceFields = setOf('type data url file_id media_type');
 
 /** The neutral source; undefined for one that only this format knows (blocks as a document's content). */
 function decodeSource(
@@ -188,7 +188,7 @@ function decodeSource(
   }
 }
 
-const callFields: ReadonlySet<string> = new Set(['type', 'id', 'name', 'input', 'cache_control']);
+const callFields = setOf('type id name input cache_control');
 
 function decodeCall(block: JsonObject, at: string): Block {
   const left = leftovers().take(block, callFields);
@@ -213,13 +213,7 @@ function jsonOf(value: JsonObject, path: string): string {
   }
 }
 
-const resultFields: ReadonlySet<string> = new Set([
-  'type',
-  'tool_use_id',
-  'content',
-  'is_error',
-  'cache_control',
-]);
+const resultFields = setOf('type tool_use_id content is_error cache_control');
 
 function decodeResult(block: JsonObject, at: string): ToolResultBlock {
   const left = leftovers().take(block, resultFields);
@@ -248,7 +242,7 @@ function decodeResultContent(value: JsonValue | undefined, path: string): Conten
   return { content };
 }
 
-const thinkingFields: ReadonlySet<string> = new Set(['type', 'thinking', 'signature']);
+const thinkingFields = setOf('type thinking signature');
 
 function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
   const signature = optionalString(block.signature, `${at}.signature`);
@@ -261,7 +255,7 @@ function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
   };
 }
 
-const redactedFields: ReadonlySet<string> = new Set(['type', 'data']);
+const redactedFields = setOf('type data');
 
 function decodeRedacted(block: JsonObject, at: string): ReasoningBlock {
   return {
@@ -277,7 +271,7 @@ function proofOf(value: string, kind: Proof['kind']): Proof {
   return unsealProof(value)?.proof ?? { format: name, kind, value };
 }
 
-const cacheFields: ReadonlySet<string> = new Set(['type', 'ttl']);
+const cacheFields = setOf('type ttl');
 
 /** `cache_control` as the neutral cache mark; what is unknown in it goes to `left`. */
 export function cacheOf(

@@ -12,7 +12,7 @@ import {
 import { cacheOf } from './parts.ts';
 import { name as format } from '../wire.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
@@ -33,14 +33,7 @@ export function decodeTools(value: JsonValue | undefined): Tool[] {
   });
 }
 
-const functionFields: ReadonlySet<string> = new Set([
-  'type',
-  'name',
-  'description',
-  'input_schema',
-  'strict',
-  'cache_control',
-]);
+const functionFields = setOf('type name description input_schema strict cache_control');
 
 function decodeFunction(tool: JsonObject, at: string): Tool {
   const left = leftovers().take(tool, functionFields);
@@ -66,7 +59,7 @@ function decodeFunction(tool: JsonObject, at: string): Tool {
   };
 }
 
-const hostedFields: ReadonlySet<string> = new Set(['type', 'name', 'cache_control']);
+const hostedFields = setOf('type name cache_control');
 
 /** A tool that the provider runs: its version is a spelling, its limits are details that only this format knows. */
 function decodeHosted(type: 'web-search' | 'code-execution', tool: JsonObject, at: string): Tool {
@@ -83,8 +76,8 @@ function decodeHosted(type: 'web-search' | 'code-execution', tool: JsonObject, a
   };
 }
 
-const choiceFields: ReadonlySet<string> = new Set(['type', 'name', 'disable_parallel_tool_use']);
-const bareChoiceFields: ReadonlySet<string> = new Set(['type', 'disable_parallel_tool_use']);
+const choiceFields = setOf('type name disable_parallel_tool_use');
+const bareChoiceFields = setOf('type disable_parallel_tool_use');
 
 /** What `tool_choice` says; fields that only this format knows go to `left`. */
 export function decodeToolChoice(

@@ -21,13 +21,13 @@ import { notCounted, settingRows } from '../settings.ts';
 import { name } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { own } from '../extra.ts';
-import { putBack } from '../../_shared/extra.ts';
+import { setOf, putBack } from '../../_shared/extra.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 128;
 /** Settings that span several fields and are written here, and the number of answers: one is what there is anyway. */
-const handled: ReadonlySet<string> = new Set(['reasoning', 'responseFormat', 'parallelTools', 'choices']);
+const handled = setOf('reasoning responseFormat parallelTools choices');
 
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {

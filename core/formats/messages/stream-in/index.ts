@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -12,9 +11,12 @@ import { upstreamError } from '../../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
-import { unfold } from '../whole.ts';
-import { name, reasonOfStop } from '../wire.ts';
+import { name } from '../wire.ts';
 import { keepField, keepFrame, withExtra } from '../extra.ts';
+import { unusable } from '../../_shared/unusable.ts';
+import { unfold } from '../whole.ts';
+import { setOf } from '../../_shared/extra.ts';
+import { reasonOfStop } from '../finish.ts';
 
 /** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */
 const openLimit = 1024;
@@ -49,7 +51,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const { data } = frame;
     if (data === '' || data === '[DONE]') return none;
     const value = parseObject(data);
-    if (value === undefined) throw garbage('an event that is not a JSON object');
+    if (value === undefined) throw unusable('sent an event that is not a JSON object');
     return this.json(typed(value, frame));
   }
 
@@ -111,11 +113,11 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   #blockStart(frame: JsonObject): readonly GatewayEvent[] {
     const content = frame.content_block;
-    if (!isObject(content)) throw garbage('a block without content');
+    if (!isObject(content)) throw unusable('sent a block without content');
     const index = indexOf(frame);
     const events: GatewayEvent[] = [];
     this.#closeAt(index, events);
-    if (this.#open.size >= openLimit) throw garbage('too many open blocks');
+    if (this.#open.size >= openLimit) throw unusable('sent too many open blocks');
     const opened: Open = { ...startOf(content), block: this.#counter.next(), signature: '', input: '' };
     this.#open.set(index, opened);
     this.#begin(opened, content, frame, events);
@@ -163,7 +165,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   #delta(frame: JsonObject): readonly GatewayEvent[] {
     const { delta } = frame;
-    if (!isObject(delta)) throw garbage('a piece of a block without content');
+    if (!isObject(delta)) throw unusable('sent a piece of a block without content');
     const opened = this.#open.get(indexOf(frame));
     if (opened?.kind === 'opaque') return [opaque(frame)];
     switch (delta.type) {
@@ -172,7 +174,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       case 'thinking_delta':
         return this.#text('reasoning', delta.thinking, delta, 'thinking', frame);
       case 'input_json_delta': {
-        if (opened?.kind !== 'tool') throw garbage('a piece of a tool call without its start');
+        if (opened?.kind !== 'tool') throw unusable('sent a piece of a tool call without its start');
         const input = typeof delta.partial_json === 'string' ? delta.partial_json : '';
         if (input !== '') opened.input = '';
         const base = { block: opened.block, choice: 0, ...restOf(delta, 'partial_json', frame) };
@@ -221,7 +223,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const opened = this.#open.get(index);
     if (opened?.kind === kind) return opened;
     this.#closeAt(index, events);
-    if (this.#open.size >= openLimit) throw garbage('too many open blocks');
+    if (this.#open.size >= openLimit) throw unusable('sent too many open blocks');
     const begun: Open = { kind, block: this.#counter.next(), signature: '', input: '' };
     this.#open.set(index, begun);
     events.push({ type: `${kind}-start`, block: begun.block, choice: 0 });
@@ -308,16 +310,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 }
 
-const startFields: ReadonlySet<string> = new Set([
-  'id',
-  'type',
-  'role',
-  'model',
-  'content',
-  'stop_reason',
-  'stop_sequence',
-  'usage',
-]);
+const startFields = setOf('id type role model content stop_reason stop_sequence usage');
 
 const blockFields: Readonly<Record<'text' | 'reasoning' | 'tool', ReadonlySet<string>>> = {
   text: new Set(['type', 'text', 'citations']),
@@ -394,10 +387,6 @@ function written(input: JsonObject): string {
   try {
     return JSON.stringify(input);
   } catch {
-    throw garbage('something nested too deeply');
+    throw unusable('sent something nested too deeply');
   }
-}
-
-function garbage(what: string): GatewayError {
-  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
 }

@@ -5,8 +5,9 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { replyId } from '../ids.ts';
 import { encodeUsage } from '../usage.ts';
-import { name, stopOfReason } from '../wire.ts';
+import { name } from '../wire.ts';
 import { own, unpack } from '../extra.ts';
+import { stopOfReason } from '../finish.ts';
 
 type Head = Extract<GatewayEvent, { type: 'head' }>;
 type Finish = Extract<GatewayEvent, { type: 'finish' }>;

@@ -14,6 +14,7 @@ import { headFrame, lastFrames, type Ending } from './frames.ts';
 import { freshCallId } from '../ids.ts';
 import { name } from '../wire.ts';
 import { own, unpack } from '../extra.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 type BlockEvent = Extract<GatewayEvent, { block: number }>;
 type OpaqueEvent = Extract<GatewayEvent, { type: 'opaque' }>;
@@ -417,21 +418,9 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
 const emptyThinking: JsonObject = { type: 'thinking', thinking: '', signature: '' };
 const wrapping = '{"input":"';
-const ordinaryDeltas: ReadonlySet<string> = new Set([
-  'text_delta',
-  'citations_delta',
-  'thinking_delta',
-  'signature_delta',
-  'input_json_delta',
-]);
+const ordinaryDeltas = setOf('text_delta citations_delta thinking_delta signature_delta input_json_delta');
 /** Frames that the encoder alone may say. */
-const reserved: ReadonlySet<string> = new Set([
-  'message_start',
-  'message_delta',
-  'message_stop',
-  'error',
-  'ping',
-]);
+const reserved = setOf('message_start message_delta message_stop error ping');
 
 function isOrdinary(delta: unknown): boolean {
   return !isObject(delta) || typeof delta.type !== 'string' || ordinaryDeltas.has(delta.type);

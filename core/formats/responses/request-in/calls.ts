@@ -1,16 +1,18 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { missing } from '../../../sdk/errors.ts';
 import type { Block, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { decodeContent } from './parts.ts';
 import { leftovers } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
+import { setOf } from '../../_shared/extra.ts';
+import { readArguments, textOfJson } from '../../_openai/calls.ts';
 
-const callFields = new Set('type id call_id name arguments input status namespace'.split(' '));
-const clientCallFields = new Set('type id call_id status action operation environment'.split(' '));
-const outputFields = new Set('type id call_id name namespace output status'.split(' '));
+const callFields = setOf('type id call_id name arguments input status namespace');
+const clientCallFields = setOf('type id call_id status action operation environment');
+const outputFields = setOf('type id call_id name namespace output status');
 const clientOutputFields = new Set([...outputFields, 'max_output_length']);
 /** Fields of an item that only its own format has a use for. */
 const formal = ['type', 'id', 'status', 'namespace'];
@@ -29,7 +31,7 @@ export function decodeCall(item: JsonObject, type: string, at: string): Block | 
     type: 'tool-call',
     id: idOf(item, at),
     name: tool.name,
-    input: brokenArguments(payload) ?? textOf(payload, `${at}.${tool.payload}`),
+    input: brokenArguments(payload) ?? textOfJson(payload, `${at}.${tool.payload}`),
     at,
     ...left.extra(),
   };
@@ -47,7 +49,7 @@ function decodeNamedCall(item: JsonObject, custom: boolean, at: string): Block {
     name: neutralName(name, namespace),
     input: custom
       ? requiredString(item.input, `${at}.input`)
-      : argumentsOf(item.arguments, `${at}.arguments`),
+      : readArguments(item.arguments, `${at}.arguments`),
     at,
     ...(custom ? { custom: true } : {}),
     ...left.extra(),
@@ -59,23 +61,6 @@ function idOf(item: JsonObject, at: string): string {
   const id = optionalString(item.call_id, `${at}.call_id`) ?? optionalString(item.id, `${at}.id`);
   if (id === undefined) throw missing(`${at}.call_id`);
   return id;
-}
-
-/** The arguments as text. An object is tolerated. */
-function argumentsOf(value: JsonValue | undefined, path: string): string {
-  if (!given(value)) return '';
-  if (typeof value === 'string') return value;
-  if (!isObject(value)) throw wrongType(path, 'a string');
-  return textOf(value, path);
-}
-
-function textOf(value: JsonValue, path: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    // Nested beyond what can be written.
-    throw wrongType(path, 'less deeply nested');
-  }
 }
 
 /** The turn that brings a tool's result; undefined when the item is no such result, or names no call. Throws 400 with the path. */
@@ -123,7 +108,7 @@ function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
 function shellOutput(item: JsonObject, at: string): Message {
   const output = optionalArray(item.output, `${at}.output`);
   if (output === undefined) throw missing(`${at}.output`);
-  return clientOutput(item, textOf(output, `${at}.output`), at);
+  return clientOutput(item, textOfJson(output, `${at}.output`), at);
 }
 
 function clientOutput(item: JsonObject, text: string, at: string, failed?: boolean): Message {

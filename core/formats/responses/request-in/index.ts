@@ -5,7 +5,7 @@ import { readSettings } from '../../_shared/settings.ts';
 import { decodeInput, type Aside } from './turns.ts';
 import { decodeToolChoice, decodeToolList } from './tools.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { besideInstructions, readInstructions, readTruncation } from '../instructions.ts';
 import { keepReasoning, readReasoning } from '../reasoning.ts';
 import { formatFields, readResponseFormat } from '../response-format.ts';
@@ -31,8 +31,8 @@ const bodyFields = new Set([
   ...rows.flatMap(({ path }) => (path.includes('.') ? [] : [path])),
 ]);
 /** Usage always comes, and nothing need be obfuscated. */
-const streamFields = new Set(['include_usage', 'include_obfuscation']);
-const textFields = new Set(['format', 'verbosity']);
+const streamFields = setOf('include_usage include_obfuscation');
+const textFields = setOf('format verbosity');
 
 /** What `include` says to ask for log probabilities. */
 export const logprobsWord = 'message.output_text.logprobs';

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 import {
   audioType,
@@ -15,15 +15,13 @@ import {
   sourceOf,
 } from '../../_openai/parts.ts';
 
-const textFields = new Set(['type', 'text', 'annotations', 'logprobs', 'prompt_cache_breakpoint']);
-const refusalFields = new Set(['type', 'refusal', 'prompt_cache_breakpoint']);
-const imageFields = new Set(['type', 'image_url', 'file_id', 'detail', 'prompt_cache_breakpoint']);
-const fileFields = new Set(
-  'type file_data file_url file_id filename detail prompt_cache_breakpoint'.split(' '),
-);
-const audioFields = new Set(['type', 'input_audio', 'prompt_cache_breakpoint']);
-const audioInner = new Set(['data', 'format']);
-const textTypes = new Set(['input_text', 'output_text', 'text']);
+const textFields = setOf('type text annotations logprobs prompt_cache_breakpoint');
+const refusalFields = setOf('type refusal prompt_cache_breakpoint');
+const imageFields = setOf('type image_url file_id detail prompt_cache_breakpoint');
+const fileFields = setOf('type file_data file_url file_id filename detail prompt_cache_breakpoint');
+const audioFields = setOf('type input_audio prompt_cache_breakpoint');
+const audioInner = setOf('data format');
+const textTypes = setOf('input_text output_text text');
 
 /** The blocks of a `content` or `output`. Throws 400 with the path. */
 export const decodeContent = decodeContentWith(decodePart);

@@ -1,25 +1,19 @@
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import {
-  given,
-  optionalArray,
-  optionalBoolean,
-  optionalObject,
-  optionalString,
-  requiredString,
-} from '../../_shared/check.ts';
+import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
+import { functionMembers } from '../../_openai/calls.ts';
 
-const functionFields = new Set(['type', 'name', 'description', 'parameters', 'strict']);
-const customFields = new Set(['type', 'name', 'description', 'format']);
-const namespaceFields = new Set(['type', 'name', 'tools']);
-const typeOnly = new Set(['type']);
-const grammarFields = new Set(['type', 'syntax', 'definition']);
+const functionFields = setOf('type name description parameters strict');
+const customFields = setOf('type name description format');
+const namespaceFields = setOf('type name tools');
+const typeOnly = setOf('type');
+const grammarFields = setOf('type syntax definition');
 
 /** The tools of a list, those in namespaces each for itself. Throws 400 with the path. */
 export function decodeToolList(value: JsonValue | undefined, path: string, left: Leftovers): readonly Tool[] {
@@ -77,16 +71,11 @@ function containerOf(tool: JsonObject): Pick<Tool, 'extra'> {
 
 function functionTool(tool: JsonObject, at: string, namespace: string | undefined): Tool {
   const name = requiredString(tool.name, `${at}.name`);
-  const description = optionalString(tool.description, `${at}.description`);
-  const schema = optionalObject(tool.parameters, `${at}.parameters`);
-  const strict = optionalBoolean(tool.strict, `${at}.strict`);
   return {
     type: 'function',
     name: neutralName(name, namespace),
     at,
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
+    ...functionMembers(tool, at),
     ...leftovers().take(tool, functionFields).extra(),
   };
 }

@@ -8,7 +8,7 @@ import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
 import { leftovers } from '../extra.ts';
-import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { formatName } from '../wire.ts';
 
 /** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */
@@ -29,13 +29,11 @@ export interface DecodedInput {
 }
 
 /** Records of tools that the provider itself ran: the answer that followed says what they found. */
-const spare = new Set(
-  'web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call'.split(
-    ' ',
-  ),
+const spare = setOf(
+  'web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call',
 );
-const messageFields = new Set(['type', 'id', 'role', 'content', 'status', 'phase']);
-const reasoningFields = new Set(['type', 'id', 'summary', 'content', 'encrypted_content', 'status']);
+const messageFields = setOf('type id role content status phase');
+const reasoningFields = setOf('type id summary content encrypted_content status');
 
 /** Reads `input`. A string is one user message. `left` gets what namespaces of added tools say about themselves. Throws 400 with the path. */
 export function decodeInput(input: JsonValue | undefined, left: Leftovers): DecodedInput {

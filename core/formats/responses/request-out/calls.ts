@@ -10,6 +10,7 @@ import { marked, own } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName } from '../wire.ts';
 import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
+import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
 /** What stands for a result that the history does not have: every call must be answered. */
 const noOutput = '(no output)';
@@ -33,7 +34,7 @@ export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
     ...nameOf(block, held, scope),
   };
   if (custom) wire.input = block.input;
-  else wire.arguments = argumentsOf(block, scope);
+  else wire.arguments = writeArguments(block, scope.foreign);
   return finishPiece(wire, block, scope);
 }
 
@@ -53,12 +54,6 @@ function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObjec
   if (typeof name !== 'string' || typeof namespace !== 'string' || !toolsAsWritten(scope))
     return { name: spelled };
   return neutralName(name, namespace) === block.name ? { name, namespace } : { name: spelled };
-}
-
-function argumentsOf(block: ToolCallBlock, scope: Scope): string {
-  if (block.custom) return JSON.stringify({ input: block.input });
-  // Other formats write no arguments at all where this one expects an object's text.
-  return scope.foreign && block.input === '' ? '{}' : block.input;
 }
 
 /** A result as an item. */
@@ -85,19 +80,10 @@ function namedOutput(block: ToolResultBlock, held: JsonObject, scope: Scope): Js
     call_id: idOf(block, scope),
   };
   const content = writeContent(block.content, block.plain, 'tool', scope);
-  wire.output = block.failed === true ? markFailed(content) : content;
+  wire.output = block.failed === true ? markFailed(content, 'input_text') : content;
   if (Array.isArray(wire.output) && wire.output.length === 0 && scope.foreign) wire.output = '';
   if (block.failed === true) loseField(block, 'failed', scope);
   return finishPiece(wire, block, scope);
-}
-
-/** This format has no mark for a failed call: the text says it. */
-function markFailed(content: JsonValue): JsonValue {
-  if (typeof content === 'string') return /^error\b/i.test(content) ? content : `Error: ${content}`;
-  return [
-    { type: 'input_text', text: 'Error:' },
-    ...(Array.isArray(content) ? (content as readonly JsonValue[]) : []),
-  ];
 }
 
 /** What the client wrote, unless the text was changed on the way. */
@@ -178,13 +164,6 @@ function isOutput(item: JsonObject): boolean {
 }
 
 function toldByUser({ call_id: id, output }: JsonObject): JsonObject {
-  const label = `Output of ${String(id)}:`;
-  const content =
-    typeof output === 'string'
-      ? `${label}\n${output}`
-      : [
-          { type: 'input_text', text: label },
-          ...(Array.isArray(output) ? (output as readonly JsonValue[]) : []),
-        ];
+  const content = toldOutput(id, output, 'input_text');
   return { type: 'message', role: 'user', content };
 }

@@ -8,7 +8,7 @@ import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';
 import { marked, own } from '../extra.ts';
-import { putBack } from '../../_shared/extra.ts';
+import { setOf, putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { handled, rows, tiers } from '../settings.ts';
@@ -142,7 +142,7 @@ function formatStands(request: ChatRequest, { responseFormat }: ChatSettings, sc
   return isDeepStrictEqual({ ...responseFormat }, marked(request, '$format'));
 }
 
-const textMembers: ReadonlySet<string> = new Set(['format', 'verbosity']);
+const textMembers = setOf('format verbosity');
 
 /** Returns the name of the tool that stands in for structured output, where one does. */
 function writeText(

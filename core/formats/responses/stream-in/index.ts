@@ -1,4 +1,3 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
@@ -19,6 +18,8 @@ import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
 import { formatName } from '../wire.ts';
+import { unusable } from '../../_shared/unusable.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** Most items that one reply may hold. */
 const mostItems = 1024;
@@ -51,7 +52,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const { data } = frame;
     if (this.#over || data === '' || data.trim() === '[DONE]') return none;
     const value = parseObject(data);
-    if (value === undefined) throw garbage('an event that cannot be read');
+    if (value === undefined) throw unusable('sent an event that cannot be read');
     return this.json(typed(value, frame));
   }
 
@@ -116,7 +117,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #opened(index: number, item: JsonObject, out: GatewayEvent[]): Open {
-    if (this.#seen.size + this.#open.size >= mostItems) throw garbage('too many items');
+    if (this.#seen.size + this.#open.size >= mostItems) throw unusable('sent too many items');
     const inside = this.#isInside(index, item);
     // A server that begins another message has ended the one before, whether it says so or not.
     if (!inside && speaks(item)) this.#release(out, true);
@@ -296,7 +297,7 @@ function objectFields(response: JsonObject): JsonObject {
   return { $response, ...unknown(response, responseFields) };
 }
 
-const said: ReadonlySet<string> = new Set(['id', 'object', 'created_at', 'model', 'output']);
+const said = setOf('id object created_at model output');
 const saidWithUsage: ReadonlySet<string> = new Set([...said, 'usage']);
 const responseFields: ReadonlySet<string> = new Set([
   ...saidWithUsage,
@@ -320,7 +321,7 @@ function begunItem(item: JsonObject): JsonObject {
   }
 }
 
-const sealed: ReadonlySet<string> = new Set(['encrypted_content']);
+const sealed = setOf('encrypted_content');
 
 /** The item that a piece of this type belongs to, for pieces whose item may be begun by them. */
 function itemOf(type: string): JsonObject | undefined {
@@ -328,8 +329,4 @@ function itemOf(type: string): JsonObject | undefined {
     return { type: 'message', role: 'assistant', status: 'in_progress' };
   if (type.startsWith('response.reasoning')) return { type: 'reasoning' };
   return undefined;
-}
-
-function garbage(what: string): GatewayError {
-  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
 }

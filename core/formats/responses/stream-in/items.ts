@@ -6,6 +6,7 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
 import { readCall } from '../tools/calls.ts';
 import { formatName } from '../wire.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** Reads one item of the output, from its first event to its last. */
 export interface ItemDecoder {
@@ -85,19 +86,9 @@ export class CallDecoder implements ItemDecoder {
   }
 }
 
-const callFields: ReadonlySet<string> = new Set([
-  'type',
-  'id',
-  'call_id',
-  'name',
-  'namespace',
-  'arguments',
-  'input',
-  'status',
-  'action',
-  'operation',
-  'environment',
-]);
+const callFields = setOf(
+  'type id call_id name namespace arguments input status action operation environment',
+);
 
 /** An image that the model made. */
 export class ImageDecoder implements ItemDecoder {
@@ -124,7 +115,7 @@ export class ImageDecoder implements ItemDecoder {
   }
 }
 
-const resultField: ReadonlySet<string> = new Set(['result']);
+const resultField = setOf('result');
 
 type ReasoningPlace = 'summary' | 'content';
 
@@ -243,32 +234,18 @@ export class ReasoningDecoder implements ItemDecoder {
   }
 }
 
-const reasoningFields: ReadonlySet<string> = new Set([
-  'type',
-  'id',
-  'summary',
-  'content',
-  'encrypted_content',
-  'status',
-]);
-const textField: ReadonlySet<string> = new Set(['text']);
-const proofField: ReadonlySet<string> = new Set(['encrypted_content']);
+const reasoningFields = setOf('type id summary content encrypted_content status');
+const textField = setOf('text');
+const proofField = setOf('encrypted_content');
 
 function proofOf(value: JsonValue | undefined): Proof | undefined {
   if (typeof value !== 'string' || value === '') return undefined;
   return unsealProof(value)?.proof ?? { format: formatName, kind: 'encrypted', value };
 }
 
-const deltaFields: ReadonlySet<string> = new Set([
-  'type',
-  'sequence_number',
-  'item_id',
-  'output_index',
-  'content_index',
-  'summary_index',
-  'delta',
-  'logprobs',
-]);
+const deltaFields = setOf(
+  'type sequence_number item_id output_index content_index summary_index delta logprobs',
+);
 
 /** What a delta says beside the ordinary; undefined for most. */
 function frameFields(frame: JsonObject): JsonObject | undefined {

@@ -5,6 +5,7 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { readAnnotation } from '../citations.ts';
 import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';
 import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 interface Part {
   readonly block: number;
@@ -177,8 +178,8 @@ function missingPart(): never {
   throw new Error('A part was begun and is not there.');
 }
 
-const contentField: ReadonlySet<string> = new Set(['content']);
+const contentField = setOf('content');
 /** Fields of a part that events say. */
-const saidFields: ReadonlySet<string> = new Set(['text', 'refusal', 'annotations']);
-const partFields: ReadonlySet<string> = new Set(['type', 'text', 'refusal', 'annotations', 'logprobs']);
-const messageFields: ReadonlySet<string> = new Set(['type', 'id', 'role', 'status', 'content']);
+const saidFields = setOf('text refusal annotations');
+const partFields = setOf('type text refusal annotations logprobs');
+const messageFields = setOf('type id role status content');

@@ -14,6 +14,7 @@ import { own, textOf } from '../extra.ts';
 import { responseObject, type Snapshot } from './response.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName } from '../wire.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 type Head = Extract<GatewayEvent, { type: 'head' }>;
 type Finish = Extract<GatewayEvent, { type: 'finish' }>;
@@ -213,15 +214,9 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 const added = 'response.output_item.added';
 
 /** Events that the encoder alone may say. */
-const reserved: ReadonlySet<string> = new Set([
-  'response.created',
-  'response.in_progress',
-  'response.queued',
-  'response.completed',
-  'response.incomplete',
-  'response.failed',
-  'error',
-]);
+const reserved = setOf(
+  'response.created response.in_progress response.queued response.completed response.incomplete response.failed error',
+);
 
 const cut: ReadonlySet<FinishReason> = new Set(['length', 'context-window']);
 

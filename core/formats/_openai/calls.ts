@@ -1,0 +1,63 @@
+import { wrongType } from '../../sdk/errors.ts';
+import type { Tool, ToolCallBlock } from '../../model/chat.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given, optionalBoolean, optionalObject, optionalString } from '../_shared/check.ts';
+
+/** JSON text of a client's value. Throws 400 for one nested too deeply to be written. */
+export function textOfJson(value: JsonValue, path: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    throw wrongType(path, 'less deeply nested');
+  }
+}
+
+/** The arguments of a call as text. An object is tolerated. Throws 400. */
+export function readArguments(value: JsonValue | undefined, path: string): string {
+  if (!given(value)) return '';
+  if (typeof value === 'string') return value;
+  if (!isObject(value)) throw wrongType(path, 'a string');
+  return textOfJson(value, path);
+}
+
+/** The arguments of a call to a function. Other formats write none at all where this family expects an object's text. */
+export function writeArguments({ custom, input }: ToolCallBlock, foreign: boolean): string {
+  if (custom) return JSON.stringify({ input });
+  return foreign && input === '' ? '{}' : input;
+}
+
+/** What a function says of itself besides its name. Throws 400 with the path. */
+export function functionMembers(
+  inner: JsonObject,
+  path: string,
+): Omit<Extract<Tool, { readonly type: 'function' }>, 'type' | 'name'> {
+  const description = optionalString(inner.description, `${path}.description`);
+  const schema = optionalObject(inner.parameters, `${path}.parameters`);
+  const strict = optionalBoolean(inner.strict, `${path}.strict`);
+  return {
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    ...(strict === undefined ? {} : { strict }),
+  };
+}
+
+/** The parts of a content with a text before them; `type` is that of a text part. */
+function after(text: string, content: JsonValue | undefined, type: string): JsonValue {
+  return [{ type, text }, ...(Array.isArray(content) ? (content as readonly JsonValue[]) : [])];
+}
+
+/** The family has no mark for a failed call: the text says it. `type` is that of a text part. */
+export function markFailed(content: JsonValue, type: string): JsonValue {
+  if (typeof content === 'string') return /^error\b/i.test(content) ? content : `Error: ${content}`;
+  return after('Error:', content, type);
+}
+
+/** What a user says of a result that answers no call. */
+export function toldOutput(
+  id: JsonValue | undefined,
+  content: JsonValue | undefined,
+  type: string,
+): JsonValue {
+  const label = `Output of ${String(id)}:`;
+  return typeof content === 'string' ? `${label}\n${content}` : after(label, content, type);
+}

@@ -1,0 +1,46 @@
+import type { FinishReason } from '../../model/event.ts';
+
+/** The provider's word → why the answer ended. Words outside this table are `other`. */
+const reasons: Readonly<Record<string, FinishReason>> = {
+  stop: 'stop',
+  length: 'length',
+  tool_calls: 'tool-calls',
+  content_filter: 'content-filter',
+  function_call: 'tool-calls',
+  // Seen at providers of this dialect.
+  max_tokens: 'length',
+  model_length: 'length',
+  insufficient_system_resource: 'length',
+  eos: 'stop',
+  eos_token: 'stop',
+  end_turn: 'stop',
+  stop_sequence: 'stop-sequence',
+  tool_use: 'tool-calls',
+  safety: 'content-filter',
+  sensitive: 'content-filter',
+};
+
+/** Reads a finish reason in any case. */
+export function readFinish(word: string): FinishReason {
+  return reasons[word.toLowerCase()] ?? 'other';
+}
+
+/** Why an answer ended, in the family's four words. */
+const words: Readonly<Record<FinishReason, string>> = {
+  stop: 'stop',
+  'stop-sequence': 'stop',
+  length: 'length',
+  'context-window': 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+  refusal: 'content_filter',
+  pause: 'stop',
+  compaction: 'stop',
+  malformed: 'stop',
+  other: 'stop',
+};
+
+/** The official word for a finish reason. */
+export function writeFinish(reason: FinishReason): string {
+  return words[reason];
+}

@@ -1,0 +1,36 @@
+import type { GatewayEvent } from '../../model/event.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { WholeEncoder } from '../../sdk/format.ts';
+import { throwIfError } from './one-shot.ts';
+import { unusable } from './unusable.ts';
+
+/**
+ * A provider's count as a `result` event; what else the body says is kept for clients of the same format. `field` holds the count, `object`
+ * is what the body calls itself, where it does. Throws GatewayError (origin upstream) for an error or a body without a count.
+ */
+export function decodeCount(body: JsonObject, format: string, field: string): readonly GatewayEvent[] {
+  throwIfError(body);
+  const { [field]: count, object: _, ...details } = body;
+  const tokens = Number(count ?? Number.NaN);
+  if (!Number.isFinite(tokens)) throw unusable('gave no count');
+  const extra = Object.keys(details).length === 0 ? {} : { extra: { [format]: details } };
+  return [{ type: 'result', value: { tokens, ...extra } }];
+}
+
+/** Writes a count into `empty`, which says it of none. */
+export function countEncoder(empty: JsonObject, format: string, field: string): WholeEncoder {
+  let reply = empty;
+  return {
+    event(event) {
+      if (event.type !== 'result' || !isObject(event.value)) return;
+      const { tokens, extra } = event.value;
+      const details = isObject(extra) ? extra[format] : undefined;
+      reply = {
+        ...empty,
+        ...(typeof tokens === 'number' ? { [field]: tokens } : {}),
+        ...(isObject(details) ? details : {}),
+      };
+    },
+    end: () => reply,
+  };
+}
