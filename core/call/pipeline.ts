@@ -164,8 +164,8 @@ function checkedStep({ name, handler }: Running, next: Next): Next {
 }
 
 /** A rejection that nobody has to handle. */
-function refused(error: Error): Promise<never> {
-  const rejection = Promise.reject(error);
+function refused(misuse: Error): Promise<never> {
+  const rejection = Promise.reject(misuse);
   rejection.catch(() => {});
   return rejection;
 }
