@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Observable } from 'rxjs';
-import { appended } from './appended.ts';
 import type { SystemPrompt, UpstreamRequest } from '../sdk/channel.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import { checkModelName } from '../formats/_shared/check.ts';
@@ -233,7 +232,8 @@ class Lifetime {
       job();
       return () => {};
     }
-    const jobs = (this.#jobs = appended(this.#jobs, job));
+    const jobs = (this.#jobs ??= []);
+    jobs.push(job);
     return () => {
       // While they are being run the list is not touched: the next one would be skipped.
       if (this.#jobs !== jobs) return;

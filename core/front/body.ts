@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
-import { appended } from '../call/appended.ts';
 import { callKey, type Exchange, type Held } from '../call/call.ts';
 import type { Handler } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
@@ -164,7 +163,7 @@ function collect(
       held?.grow(length);
       // Nothing is set aside for a body of which nothing has come.
       if (announced >= largeBody && start === 0) whole = Buffer.allocUnsafeSlow(announced);
-      if (whole === undefined) chunks = appended(chunks, chunk);
+      if (whole === undefined) (chunks ??= []).push(chunk);
       else chunk.copy(whole, start);
     };
     source.on('data', (chunk: Buffer) => {

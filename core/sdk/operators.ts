@@ -5,7 +5,6 @@ import {
   type Subscriber,
   type Subscription,
 } from 'rxjs';
-import { appended } from '../call/appended.ts';
 import type { Call } from './author/call.ts';
 import { GatewayError } from './errors.ts';
 import { FollowedReply, type Observing } from '../call/followed-reply.ts';
@@ -140,9 +139,10 @@ class Peeked<T> implements Observer<T> {
       this.#target.next(value);
       return;
     }
-    this.#early = appended(this.#early, value);
+    const early = (this.#early ??= []);
+    early.push(value);
     if (!this.#settled) {
-      if (this.#counts(value) || this.#early.length > mostUncounted) this.#settle();
+      if (this.#counts(value) || early.length > mostUncounted) this.#settle();
     } else if (!this.#holdsGate) {
       this.#holdsGate = true;
       this.#gate.close();

@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici';
 import { Observable, type Subscriber } from 'rxjs';
-import { appended } from '../call/appended.ts';
 import { callKey, type Call } from '../call/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
 import { reachedProviders } from '../sdk/charge.ts';
@@ -120,7 +119,7 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
       }
       return;
     }
-    this.#early = appended(this.#early, chunk);
+    (this.#early ??= []).push(chunk);
     this.#earlyLength += chunk.length;
     if (this.#earlyLength > earlyLimit) controller.pause();
   }
