@@ -12,8 +12,13 @@ export default httpChannel({
   headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.
   defaults: { 'anthropic-version': '2023-06-01' },
-  traits: (model) => ({ ...traitsOfGeneration(generationOf(model), model), toolNameLimit: 128 }),
+  traits: claudeTraits,
 });
+
+/** What a Claude model takes, by its name. */
+export function claudeTraits(model: string): ModelTraits {
+  return { ...traitsOfGeneration(generationOf(model), model), toolNameLimit: 128 };
+}
 
 /**
  * 3.5, 4, 4.6 …, wherever the number stands: `claude-opus-4-6`, `claude-3-5-haiku-20241022`, `claude-sonnet-4-20250514`.

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
-import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { hideSecret, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { AccessTokens, withTokens } from './_access-tokens.ts';
+import { entraIdentity, entraTokens, type EntraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -13,12 +15,14 @@ const headers = (key: string | undefined): Readonly<Record<string, string>> =>
 /**
  * Azure OpenAI: the models of a resource are its deployments, and `models` must name them. `baseUrl` is the resource's endpoint,
  * `https://NAME.openai.azure.com`; `resource` is the name alone. With `apiVersion` a date, the deployment stands in the path or the query,
- * as it did before the v1 API.
+ * as it did before the v1 API. Requests show a key, or a token of `identity`.
  */
 export default defineChannel({
   name: 'azure-openai',
   catalogue: ['azure'],
+  needsKey: false,
   options: z.object({
+    identity: entraIdentity.optional(),
     resource: z
       .string()
       .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
@@ -32,7 +36,8 @@ export default defineChannel({
       )
       .default('v1'),
   }),
-  setup({ resource, apiVersion, ...options }, tools: ChannelTools): ChannelParts {
+  setup({ resource, apiVersion, identity, ...options }, given: ChannelTools): ChannelParts {
+    const tools = signedIn(given, identity);
     const endpoint = endpointOf(options.baseUrl, resource);
     if (/^\d/.test(apiVersion)) return dated(endpoint, apiVersion, options, tools);
     const base = new URL(`${endpoint}/openai/v1`);
@@ -42,7 +47,17 @@ export default defineChannel({
       connect: overSockets({ base, headers }, tools),
     };
     return {
-      speaks: { chat: ['chat-completions', 'responses'], compact: ['responses'], realtime: ['realtime'] },
+      speaks: {
+        chat: ['chat-completions', 'responses'],
+        compact: ['responses'],
+        realtime: ['realtime'],
+        embed: ['embeddings'],
+        'generate-image': ['images'],
+        'edit-image': ['images'],
+        transcribe: ['audio'],
+        'translate-audio': ['audio'],
+        speak: ['audio'],
+      },
       traits: () => traits,
       open,
       connect,
@@ -60,7 +75,15 @@ function dated(endpoint: string, version: string, options: Setup[0], tools: Setu
   const connect = overSockets({ base, headers }, tools);
   const query = { 'api-version': version };
   return {
-    speaks: { chat: ['chat-completions'], realtime: ['realtime'] },
+    speaks: {
+      chat: ['chat-completions'],
+      realtime: ['realtime'],
+      embed: ['embeddings'],
+      'generate-image': ['images'],
+      transcribe: ['audio'],
+      'translate-audio': ['audio'],
+      speak: ['audio'],
+    },
     traits: () => traits,
     open: (call, request) =>
       open(call, {
@@ -80,4 +103,17 @@ function endpointOf(baseUrl: string | undefined, resource: string | undefined): 
   if (baseUrl !== undefined) return baseUrl.replace(/\/+$/, '').replace(/\/openai(\/v1)?$/, '');
   if (resource !== undefined) return `https://${resource}.openai.azure.com`;
   throw new Error('resource is missing. Name the resource, or give its endpoint as baseUrl.');
+}
+
+/** The tools with a token of an identity in place of a key. Throws where there is neither. */
+export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefined): ChannelTools {
+  if (identity?.kind === 'secret') hideSecret(identity.secret);
+  if (identity !== undefined)
+    return withTokens(
+      { ...tools, keys: [] },
+      new AccessTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default')),
+    );
+  if (tools.keys.length === 0)
+    throw new Error("key is empty. Set the variable it is read from, or give identity: { kind: 'default' }.");
+  return tools;
 }

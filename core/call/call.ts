@@ -78,8 +78,8 @@ export interface Wire {
   bytes: Buffer;
   /** The parsed body; undefined before it was read. Members of a long one are parsed when somebody reads them. */
   body: JsonObject | undefined;
-  /** The body without its long texts, where it was long enough to be worth one. */
-  outline?: Outline | undefined;
+  /** What stands in a long body around its long texts. */
+  outline?: Omit<Outline, 'body'> | undefined;
 }
 
 /** Where a call must or should go: whoever made what it refers to, or still has it in a cache. */
@@ -150,6 +150,13 @@ export interface Call {
    * words, at a fraction of the cost.
    */
   readonly outline: GatewayRequest;
+  /**
+   * The request is on its way: what is known of it by its outline is made anew when somebody asks again. Hundreds of turns that wait for an
+   * answer would be copied by each collection of young objects.
+   */
+  sent(): void;
+  /** Bytes of the texts that `outline` does not have, as they were written: no fewer than their words have. */
+  readonly leftOut: number;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
@@ -274,8 +281,7 @@ export class Exchange extends Lifetime {
   readonly values = new KeyedValues();
   /** The request as the client wrote it, once it was checked and somebody wanted it. */
   decoded: GatewayRequest | undefined;
-  /** What was checked of a long one: the same without its long texts. */
-  outlined: GatewayRequest | undefined;
+  #outlined: GatewayRequest | undefined;
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
@@ -312,12 +318,22 @@ export class Exchange extends Lifetime {
     else this.writer.fail(error);
   }
 
+  /** What was checked of a long request: the same without its long texts. Undefined for others. */
+  get outlined(): GatewayRequest | undefined {
+    const { outline, params } = this.wire;
+    if (outline === undefined) return undefined;
+    return (this.#outlined ??= this.codec.validate(JSON.parse(outline.text) as JsonObject, params));
+  }
+  set outlined(request: GatewayRequest | undefined) {
+    this.#outlined = request;
+  }
+
   /** An exchange of the same request whose life is its own. */
   twin(stream: boolean): Exchange {
     const twin = new Exchange(this.id, this.operation, this.format, this.codec, this.wire);
     twin.values.copy(this.values);
     twin.decoded = this.decoded;
-    twin.outlined = this.outlined;
+    twin.#outlined = this.#outlined;
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
@@ -334,6 +350,8 @@ export class Exchange extends Lifetime {
   override end(): void {
     this.#held?.letGo();
     this.#held = undefined;
+    // A connection may keep its last call for long.
+    this.#outlined = undefined;
     super.end();
   }
 
@@ -443,10 +461,23 @@ class CallView implements Call {
   }
 
   get outline(): GatewayRequest {
-    const { body, codec } = this.edits;
-    const { decoded, outlined } = this.#exchange;
-    if (this.#request !== undefined || decoded !== undefined || outlined === undefined) return this.request;
-    return body === undefined && codec === undefined ? this.#edited(outlined) : this.request;
+    const outlined = this.#isOutlined ? this.#exchange.outlined : undefined;
+    return outlined === undefined ? this.request : this.#edited(outlined);
+  }
+
+  get leftOut(): number {
+    return this.#isOutlined ? (this.wire.outline?.leftOut ?? 0) : 0;
+  }
+
+  /** False where all of the request has been decoded, or is what a plugin wrote. */
+  get #isOutlined(): boolean {
+    const { body, codec, messages } = this.edits;
+    if (body !== undefined || codec !== undefined || messages !== undefined) return false;
+    return this.#request === undefined && this.#exchange.decoded === undefined;
+  }
+
+  sent(): void {
+    this.#exchange.outlined = undefined;
   }
 
   #edited(decoded: GatewayRequest): GatewayRequest {

@@ -243,7 +243,8 @@ export function understandJson(
       if (mayPass(exchange)) {
         try {
           exchange.outlined = codec.validate(outline.body, wire.params);
-          wire.outline = outline;
+          const { body: _, ...rest } = outline;
+          wire.outline = rest;
           return;
         } catch {
           // What is wrong is told of the whole.

@@ -286,7 +286,7 @@ export class Reply {
       ...this.#added(),
       ...this.#exchange.format.replyHeaders(this.#exchange.id),
     };
-    if (framing === 'sse') {
+    if (framing === 'sse' || framing === 'event-stream') {
       headers['cache-control'] = 'no-cache';
       headers['x-accel-buffering'] = 'no';
     }

@@ -14,7 +14,7 @@ export interface ModelTraits {
   readonly efforts?: readonly string[];
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;
-  /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. */
+  /** Names of `ChatSettings` that the model refuses: dropped and reported. `customTools`: tools that take free text go as functions. `cache`: no cache points (Converse). */
   readonly refuses?: readonly string[];
   /** Which field carries the output limit in chat completions. Default `max_completion_tokens`. */
   readonly outputLimitField?: 'max_tokens' | 'max_completion_tokens';
@@ -43,6 +43,8 @@ export interface ModelTraits {
   readonly transcripts?: readonly string[];
   /** False when the model gives speech as the bytes of a file alone, and not as events. */
   readonly streamsSpeech?: boolean;
+  /** Most texts of one request for embeddings, where the channel's own words have room for more: longer lists go in pieces. */
+  readonly mostInputs?: number;
   /** Most tokens that a given image comes to, where they are more than the 16,384 that budgets reserve for it, or fewer. */
   readonly imageTokens?: number;
   /** How the model makes images. */

@@ -353,6 +353,7 @@ export const sendToChannel: Next = (call) => {
     if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);
     return connect(call, upstream);
   }
+  call.sent();
   return target.channel.open(call, upstream).then(eventsOf);
 };
 

@@ -17,6 +17,7 @@ export { oneShot, throwIfError } from '../formats/_shared/one-shot.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';
 export { decodeScores, expectedOfDocuments, textOfDocument } from '../formats/_shared/rerank.ts';
 export { asWave } from '../formats/_shared/speech.ts';
+export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
 export { cutShort } from '../formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from '../formats/_shared/told-error.ts';

@@ -64,7 +64,7 @@ export interface Bound {
 
 /** The most that a call may come to: a token is at least a byte. `assumed` is the limit of answers that nobody limits. */
 export function boundOf(call: Call, targets: readonly Target[], assumed: number): Bound {
-  const { request, codec } = call;
+  const { outline: request, codec } = call;
   if (!isChat(request)) {
     const expected = codec.estimate?.(request);
     const { input = 0, output = 0, units = {} } = { ...expected, ...expected?.most };
@@ -220,13 +220,14 @@ const greatest = (values: readonly number[]): number =>
 
 function mostInput(call: Call, request: ChatRequest, targets: readonly Target[]): number {
   const { bytes, frames, joints, images, sound, described, unseen } = sizeOf(request);
-  const { body } = call;
+  const { body, leftOut } = call;
   const refers = referring.some((name) => (body[name] ?? null) !== null) || isObject(body.prompt);
   const image = greatest(targets.map(({ traits }) => traits.imageTokens ?? mostOfImage));
   const context = greatest(targets.map(({ traits }) => traits.inputLimit ?? longest.context));
   const told = greatest(targets.map(({ channel }) => Buffer.byteLength(channel.systemPrompt?.text ?? '')));
   return (
     bytes +
+    leftOut +
     frames * frame +
     joints * joint +
     images * image +
@@ -257,7 +258,7 @@ function mostOutput(call: Call, targets: readonly Target[], assumed: number): Mo
 }
 
 /** The limit that a call asks for, for each answer. Of two that both go to the provider it may keep either. */
-function askedOutput({ request, edits, body }: Call): number | undefined {
+function askedOutput({ outline: request, edits, body }: Call): number | undefined {
   if (!isChat(request)) return undefined;
   const { maxOutput } = request.settings;
   if (maxOutput === undefined) return undefined;
@@ -267,12 +268,12 @@ function askedOutput({ request, edits, body }: Call): number | undefined {
 }
 
 /** A thinking budget may come on top of an answer that nobody limits. */
-function thinkingOf({ request }: Call): number {
+function thinkingOf({ outline: request }: Call): number {
   return isChat(request) ? Math.max(0, request.settings.reasoning?.budget ?? 0) : 0;
 }
 
 /** How many answers are made, whether or not the client gets them all to see. */
-function answersOf({ request, body, codec }: Call): number {
+function answersOf({ outline: request, body, codec }: Call): number {
   const { best_of: best, prompt } = body;
   const choices = isChat(request) ? (request.settings.choices ?? 1) : 1;
   const prompts =

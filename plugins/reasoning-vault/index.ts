@@ -111,9 +111,9 @@ export default definePlugin({
       if (call.operation === 'compact') return proofs ? (await next(call)).pipe(listen()) : next(call);
 
       const { edits, losses: lost } = await mended(call, { owner, target, from, to: format }, proofs);
+      const turns = chatOutlineOf(call).tools.length > 0 && forgets(from, format);
       const reply = await next(edits === undefined ? call : call.with(edits));
 
-      const turns = chatOutlineOf(call).tools.length > 0 && forgets(from, format);
       const heard = proofs || turns ? reply.pipe(listen()) : reply;
       const losses = lost.map((loss): GatewayEvent => ({ type: 'loss', loss }));
       return losses.length === 0 ? heard : startWithEvents(losses, heard);

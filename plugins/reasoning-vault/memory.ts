@@ -36,14 +36,17 @@ interface Stored {
 
 /** What a key, a map's node and a small entry weigh, about. */
 const leastWeight = 300;
-/** How long it is believed that an entry does not exist. Keys cannot be guessed, so that nobody asks before the entry is made. */
-const absence = 60_000;
+/**
+ * How long it is believed that an entry does not exist. Keys cannot be guessed, so that nobody asks before the entry is made. Each turn of
+ * a conversation asks for all turns before it, and minutes may pass between two of them.
+ */
+const absence = 600_000;
 
 /** Turns and makers of proofs: in the database, so that every process and the next start has them, with copies of the latest in memory. */
 export class Memory {
   readonly #store: ReturnType<Stores['namespace']>;
   readonly #options: MemoryOptions;
-  /** In the order of use, the oldest first. */
+  /** In the order of use, the oldest first; what does not exist in the order in which that was found out. */
   readonly #copies = new Map<string, Copy>();
   #weight = 0;
 
@@ -61,9 +64,10 @@ export class Memory {
       const copy = this.#copies.get(key);
       if (copy === undefined || copy.until < now) missing.add(key);
       else {
+        if (copy.value === undefined) continue;
         this.#copies.delete(key);
         this.#copies.set(key, copy);
-        if (copy.value !== undefined) found.set(key, copy.value);
+        found.set(key, copy.value);
       }
     }
     if (missing.size === 0) return found;

@@ -7,6 +7,7 @@ const proofMarks: Readonly<Record<string, readonly string[]>> = {
   messages: ['"signature', '"redacted_thinking"'],
   'generate-content': ['"thoughtSignature"', '"thought_signature"'],
   responses: ['"encrypted_content"'],
+  converse: ['"signature"', '"redactedContent"'],
 };
 
 /**
@@ -17,7 +18,15 @@ const proofFields: Readonly<Record<string, RegExp>> = {
   messages: /"(signature|data)"\s*:\s*(?=")/g,
   'generate-content': /"(thoughtSignature|thought_signature)"\s*:\s*(?=")/g,
   responses: /"(encrypted_content)"\s*:\s*(?=")/g,
+  converse: /"(signature|redactedContent)"\s*:\s*(?=")/g,
 };
+
+/** Of these fields, those that hold the reasoning itself. */
+const encryptedFields: ReadonlySet<string | undefined> = new Set([
+  'data',
+  'encrypted_content',
+  'redactedContent',
+]);
 
 /** Chat completions: agents of this format send back what they know, which these fields are not. */
 const chat = 'chat-completions';
@@ -133,7 +142,7 @@ function* proofsIn(text: string, format: string): Generator<Proof> {
     if (typeof value !== 'string' || value === '') continue;
     yield {
       format,
-      kind: field === 'data' || field === 'encrypted_content' ? 'encrypted' : 'signature',
+      kind: encryptedFields.has(field) ? 'encrypted' : 'signature',
       value,
     };
   }

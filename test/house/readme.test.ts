@@ -38,7 +38,7 @@ describe('the README is true', () => {
     const [, url = ''] = await gateway.wrote(/listens on (\S+)/);
     const [KEY] = await gateway.wrote(/sk-\w+/);
     const curls = commandsWith('curl ');
-    expect(curls).toHaveLength(10);
+    expect(curls).toHaveLength(11);
     for (const command of curls) {
       const answer = await run(
         command.replace('http://localhost:8080', url).replace('-o hello.wav', '-o -'),

@@ -4,6 +4,7 @@ import { countTokens as o200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { describe, expect, test } from 'vitest';
 import { Exchange, firstView, type Call, type Wire } from '../../core/call/call.ts';
 import type { Codec, Format, Operation, RouteParams } from '../../core/sdk/format.ts';
+import { outlineOf } from '../../core/formats/_shared/outline/index.ts';
 import audio from '../../core/formats/audio/index.ts';
 import chatCompletions from '../../core/formats/chat-completions/index.ts';
 import embeddings from '../../core/formats/embeddings/index.ts';
@@ -22,6 +23,21 @@ const targets = [{ traits: {}, channel: { speaks: {} } }] as unknown as readonly
 const assumed = 1_000;
 
 function callOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams = {}): Call {
+  return firstView(exchangeOf(format, operation, body, params));
+}
+
+/** As a long request comes, of which the outline was checked alone. */
+function longCallOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams): Call {
+  const exchange = exchangeOf(format, operation, body, params);
+  const { wire, codec } = exchange;
+  const outline = outlineOf(wire.bytes, { depth: 100, values: 100_000 });
+  if (outline === undefined) throw new Error('A request has an outline.');
+  exchange.outlined = codec.validate(outline.body, params);
+  wire.outline = outline;
+  return firstView(exchange);
+}
+
+function exchangeOf(format: Format, operation: Operation, body: JsonObject, params: RouteParams): Exchange {
   const codec = format.codecs[operation] as Codec | undefined;
   if (codec === undefined) throw new Error(`${format.name} has no ${operation}.`);
   const wire: Wire = {
@@ -36,7 +52,7 @@ function callOf(format: Format, operation: Operation, body: JsonObject, params: 
   };
   const exchange = new Exchange('req_bound', operation, format, codec, wire);
   exchange.understand(Buffer.from(JSON.stringify(body)), body);
-  return firstView(exchange);
+  return exchange;
 }
 
 /** What the tokenizers of the largest provider make of a text: the greater of two. */
@@ -296,6 +312,12 @@ describe('the most that a chat may come to', () => {
         expect(bound.input).toBeGreaterThanOrEqual(counted);
         expect(bound.input).toBeGreaterThanOrEqual(estimateInput(call));
         expect(bound.output.most).toBe(one.limit * answers);
+        const long = longCallOf(format, 'chat', body, { model: 'm' });
+        const ofLong = boundOf(long, targets, assumed);
+        long.sent();
+        expect(boundOf(long, targets, assumed), 'also when it is on its way').toEqual(ofLong);
+        expect(ofLong.input).toBeGreaterThanOrEqual(counted);
+        expect(ofLong.output).toEqual(bound.output);
       }),
       { numRuns: 150, endOnFailure: true },
     );

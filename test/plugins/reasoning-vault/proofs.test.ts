@@ -40,6 +40,16 @@ describe('proofs in a reply that passes through', () => {
       { type: 'response.output_item.done', item: { type: 'reasoning', encrypted_content: 'E+/=' } },
       'encrypted E+/=',
     ],
+    [
+      'converse',
+      { contentBlockIndex: 0, delta: { reasoningContent: { signature: 'C+/=' } } },
+      'signature C+/=',
+    ],
+    [
+      'converse',
+      { contentBlockIndex: 0, delta: { reasoningContent: { redactedContent: 'D+/=' } } },
+      'encrypted D+/=',
+    ],
   ])('are found (%s)', (format, data, proof) => {
     expect(found(format, frame(data))).toEqual([proof]);
     expect(found(format, JSON.stringify(data, undefined, 2), true)).toEqual([proof]);

@@ -1,7 +1,7 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { ChatRequest } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
+import { refuseChoices } from '../../_shared/refuse.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
@@ -32,7 +32,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
   const writing: Writing = { target, native, toolName, documents: new Map() };
   loseForeign(request.extra, name, undefined, target.lose);
-  refuseChoices(request);
+  refuseChoices(request, name);
   const body: MutableObject = { ...encodeHistory(request, writing) };
   const { config, customTools } = encodeTools(request, writing);
   if (config !== undefined) body.toolConfig = config;
@@ -68,16 +68,6 @@ function counted({ model }: EncodeTarget, body: JsonObject): Pick<EncodedRequest
   if (additionalModelRequestFields !== undefined)
     converse.additionalModelRequestFields = additionalModelRequestFields;
   return { path: modelPath(model, 'count-tokens'), body: { input: { converse } } };
-}
-
-/** The format gives one answer. */
-function refuseChoices({ settings }: ChatRequest): void {
-  if (settings.choices === undefined || settings.choices <= 1) return;
-  throw new GatewayError(
-    'unsupported_value',
-    `settings.choices must be 1: a ${name} channel gives one answer.`,
-    { param: 'settings.choices' },
-  );
 }
 
 /** Providers refuse a stop sequence of nothing but white space. */

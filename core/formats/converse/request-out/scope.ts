@@ -1,6 +1,6 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Block } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
+import { refuseContent } from '../../_shared/refuse.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
 import { name } from '../wire.ts';
 
@@ -22,10 +22,7 @@ export function placeOf(block: Block): string {
 
 /** 400 for what cannot be carried, or nothing with a report where the operator prefers that or the conversation can do without. */
 export function refuse(block: Block, what: string, { target }: Writing): undefined {
-  const spare = block.type === 'opaque' && block.spare === true;
-  if (target.unsupported === 'refuse' && !spare) throw cannotCarry(placeOf(block), what, name);
-  target.lose(placeOf(block), 'content');
-  return undefined;
+  return refuseContent(block, what, name, target);
 }
 
 /** The cache point that stands behind a marked piece. The format knows two lifetimes; another is left to the provider's default. */
@@ -35,6 +32,10 @@ export function cachePoint(
   { native, target }: Writing,
 ): readonly JsonObject[] {
   if (cache === undefined) return [];
+  if (target.traits.refuses?.includes('cache') === true) {
+    target.lose(`${at}.cache`);
+    return [];
+  }
   const { ttl } = cache;
   const known = ttl === '5m' || ttl === '1h' || (native && ttl !== undefined);
   if (!known && ttl !== undefined) target.lose(`${at}.cache`);

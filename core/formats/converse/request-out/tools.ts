@@ -1,8 +1,8 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
+import { refuseTool } from '../../_shared/refuse.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { name as format, own, restore } from '../wire.ts';
 import { cachePoint, type Writing } from './scope.ts';
@@ -70,9 +70,9 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
       return spec(tool, writing, freeTextSchema, {});
     case 'web-search':
     case 'code-execution':
-      return refuseTool(tool.type, 'another provider', at, writing);
+      return refuseTool(tool, format, writing.target);
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool.name, tool.format, at, writing);
+      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, writing.target);
   }
 }
 
@@ -99,18 +99,6 @@ function objectSchema(schema: JsonObject | undefined, { native }: Writing): Json
   if (native) return schema;
   if (schema === undefined) return { type: 'object', properties: {} };
   return schema.type === undefined ? { type: 'object', ...schema } : schema;
-}
-
-function refuseTool(tool: string, from: string, at: string, { target }: Writing): undefined {
-  if (target.unsupported === 'drop') {
-    target.lose(at, 'content');
-    return undefined;
-  }
-  throw new GatewayError(
-    'unsupported_tool',
-    `${at}: the tool "${tool}" of ${from} cannot be sent to a ${format} channel.`,
-    { param: at },
-  );
 }
 
 /** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */

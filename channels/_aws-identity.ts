@@ -1,0 +1,164 @@
+import { GatewayError, type Log } from 'sluice';
+import type { AwsCredentials } from './_aws-signature.ts';
+
+/** Where credentials come from that the config does not name. */
+export interface AwsSource {
+  /** A profile of the shared files. */
+  readonly profile?: string | undefined;
+  /** A role that is assumed with what was found. */
+  readonly roleArn?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly sessionName?: string | undefined;
+  readonly region: string;
+}
+
+/** Credentials as AWS's packages give them. */
+interface Found extends AwsCredentials {
+  readonly expiration?: Date;
+}
+
+/** How long before their end credentials are renewed, in milliseconds. */
+const renewBefore = 5 * 60_000;
+
+/** Every link of the default chain, by the name under which the package tells that it tries it: what it is, and what to set. */
+const links: Readonly<Record<string, { readonly name: string; readonly advice: string }>> = {
+  fromEnv: {
+    name: 'the environment',
+    advice:
+      'Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN where they are temporary).',
+  },
+  fromSSO: { name: 'SSO', advice: 'Run `aws sso login` for the profile.' },
+  fromIni: {
+    name: 'the shared files',
+    advice:
+      'See that the profile is sound in ~/.aws/config and ~/.aws/credentials (AWS_PROFILE names another); for one that uses SSO run `aws sso login`.',
+  },
+  fromProcess: {
+    name: 'the credential process',
+    advice: 'See that `credential_process` of the profile works.',
+  },
+  fromTokenFile: {
+    name: 'the web identity',
+    advice:
+      'See that AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN are right, and that the role trusts the provider.',
+  },
+  remoteProvider: { name: 'the instance', advice: 'Give the instance a role, or set other credentials.' },
+  fromHttp: {
+    name: 'the container endpoint',
+    advice:
+      'Give the task or pod a role: AWS_CONTAINER_CREDENTIALS_FULL_URI does not answer with credentials.',
+  },
+  fromInstanceMetadata: {
+    name: 'the instance metadata service',
+    advice: 'Give the instance a role, set other credentials, or a `key` in the config.',
+  },
+  assumeRole: {
+    name: 'the assumed role',
+    advice:
+      'See that `roleArn` is right, that the role trusts this identity, and that `externalId` is what it wants.',
+  },
+};
+
+/** Credentials for all calls of a channel: found once, renewed before they end, by one question at a time. */
+export class AwsIdentity {
+  readonly #source: AwsSource;
+  readonly #log: Log;
+  #found: Found | undefined;
+  #asking: Promise<Found> | undefined;
+  /** The link that was tried last. */
+  #link = 'fromEnv';
+  #provider: (() => Promise<Found>) | undefined;
+
+  constructor(source: AwsSource, log: Log) {
+    this.#source = source;
+    this.#log = log;
+  }
+
+  /** Rejects with a GatewayError; the log says which link of the chain failed, and what to set. */
+  async credentials(): Promise<AwsCredentials> {
+    const found = this.#found;
+    const left = found?.expiration === undefined ? Infinity : found.expiration.getTime() - Date.now();
+    if (found === undefined || left <= 0) return this.#ask();
+    // Others may go on with what there is.
+    if (left < renewBefore) this.#ask().catch(() => {});
+    return found;
+  }
+
+  /** The provider did not take them: they are found anew for the next call. */
+  forget(): void {
+    this.#found = undefined;
+    this.#provider = undefined;
+  }
+
+  #ask(): Promise<Found> {
+    this.#asking ??= this.#find().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking;
+  }
+
+  async #find(): Promise<Found> {
+    try {
+      this.#provider ??= await this.#chain();
+      return (this.#found = await this.#provider());
+    } catch (error) {
+      // The next call begins anew, with what is set by then.
+      this.#provider = undefined;
+      const sentence = this.#explain(error);
+      this.#log.error({ link: this.#link }, sentence);
+      throw new GatewayError('upstream_error', 'The channel for this model has no valid credentials.', {
+        origin: 'gateway',
+        cause: new Error(sentence),
+      });
+    }
+  }
+
+  /** AWS's own chain, loaded only for channels that need it. It tells by its debug lines which link it tries. */
+  async #chain(): Promise<() => Promise<Found>> {
+    const { fromNodeProviderChain, fromTemporaryCredentials } = await import('@aws-sdk/credential-providers');
+    const { profile, roleArn, externalId, sessionName = 'sluice', region } = this.#source;
+    const quiet = (): void => {};
+    const logger = {
+      debug: (line: unknown) => {
+        const link = /(?:defaultProvider|remoteProvider)::(\w+)/.exec(String(line))?.[1];
+        if (link !== undefined) this.#link = link.split('/')[0] ?? link;
+      },
+      trace: quiet,
+      info: quiet,
+      warn: quiet,
+      error: quiet,
+    };
+    const clientConfig = { region };
+    const chain = fromNodeProviderChain({
+      logger,
+      clientConfig,
+      ...(profile === undefined ? {} : { profile }),
+    });
+    if (roleArn === undefined) return () => chain();
+    const role = fromTemporaryCredentials({
+      masterCredentials: chain,
+      params: {
+        RoleArn: roleArn,
+        RoleSessionName: sessionName,
+        ...(externalId === undefined ? {} : { ExternalId: externalId }),
+      },
+      clientConfig,
+    });
+    return async () => {
+      await chain();
+      this.#link = 'assumeRole';
+      return role();
+    };
+  }
+
+  #explain(error: unknown): string {
+    const { name, advice } = links[this.#link] ?? { name: this.#link, advice: '' };
+    const told = error instanceof Error ? `${error.name}: ${withoutSecrets(error.message)}` : 'it failed';
+    return `AWS credentials could not be found: the last link tried was ${name} (${told}). ${advice}`;
+  }
+}
+
+/** Tokens and keys are long runs of letters and digits; names and addresses are not. */
+function withoutSecrets(message: string): string {
+  return message.replaceAll(/[\w+/=-]{32,}/g, '…').slice(0, 300);
+}

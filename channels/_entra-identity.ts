@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { env } from 'sluice';
+import type { TokenCredential } from '@azure/identity';
+import type { AccessToken } from './_access-tokens.ts';
+
+/** Which identity is shown to Microsoft Entra ID, as an option of a channel. What is left out of a workload is read from its variables. */
+export const entraIdentity = z.discriminatedUnion('kind', [
+  z.strictObject({
+    kind: z.literal('secret'),
+    tenant: z.string().min(1),
+    client: z.string().min(1),
+    secret: z.string().min(1),
+  }),
+  z.strictObject({
+    kind: z.literal('workload'),
+    tenant: z.string().optional(),
+    client: z.string().optional(),
+    tokenFile: z.string().optional(),
+  }),
+  z.strictObject({ kind: z.literal('managed'), client: z.string().optional() }),
+  z.strictObject({ kind: z.literal('default') }),
+]);
+
+/** See {@link entraIdentity}. */
+export type EntraIdentity = z.output<typeof entraIdentity>;
+
+/** How requests reach the endpoints of Entra ID, as the library's pipeline takes it. */
+export type EntraTransport = NonNullable<
+  ConstructorParameters<typeof import('@azure/identity').ClientSecretCredential>[3]
+>['httpClient'];
+
+const names: Readonly<Record<EntraIdentity['kind'], string>> = {
+  secret: 'the client secret in the config',
+  workload: 'the workload identity',
+  managed: 'the managed identity',
+  default: 'the default credential chain',
+};
+
+const advice: Readonly<Record<EntraIdentity['kind'], string>> = {
+  secret: 'Check tenant, client and secret, and whether the secret has expired.',
+  workload:
+    'Set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_FEDERATED_TOKEN_FILE, or give tenant, client and tokenFile, and let the pool trust them.',
+  managed:
+    'Give this machine a managed identity that may use the resource; name it by client where it has several.',
+  default:
+    'Set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, run "az login", or give identity in the config.',
+};
+
+/** The library's pieces that are used here. */
+type Library = typeof import('@azure/identity');
+
+/**
+ * Asks Entra ID for access tokens of a scope. The library that knows how is loaded by the first question; `transport` replaces the way to
+ * the endpoints.
+ */
+export function entraTokens(
+  identity: EntraIdentity,
+  scope: string,
+  transport?: EntraTransport,
+): () => Promise<AccessToken> {
+  let credential: Promise<TokenCredential> | undefined;
+  return async () => {
+    try {
+      credential ??= import('@azure/identity').then((library) => credentialOf(library, identity, transport));
+      const given = await (await credential).getToken(scope);
+      if (given === null) throw new Error('no token was given');
+      return { token: given.token, expires: given.expiresOnTimestamp };
+    } catch (error) {
+      throw new Error(
+        `Microsoft Entra ID gave no access token for ${names[identity.kind]}: ${reasonOf(error)}. ${advice[identity.kind]}`,
+        { cause: error },
+      );
+    }
+  };
+}
+
+function credentialOf(
+  library: Library,
+  identity: EntraIdentity,
+  httpClient: EntraTransport,
+): TokenCredential {
+  const way = httpClient === undefined ? {} : { httpClient };
+  switch (identity.kind) {
+    case 'secret':
+      return new library.ClientSecretCredential(identity.tenant, identity.client, identity.secret, way);
+    case 'workload': {
+      const { tenant = env('AZURE_TENANT_ID'), client = env('AZURE_CLIENT_ID') } = identity;
+      const { tokenFile = env('AZURE_FEDERATED_TOKEN_FILE') } = identity;
+      return new library.WorkloadIdentityCredential({
+        ...way,
+        ...(tenant === undefined ? {} : { tenantId: tenant }),
+        ...(client === undefined ? {} : { clientId: client }),
+        ...(tokenFile === undefined ? {} : { tokenFilePath: tokenFile }),
+      });
+    }
+    case 'managed':
+      return identity.client === undefined
+        ? new library.ManagedIdentityCredential(way)
+        : new library.ManagedIdentityCredential({ clientId: identity.client, ...way });
+    case 'default':
+      return new library.DefaultAzureCredential(way);
+  }
+}
+
+/** What Entra ID said, in one line. Its sentences name tenants and applications, and no secret. */
+function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return (
+    text
+      .split('\n')[0]
+      ?.replace(/\s+(Trace ID|Correlation ID|Timestamp):.*$/s, '')
+      .slice(0, 300)
+      .replace(/\.$/, '') ?? 'unknown'
+  );
+}

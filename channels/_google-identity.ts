@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { env } from 'sluice';
+import type { AccessToken } from './_access-tokens.ts';
+
+/** Which identity is shown to Google. */
+export interface GoogleIdentity {
+  /** A service account's key, or the configuration of a workload identity pool: a file, or what stands in it. Default: Google's own search. */
+  readonly credentials?: string | Readonly<Record<string, unknown>> | undefined;
+}
+
+/** As much of the response to a request as the library's transport reads. */
+type Fetch = typeof globalThis.fetch;
+
+const scopes: string[] = ['https://www.googleapis.com/auth/cloud-platform'];
+/** For tokens that do not say how long they are good. */
+const ordinaryLife = 50 * 60_000;
+
+/**
+ * Asks Google for access tokens: a service account, a workload identity pool, the file of `gcloud auth application-default login`, or the
+ * machine's own account, whichever is found first. The library that knows how is loaded by the first question. `fetch` replaces the way
+ * to the endpoints.
+ */
+export function googleTokens({ credentials }: GoogleIdentity, fetch?: Fetch): () => Promise<AccessToken> {
+  const source = sourceOf(credentials);
+  let client:
+    | Promise<{ getAccessToken(): Promise<{ token?: string | null }>; credentials: object }>
+    | undefined;
+  return async () => {
+    try {
+      client ??= openClient(credentials, fetch);
+      const opened = await client;
+      const { token } = await opened.getAccessToken();
+      if (typeof token !== 'string' || token === '') throw new Error('no token was given');
+      const { expiry_date: expires } = opened.credentials as { readonly expiry_date?: unknown };
+      return { token, expires: typeof expires === 'number' ? expires : Date.now() + ordinaryLife };
+    } catch (error) {
+      client = undefined;
+      throw new Error(
+        `Google gave no access token for ${source.name}: ${reasonOf(error)}. ${source.advice}`,
+        { cause: error },
+      );
+    }
+  };
+}
+
+/** What gives tokens, as all clients of the library do. */
+interface TokenClient {
+  readonly credentials: object;
+  getAccessToken(): Promise<{ token?: string | null }>;
+}
+
+async function openClient(
+  credentials: GoogleIdentity['credentials'],
+  fetch: Fetch | undefined,
+): Promise<TokenClient> {
+  const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import('google-auth-library');
+  const way = fetch === undefined ? {} : { transporterOptions: { fetchImplementation: fetch } };
+  const file = typeof credentials === 'string' ? credentials : env('GOOGLE_APPLICATION_CREDENTIALS');
+  const given =
+    typeof credentials === 'object'
+      ? credentials
+      : file === undefined || file === ''
+        ? undefined
+        : (JSON.parse(await readFile(file, 'utf8')) as Readonly<Record<string, unknown>>);
+  if (given === undefined) return (await new GoogleAuth({ scopes }).getClient()) as TokenClient;
+  const word = (name: string): string => String(given[name] ?? '');
+  switch (given['type']) {
+    case 'service_account':
+      return new JWT({ ...way, email: word('client_email'), key: word('private_key'), scopes: [...scopes] });
+    case 'external_account': {
+      const client = ExternalAccountClient.fromJSON({ ...given, scopes, ...way } as never);
+      if (client === null) throw new Error('it describes no workload identity');
+      return client as TokenClient;
+    }
+    case 'authorized_user':
+      return new UserRefreshClient({
+        ...way,
+        clientId: word('client_id'),
+        clientSecret: word('client_secret'),
+        refreshToken: word('refresh_token'),
+      });
+    default:
+      throw new Error(
+        `its type is ${JSON.stringify(given['type'] ?? null)}, none of service_account, external_account and authorized_user`,
+      );
+  }
+}
+
+/** The link of Google's chain that is in force, by name, and what its operator can do. */
+function sourceOf(credentials: GoogleIdentity['credentials']): {
+  readonly name: string;
+  readonly advice: string;
+} {
+  if (credentials !== undefined)
+    return {
+      name:
+        typeof credentials === 'string'
+          ? `the credentials in ${credentials}`
+          : 'the credentials in the config',
+      advice: 'Give a service account’s key that exists and may use Vertex AI as credentials.',
+    };
+  const file = env('GOOGLE_APPLICATION_CREDENTIALS');
+  if (file !== undefined && file !== '')
+    return {
+      name: `the file that GOOGLE_APPLICATION_CREDENTIALS names, ${file}`,
+      advice:
+        'Let it name the key of a service account, or the configuration of a workload identity pool, that is still good.',
+    };
+  const wellKnown = join(
+    env('CLOUDSDK_CONFIG') ?? join(homedir(), '.config', 'gcloud'),
+    'application_default_credentials.json',
+  );
+  if (existsSync(wellKnown))
+    return {
+      name: 'the login of gcloud on this machine',
+      advice: 'Run "gcloud auth application-default login" again.',
+    };
+  return {
+    name: 'the account of this machine (metadata server)',
+    advice:
+      'Outside Google Cloud set GOOGLE_APPLICATION_CREDENTIALS to the key of a service account, give credentials in the config, or run "gcloud auth application-default login".',
+  };
+}
+
+/** What the endpoint said, without what was sent to it. */
+function reasonOf(error: unknown): string {
+  const { response, message } = error as {
+    readonly message?: string;
+    readonly response?: { readonly status?: number; readonly data?: unknown };
+  };
+  const data = response?.data as
+    | { readonly error?: unknown; readonly error_description?: unknown }
+    | undefined;
+  const said = [data?.error, data?.error_description].filter((word) => typeof word === 'string').join(', ');
+  if (said !== '') return said.slice(0, 300);
+  if (response?.status !== undefined) return `status ${response.status}`;
+  return (message ?? String(error)).slice(0, 300).replace(/\.$/, '');
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { defineChannel, type UpstreamRequest } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { entraIdentity } from './_entra-identity.ts';
+import { overHttp } from './_http.ts';
+import anthropic from './anthropic.ts';
+import { signedIn } from './azure-openai.ts';
+
+/**
+ * Microsoft Foundry: models of many makers behind one resource, named by their deployments. Claude speaks messages, all others the v1 API.
+ * https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/concepts/endpoints
+ */
+export default defineChannel({
+  name: 'azure-foundry',
+  catalogue: ['azure_ai'],
+  needsKey: false,
+  options: z.object({
+    /** The name of the resource, where `baseUrl` (`https://NAME.services.ai.azure.com`) is not given. */
+    resource: z
+      .string()
+      .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
+      .optional(),
+    identity: entraIdentity.optional(),
+  }),
+  setup({ resource, identity, ...options }, tools: ChannelTools): ChannelParts {
+    if (resource === undefined && options.baseUrl === undefined)
+      throw new Error('resource is missing. Name the resource, or give its endpoint as baseUrl.');
+    const { open } = overHttp(options, signedIn(tools, identity), {
+      baseUrl: `https://${resource ?? ''}.services.ai.azure.com`,
+      // Claude knows its own header alone, and the v1 API only this one.
+      headers: (key) => (key === undefined ? {} : { 'api-key': key, 'x-api-key': key }),
+      speaks: {},
+    });
+    return {
+      speaks: {
+        chat: ['chat-completions', 'responses', 'messages'],
+        embed: ['embeddings'],
+        'generate-image': ['images'],
+      },
+      traits: (model) =>
+        model.startsWith('claude-')
+          ? { ...traitsOfClaude(model), formats: ['messages'] }
+          : { formats: ['chat-completions', 'responses'], refuses: ['topK', 'customTools'] },
+      open: (call, request) => open(call, onFoundry(request)),
+    };
+  },
+});
+
+const traitsOfClaude = (model: string): object => {
+  const tools = { keys: [], http: {}, sockets: {} } as unknown as ChannelTools;
+  return anthropic.spec.setup({ baseUrl: 'http://127.0.0.1' }, tools).traits?.(model) ?? {};
+};
+
+function onFoundry(request: UpstreamRequest): UpstreamRequest {
+  if (!request.path.startsWith('/messages')) return { ...request, path: `/openai/v1${request.path}` };
+  return {
+    ...request,
+    path: `/anthropic/v1${request.path}`,
+    headers: { 'anthropic-version': '2023-06-01', ...request.headers },
+  };
+}

@@ -1,0 +1,302 @@
+import { z } from 'zod';
+import { of } from 'rxjs';
+import {
+  countTokens,
+  defineChannel,
+  isChat,
+  type ChannelEntry,
+  type ChannelOptions,
+  type JsonObject,
+  type ModelTraits,
+  type Upstream,
+  type UpstreamRequest,
+} from 'sluice';
+import {
+  hideSecret,
+  isObject,
+  parseObject,
+  type Call,
+  type ChannelParts,
+  type ChannelTools,
+} from 'sluice/internal';
+import { ordinaryHeaders } from './_http.ts';
+import { AwsIdentity } from './_aws-identity.ts';
+import { awsHeaders, type AwsCredentials } from './_aws-signature.ts';
+import { claudeIn, invocation } from './_bedrock-claude.ts';
+import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
+import { changed, unframed } from './_bedrock-streams.ts';
+import { claudeTraits } from './anthropic.ts';
+
+const options = z.object({
+  region: z.string().min(1).optional().describe('where the models are, as `us-east-1`'),
+  regions: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('several regions: they take turns, and one that fails is left alone for a while'),
+  profile: z.string().min(1).optional().describe('a profile of the shared files'),
+  roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
+  externalId: z.string().min(1).optional(),
+  guardrail: z
+    .strictObject({ id: z.string().min(1), version: z.string().min(1), trace: z.boolean().default(false) })
+    .optional()
+    .describe('a guardrail for every chat that names none'),
+});
+
+type Options = z.output<typeof options>;
+
+/** How names of models begin: with their maker, or with the part of the world that answers, or as an address. */
+const makers = [
+  'ai21',
+  'amazon',
+  'anthropic',
+  'cohere',
+  'deepseek',
+  'google',
+  'luma',
+  'meta',
+  'minimax',
+  'mistral',
+  'moonshot',
+  'moonshotai',
+  'nvidia',
+  'openai',
+  'qwen',
+  'stability',
+  'twelvelabs',
+  'writer',
+  'zai',
+];
+
+const kind = defineChannel({
+  name: 'bedrock',
+  catalogue: ['bedrock', 'bedrock_converse'],
+  models: [
+    ...makers.map((maker) => `${maker}.*`),
+    'us.*',
+    'us-gov.*',
+    'eu.*',
+    'apac.*',
+    'jp.*',
+    'au.*',
+    'ca.*',
+    'global.*',
+    'arn:aws*',
+  ],
+  needsKey: false,
+  options,
+  setup(chosen, tools: ChannelTools): ChannelParts {
+    const places = placesOf(chosen, tools);
+    return {
+      speaks: {
+        chat: ['converse', 'messages'],
+        'count-tokens': ['converse'],
+        embed: [invokeFormat],
+        rerank: [invokeFormat],
+        'generate-image': [invokeFormat],
+      },
+      codecs: invokeCodecs,
+      traits: traitsOf,
+      open: (call, request) =>
+        send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] }),
+    };
+  },
+});
+
+/**
+ * Amazon Bedrock. Chat through Converse; Claude in its own words through InvokeModel. A `key` is an API key of Bedrock's, or
+ * `ACCESS|SECRET` (`ACCESS|SECRET|SESSION`); without one the default chain of AWS finds credentials.
+ */
+export default Object.assign(
+  (chosen: ChannelOptions & z.input<typeof options> = {}): ChannelEntry => kind(inRegions(chosen)),
+  { spec: kind.spec },
+);
+
+/** Each region with each key is a key of its own to the gateway, which knows what to do with keys that fail. */
+function inRegions(
+  chosen: ChannelOptions & z.input<typeof options>,
+): ChannelOptions & z.input<typeof options> {
+  const { regions, key, keys, ...rest } = chosen;
+  if (regions === undefined) return chosen;
+  const all = [key, ...(keys ?? [])].filter((one) => one !== undefined);
+  const places = regions.flatMap((region) =>
+    all.length === 0 ? [region] : all.map((one) => `${region} ${one}`),
+  );
+  return { ...rest, regions, keys: places };
+}
+
+/** A region, and who asks there. */
+interface Place {
+  readonly region: string;
+  readonly apiKey?: string;
+  readonly credentials?: () => Promise<AwsCredentials>;
+  forget(): void;
+}
+
+function placesOf(chosen: ChannelOptions & Options, tools: ChannelTools): readonly Place[] {
+  const { region, regions, baseUrl } = chosen;
+  const home = region ?? regions?.[0] ?? regionIn(baseUrl);
+  if (home === undefined)
+    throw new Error("it needs a region: region: 'us-east-1', or region: env('AWS_REGION').");
+  const identities = new Map<string, AwsIdentity>();
+  const identity = (where: string): AwsIdentity => {
+    const known = identities.get(where) ?? new AwsIdentity({ ...chosen, region: where }, tools.log);
+    identities.set(where, known);
+    return known;
+  };
+  const keys: readonly (string | undefined)[] = tools.keys.length === 0 ? [undefined] : tools.keys;
+  return keys.map((key) => {
+    const [where = home, own] = regions === undefined ? [home, key] : (key ?? home).split(' ', 2);
+    return placeOf(where, own, () => identity(home));
+  });
+}
+
+/** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */
+function regionIn(baseUrl: string | undefined): string | undefined {
+  if (baseUrl === undefined) return undefined;
+  return /bedrock-runtime(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d)\./.exec(baseUrl)?.[1] ?? 'us-east-1';
+}
+
+function placeOf(region: string, key: string | undefined, identity: () => AwsIdentity): Place {
+  for (const secret of [key, ...(key?.split('|') ?? [])]) if (secret) hideSecret(secret);
+  const [accessKeyId = '', secretAccessKey, sessionToken] = (key ?? '').split('|').map((part) => part.trim());
+  if (secretAccessKey !== undefined) {
+    const own = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
+    return { region, credentials: () => Promise.resolve(own), forget() {} };
+  }
+  if (key !== undefined) return { region, apiKey: key, forget() {} };
+  const found = identity();
+  return { region, credentials: () => found.credentials(), forget: () => found.forget() };
+}
+
+interface Sending {
+  readonly chosen: ChannelOptions & Options;
+  readonly tools: ChannelTools;
+  readonly place: Place | undefined;
+}
+
+async function send(
+  call: Call,
+  request: UpstreamRequest,
+  { chosen, tools, place }: Sending,
+): Promise<Upstream> {
+  if (place === undefined) throw new Error('The channel has no place to ask.');
+  // Models that cannot be counted there are counted here.
+  if (request.operation === 'count-tokens' && claudeIn(request.model) === undefined) return counted(call);
+  const { path, body, headers } = asked(request, chosen);
+  // An address of a model names its region.
+  const region = /^arn:[\w-]+:bedrock:([\w-]+):/.exec(request.model)?.[1] ?? place.region;
+  const base = (chosen.baseUrl ?? endpoint(region)).replace(/\/+$/, '');
+  const url = new URL(base + path);
+  const own = { 'content-type': 'application/json', ...headers };
+  const proof =
+    place.credentials === undefined
+      ? { authorization: `Bearer ${place.apiKey ?? ''}` }
+      : await awsHeaders({ method: 'POST', url, headers: own, body }, await place.credentials(), {
+          service: 'bedrock',
+          region,
+        });
+  const answer = await tools.http.send(call, {
+    url: url.href,
+    method: 'POST',
+    headers: { ...ordinaryHeaders({ stream: false }), accept: '*/*', ...own, ...proof },
+    body,
+  });
+  if (answer.status === 401 || answer.status === 403) place.forget();
+  if (request.operation === 'embed') return withTokens(answer);
+  return unframed(answer, request.format);
+}
+
+/** What a model does not count, Bedrock tells in a header. */
+function withTokens(answer: Upstream): Upstream {
+  const count = Number(answer.headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
+  if (Number.isNaN(count)) return answer;
+  return changed(answer, (body) => ({ inputTextTokenCount: count, ...body }));
+}
+
+function endpoint(region: string): string {
+  return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
+}
+
+async function counted(call: Call): Promise<Upstream> {
+  if (!isChat(call.request)) throw new Error('Only conversations are counted.');
+  const inputTokens = await countTokens(call.request);
+  return { status: 200, headers: {}, bytes: of(Buffer.from(JSON.stringify({ inputTokens }))) };
+}
+
+interface Asked {
+  readonly path: string;
+  readonly body: Buffer | string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The request as Bedrock's API has it, with the operator's guardrail. */
+function asked(request: UpstreamRequest, { guardrail }: Options): Asked {
+  if (request.format === 'messages') {
+    const { method, body } = invocation(request);
+    return {
+      path: `/model/${encodeURIComponent(request.model)}/${method}`,
+      body,
+      headers:
+        guardrail === undefined
+          ? {}
+          : {
+              'x-amzn-bedrock-guardrailidentifier': guardrail.id,
+              'x-amzn-bedrock-guardrailversion': guardrail.version,
+              ...(guardrail.trace ? { 'x-amzn-bedrock-trace': 'ENABLED' } : {}),
+            },
+    };
+  }
+  const { body } = request;
+  const path =
+    request.operation === 'count-tokens'
+      ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`
+      : request.path;
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
+  if (guardrail === undefined || request.operation !== 'chat') return { path, body, headers: {} };
+  return { path, body: guarded(body, guardrail), headers: {} };
+}
+
+/** Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world. */
+function ofMaker(model: string): string {
+  return model.replace(/^(?:us|us-gov|eu|apac|jp|au|ca|global)\./, '');
+}
+
+function guarded(
+  body: Buffer | string,
+  { id, version, trace }: NonNullable<Options['guardrail']>,
+): Buffer | string {
+  const parsed = parseObject(body.toString());
+  if (parsed === undefined || isObject(parsed.guardrailConfig)) return body;
+  const guardrailConfig: JsonObject = {
+    guardrailIdentifier: id,
+    guardrailVersion: version,
+    trace: trace ? 'enabled' : 'disabled',
+  };
+  return JSON.stringify({ ...parsed, guardrailConfig });
+}
+
+/** Of other makers' models no more is known than Converse promises; what some of them refuse is left out. */
+function traitsOf(model: string): ModelTraits {
+  if (/(?:^|[./])amazon\.titan-embed/.test(model)) return { mostInputs: 1 };
+  const claude = claudeIn(model);
+  if (claude !== undefined)
+    return {
+      ...claudeTraits(claude),
+      formats: ['messages', 'converse'],
+      fetchesUrls: false,
+      toolNameLimit: 64,
+    };
+  const common: ModelTraits = {
+    formats: ['converse'],
+    reasoning: 'none',
+    jsonSchema: false,
+    midSystem: false,
+    fetchesUrls: false,
+    toolNameLimit: 64,
+  };
+  if (/(?:^|[./])amazon\.nova-2/.test(model))
+    return { ...common, reasoning: 'level', efforts: ['low', 'medium', 'high'], refuses: ['topK'] };
+  if (/(?:^|[./])amazon\.nova/.test(model)) return { ...common, refuses: ['topK'] };
+  return { ...common, refuses: ['topK', 'cache'] };
+}

@@ -1,0 +1,410 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { generateKeyPairSync } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import * as fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { AccessTokens } from '../../channels/_access-tokens.ts';
+import { entraTokens } from '../../channels/_entra-identity.ts';
+import { googleTokens } from '../../channels/_google-identity.ts';
+import { editMembers } from '../../channels/_members.ts';
+import azureFoundry from '../../channels/azure-foundry.ts';
+import azureOpenai from '../../channels/azure-openai.ts';
+import vertex from '../../channels/vertex.ts';
+import { voices } from '../flows/_wire.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+
+type Json = Record<string, unknown>;
+
+interface Identities {
+  readonly server: Server;
+  readonly url: string;
+  readonly asked: {
+    readonly url: string;
+    readonly headers: IncomingMessage['headers'];
+    readonly body: string;
+  }[];
+  answer: { readonly status: number; readonly body: Json };
+}
+
+/** The endpoints at which clouds give out tokens, on this machine. */
+async function startIdentities(): Promise<Identities> {
+  const asked: Identities['asked'] = [];
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => (body += text));
+    request.on('end', () => {
+      asked.push({ url: request.url ?? '', headers: request.headers, body });
+      response
+        .writeHead(identities.answer.status, {
+          'content-type': 'application/json',
+          'metadata-flavor': 'Google',
+        })
+        .end(JSON.stringify(identities.answer.body));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const identities: Identities = {
+    server,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    answer: { status: 200, body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' } },
+  };
+  return identities;
+}
+
+let identities: Identities;
+beforeAll(async () => {
+  identities = await startIdentities();
+});
+afterAll(() => identities.server.close());
+afterEach(() => {
+  vi.unstubAllEnvs();
+  identities.asked.length = 0;
+  identities.answer = {
+    status: 200,
+    body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' },
+  };
+});
+
+/** Sends what would go to a cloud's endpoint to the one of this machine. */
+const here = (async (input: string | URL | Request, init?: RequestInit) => {
+  const { pathname, search } = new URL(input instanceof Request ? input.url : String(input));
+  return fetch(identities.url + pathname + search, init);
+}) as typeof fetch;
+
+describe('one token for all calls', () => {
+  const minute = 60_000;
+
+  test('many calls at once ask once', async () => {
+    let asked = 0;
+    const tokens = new AccessTokens(
+      async () => ({ token: `t${++asked}`, expires: 60 * minute }),
+      () => 0,
+    );
+    expect(await Promise.all([tokens.get(), tokens.get(), tokens.get()])).toEqual(['t1', 't1', 't1']);
+    expect(tokens.get()).toBe('t1');
+    expect(asked).toBe(1);
+  });
+
+  test('the next one is asked for ahead of the end, and calls go on with the old one meanwhile', async () => {
+    let now = 0;
+    let asked = 0;
+    const tokens = new AccessTokens(
+      async () => ({ token: `t${++asked}`, expires: now + 60 * minute }),
+      () => now,
+    );
+    await tokens.get();
+    now = 55 * minute;
+    expect(tokens.get()).toBe('t1');
+    expect(asked).toBe(1);
+    now = 57 * minute;
+    expect(tokens.get()).toBe('t1');
+    await expect.poll(() => tokens.get()).toBe('t2');
+    now = 116 * minute;
+    expect(tokens.get()).toBe('t2');
+  });
+
+  test('a renewal that fails leaves the old one in force until its end, and is not tried with every call', async () => {
+    let now = 0;
+    let asked = 0;
+    const tokens = new AccessTokens(
+      () => {
+        asked += 1;
+        if (asked > 1) return Promise.reject(new Error('the identity is gone.'));
+        return Promise.resolve({ token: 't1', expires: 60 * minute });
+      },
+      () => now,
+    );
+    await tokens.get();
+    now = 57 * minute;
+    expect(tokens.get()).toBe('t1');
+    await expect.poll(() => asked).toBe(2);
+    await Promise.resolve();
+    for (let call = 0; call < 10; call += 1) expect(tokens.get()).toBe('t1');
+    expect(asked).toBe(2);
+    now = 60 * minute;
+    await expect(tokens.get()).rejects.toMatchObject({
+      code: 'upstream_error',
+      origin: 'upstream',
+      message: 'the identity is gone.',
+    });
+  });
+});
+
+describe('members of a body', () => {
+  test('whatever the body, what is not named stays byte for byte', () => {
+    fc.assert(
+      fc.property(
+        fc.dictionary(fc.string(), fc.jsonValue()),
+        fc.constantFrom(0, 1, 2),
+        fc.string(),
+        (object, indent, model) => {
+          const text = JSON.stringify({ ...object, model }, undefined, indent);
+          const edited = editMembers(Buffer.from(text), { model: undefined, version: 'v' }).toString();
+          const { model: _, ...rest } = JSON.parse(text) as Json;
+          expect(JSON.parse(edited)).toEqual({ ...rest, version: 'v' });
+        },
+      ),
+    );
+  });
+
+  test('numbers that no program can hold are not touched', () => {
+    const body = '{"model":"m", "tools":[{"n":12345678901234567890.10}], "\\u006dodel":"x","z":1e400}';
+    expect(editMembers(body, { model: undefined }).toString()).toBe(
+      '{"tools":[{"n":12345678901234567890.10}],"z":1e400}',
+    );
+  });
+});
+
+describe('Google', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const account = {
+    type: 'service_account',
+    client_email: 'gateway@project.iam.gserviceaccount.com',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+  };
+
+  test('a service account’s key is changed for a token', async () => {
+    const { token, expires } = await googleTokens({ credentials: account }, here)();
+    expect(token).toBe('token-1');
+    expect(expires).toBeGreaterThan(Date.now());
+    expect(identities.asked[0]?.body).toContain('jwt-bearer');
+  });
+
+  test('a key that is refused is named with what to do, and never shown', async () => {
+    identities.answer = {
+      status: 400,
+      body: { error: 'invalid_grant', error_description: 'Invalid JWT Signature.' },
+    };
+    const failure = await googleTokens({ credentials: account }, here)().catch((error: unknown) => error);
+    expect(String(failure)).toMatch(/credentials in the config.*invalid_grant.*service account/);
+    expect(String(failure)).not.toContain('PRIVATE KEY');
+  });
+
+  test('a workload of another cloud changes its own token for one of Google’s', async () => {
+    const { token } = await googleTokens({
+      credentials: {
+        type: 'external_account',
+        audience: '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/p',
+        subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+        token_url: `${identities.url}/sts`,
+        credential_source: { url: `${identities.url}/own-token` },
+      },
+    })();
+    expect(token).toBe('token-1');
+    expect(identities.asked.map(({ url }) => url)).toEqual(['/own-token', '/sts']);
+  });
+
+  test('the account of the machine is asked at its metadata server', async () => {
+    vi.stubEnv('GCE_METADATA_HOST', identities.url.replace('http://', ''));
+    vi.stubEnv('METADATA_SERVER_DETECTION', 'assume-present');
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', '');
+    vi.stubEnv('CLOUDSDK_CONFIG', '/nowhere');
+    vi.stubEnv('HOME', '/nowhere');
+    const { token } = await googleTokens({})();
+    expect(token).toBe('token-1');
+    expect(identities.asked.at(-1)).toMatchObject({
+      url: expect.stringContaining('/computeMetadata/v1/instance/service-accounts/default/token'),
+      headers: { 'metadata-flavor': 'Google' },
+    });
+  });
+
+  test('a file that is not there is named, with the variable that names it', async () => {
+    vi.stubEnv('GOOGLE_APPLICATION_CREDENTIALS', '/nowhere/key.json');
+    await expect(googleTokens({})()).rejects.toThrow(
+      /GOOGLE_APPLICATION_CREDENTIALS names, \/nowhere\/key\.json/,
+    );
+  });
+});
+
+describe('Microsoft', () => {
+  test('a managed identity is asked where the host says', async () => {
+    vi.stubEnv('IDENTITY_ENDPOINT', `${identities.url}/msi/token`);
+    vi.stubEnv('IDENTITY_HEADER', 'proof');
+    identities.answer = {
+      status: 200,
+      body: {
+        access_token: 'token-2',
+        expires_on: String(Math.floor(Date.now() / 1000) + 3600),
+        resource: 'https://cognitiveservices.azure.com',
+        token_type: 'Bearer',
+      },
+    };
+    const { token } = await entraTokens(
+      { kind: 'managed' },
+      'https://cognitiveservices.azure.com/.default',
+    )();
+    expect(token).toBe('token-2');
+    expect(identities.asked[0]?.headers['x-identity-header']).toBe('proof');
+  });
+
+  test('an identity that is missing is named with what to set', async () => {
+    vi.stubEnv('AZURE_TENANT_ID', '');
+    vi.stubEnv('AZURE_FEDERATED_TOKEN_FILE', '');
+    await expect(
+      entraTokens({ kind: 'workload' }, 'https://cognitiveservices.azure.com/.default')(),
+    ).rejects.toThrow(/the workload identity.*AZURE_FEDERATED_TOKEN_FILE/);
+  });
+});
+
+describe('requests to clouds', () => {
+  let gateway: TestGateway;
+  let upstream: ScriptedUpstream;
+
+  beforeAll(async () => {
+    upstream = await startUpstream((request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      const { url } = request;
+      if (url.includes(':predict'))
+        response.end('{"predictions":[{"embeddings":{"values":[0.5,1],"statistics":{"token_count":3}}}]}');
+      else if (url.includes('anthropic')) response.end(JSON.stringify(voices.messages.whole('hello')));
+      else if (url.includes('generateContent'))
+        response.end(JSON.stringify(voices['generate-content'].whole('hello')));
+      else response.end(JSON.stringify(voices['chat-completions'].whole('hello')));
+    });
+    gateway = await startGateway({
+      channels: [
+        vertex({ key: 'express', baseUrl: `${upstream.url}/v1/projects/p/locations/l` }),
+        azureFoundry({
+          key: 'foundry',
+          baseUrl: upstream.url,
+          models: { sonnet: 'claude-sonnet', phi: 'Phi-4' },
+        }),
+        azureOpenai({ key: 'azure', baseUrl: upstream.url, models: ['deployment'] }),
+      ],
+    });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await upstream.close();
+  });
+
+  const chat = async (model: string): Promise<{ url: string; body: Json; headers: Json }> => {
+    upstream.requests.length = 0;
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+    });
+    expect({ status: answer.status, text: await answer.text() }).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('hello'),
+    });
+    const [seen] = upstream.requests;
+    return {
+      url: seen?.url ?? '',
+      body: JSON.parse(String(seen?.body)) as Json,
+      headers: seen?.headers ?? {},
+    };
+  };
+
+  test('each maker of models stands at its own place on Vertex AI', async () => {
+    const root = '/v1/projects/p/locations/l';
+    expect((await chat('gemini-2.5-flash')).url).toBe(
+      `${root}/publishers/google/models/gemini-2.5-flash:generateContent`,
+    );
+    const claude = await chat('claude-sonnet-4-5@20250929');
+    expect(claude.url).toBe(`${root}/publishers/anthropic/models/claude-sonnet-4-5%4020250929:rawPredict`);
+    expect(claude.body).toMatchObject({ anthropic_version: 'vertex-2023-10-16' });
+    expect(claude.body).not.toHaveProperty('model');
+    expect(claude.headers).not.toHaveProperty('anthropic-version');
+    expect((await chat('mistral-medium-3')).url).toBe(
+      `${root}/publishers/mistralai/models/mistral-medium-3:rawPredict`,
+    );
+    const llama = await chat('meta/llama-4-maverick-maas');
+    expect(llama.url).toBe(`${root}/endpoints/openapi/chat/completions`);
+    expect(llama.body).toMatchObject({ model: 'meta/llama-4-maverick-maas' });
+    expect(llama.headers).toMatchObject({ 'x-goog-api-key': 'express' });
+  });
+
+  test('embeddings are predicted on Vertex AI', async () => {
+    upstream.requests.length = 0;
+    const answer = await fetch(`${gateway.url}/v1/embeddings`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'text-embedding-005', input: 'hi', dimensions: 2 }),
+    });
+    expect(await answer.json()).toMatchObject({
+      data: [{ embedding: [0.5, 1] }],
+      usage: { prompt_tokens: 3 },
+    });
+    expect(JSON.parse(String(upstream.requests[0]?.body))).toEqual({
+      instances: [{ content: 'hi' }],
+      parameters: { outputDimensionality: 2 },
+    });
+  });
+
+  test('Claude and all others stand at their own places on Foundry', async () => {
+    const claude = await chat('sonnet');
+    expect(claude.url).toBe('/anthropic/v1/messages');
+    expect(claude.headers).toMatchObject({ 'x-api-key': 'foundry', 'anthropic-version': '2023-06-01' });
+    expect((await chat('phi')).url).toBe('/openai/v1/chat/completions');
+  });
+
+  test('a token of an identity is shown where there is no key, and a failing identity is told in the client’s format', async () => {
+    vi.stubEnv('IDENTITY_ENDPOINT', `${identities.url}/msi/token`);
+    vi.stubEnv('IDENTITY_HEADER', 'proof');
+    identities.answer = {
+      status: 200,
+      body: {
+        access_token: 'token-3',
+        expires_on: String(Math.floor(Date.now() / 1000) + 3600),
+        resource: 'https://cognitiveservices.azure.com',
+        token_type: 'Bearer',
+      },
+    };
+    const own = await startGateway({
+      channels: [
+        azureOpenai({ baseUrl: upstream.url, models: ['managed'], identity: { kind: 'managed' } }),
+        vertex({
+          project: 'p',
+          credentials: '/nowhere/key.json',
+          models: ['gemini-3-pro'],
+          baseUrl: upstream.url,
+        }),
+      ],
+    });
+    try {
+      const ask = (model: string): Promise<Response> =>
+        fetch(`${own.url}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
+        });
+      upstream.requests.length = 0;
+      expect((await ask('managed')).status).toBe(200);
+      // The library keeps the token of a machine for all who ask.
+      expect(upstream.requests[0]?.headers['authorization']).toMatch(/^Bearer token-[23]$/);
+      expect(upstream.requests[0]?.headers).not.toHaveProperty('api-key');
+      const failed = await ask('gemini-3-pro');
+      expect(failed.status).toBe(502);
+      expect(await failed.json()).toMatchObject({
+        error: {
+          message: expect.stringMatching(/Google gave no access token for the credentials in \/nowhere/),
+        },
+      });
+    } finally {
+      await own.close();
+    }
+  });
+
+  test('a gateway without clouds loads none of their packages', async () => {
+    const { execFileSync } = await import('node:child_process');
+    const loaded = execFileSync(
+      process.execPath,
+      [
+        '--conditions=sluice-source',
+        '--input-type=module',
+        '-e',
+        `import { createRequire } from 'node:module';
+         await import(${JSON.stringify(new URL('../../channels/vertex.ts', import.meta.url).href)});
+         await import(${JSON.stringify(new URL('../../channels/azure-openai.ts', import.meta.url).href)});
+         const require = createRequire(import.meta.url);
+         console.log(Object.keys(require.cache).filter((file) => /@azure|google-auth|gaxios/.test(file)).length);`,
+      ],
+      { cwd: import.meta.dirname, encoding: 'utf8' },
+    );
+    expect(loaded.trim()).toBe('0');
+  });
+});

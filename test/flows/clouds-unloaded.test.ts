@@ -1,0 +1,43 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Starts a gateway in a process of its own, lets it answer, and lists the packages of clouds that were loaded by then. */
+function loadedBy(channels: string): readonly string[] {
+  const program = `
+    import { createRequire } from 'node:module';
+    const { startGateway } = await import('./test/support/gateway.ts');
+    const { default: demo } = await import('./channels/demo/index.ts');
+    const { default: bedrock } = await import('./channels/bedrock.ts');
+    const gateway = await startGateway({ channels: ${channels} });
+    const headers = { authorization: 'Bearer ' + gateway.key, 'content-type': 'application/json' };
+    const ask = (path, body) => fetch(gateway.url + path, { method: 'POST', headers, body: JSON.stringify(body) }).then((reply) => reply.text());
+    const messages = [{ role: 'user', content: 'Hi' }];
+    await ask('/v1/chat/completions', { model: 'demo', messages, stream: true });
+    await ask('/v1/chat/completions', { model: 'meta.llama', messages });
+    await gateway.close();
+    const loaded = Object.keys(createRequire(process.cwd() + '/x.js').cache);
+    const packages = loaded.flatMap((file) => /node_modules\\/(@aws-sdk|@smithy)\\/([^/]+)/.exec(file)?.slice(1, 3).join('/') ?? []);
+    console.log(JSON.stringify([...new Set(packages)]));
+  `;
+  const output = execFileSync(
+    process.execPath,
+    ['--conditions=sluice-source', '--input-type=module', '-e', program],
+    { cwd: root, encoding: 'utf8' },
+  );
+  return JSON.parse(output.trim().split('\n').at(-1) ?? '[]') as readonly string[];
+}
+
+test('without a cloud in the config, none of their packages is loaded', () => {
+  expect(loadedBy('[demo()]')).toEqual([]);
+});
+
+test('a key of its own needs no chain; what signs is loaded by the first call', () => {
+  const place = "region: 'us-east-1', baseUrl: 'http://127.0.0.1:9'";
+  const signed = loadedBy(`[demo(), bedrock({ ${place}, key: 'AKID|secret' })]`);
+  expect(signed).toContain('@smithy/signature-v4');
+  expect(signed).not.toContain('@aws-sdk/credential-providers');
+  expect(loadedBy(`[demo(), bedrock({ ${place}, key: 'api-key' })]`)).toEqual([]);
+});
