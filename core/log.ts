@@ -5,11 +5,6 @@ import { LogOutput } from './log/output.ts';
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
   child(bindings: Record<string, unknown>): Log;
-  /**
-   * A line whose fields are plain JSON (texts, numbers, lists, objects), written in one go: a third of the cost of the others, for
-   * what is logged once a call.
-   */
-  plain(level: 'debug' | 'info', fields: object, sentence: string): void;
 };
 
 /** Levels a log may have, loudest last. */
@@ -97,60 +92,19 @@ export function createLog(level: string, destination?: Destination): Log {
     },
     output,
   );
-  return withPlain(logger, output);
+  return withShownBindings(logger);
 }
 
 function shownArguments(args: readonly unknown[]): readonly unknown[] {
   return args.map((arg) => (typeof arg === 'string' ? shownText(arg) : arg));
 }
 
-function withPlain(logger: Logger, output: DestinationStream): Log {
-  // Bound to the logger when they are first needed: pino keeps them as text.
-  let bindings: string | undefined;
+/** What children carry in all their lines is shown as the fields of a line are. */
+function withShownBindings(logger: Logger): Log {
   const child = logger.child.bind(logger);
   return Object.assign(logger, {
-    child: (more: Record<string, unknown>) => withPlain(child(shownFields(more)), output),
-    plain(level: 'debug' | 'info', fields: object, sentence: string) {
-      if (!logger.isLevelEnabled(level)) return;
-      bindings ??= members(logger.bindings());
-      const own = members(shownFields(fields as Record<string, unknown>));
-      output.write(
-        `{"level":"${level}","time":"${timeNow()}"${bindings}${own},"msg":${quoted(shownText(sentence))}}\n`,
-      );
-    },
+    child: (bindings: Record<string, unknown>) => withShownBindings(child(shownFields(bindings))),
   });
-}
-
-/** The members of an object as they stand in JSON behind others. */
-function members(object: object): string {
-  const json = JSON.stringify(object);
-  return json === '{}' ? '' : `,${json.slice(1, -1)}`;
-}
-
-let second = '';
-let secondBegan = 0;
-
-/** The time as ISO text: its whole seconds are written once, and only the milliseconds for each line. */
-function timeNow(): string {
-  const now = Date.now();
-  const past = now - secondBegan;
-  if (past >= 1000 || past < 0) {
-    secondBegan = now - (now % 1000);
-    second = new Date(secondBegan).toISOString().slice(0, 20);
-  }
-  return `${second}${String(now - secondBegan).padStart(3, '0')}Z`;
-}
-
-const sentences = new Map<string, string>();
-
-/** A sentence as JSON: there are few, and they repeat. */
-function quoted(sentence: string): string {
-  let text = sentences.get(sentence);
-  if (text === undefined) {
-    text = JSON.stringify(sentence);
-    if (sentences.size < 100) sentences.set(sentence, text);
-  }
-  return text;
 }
 
 let standard: LogOutput | undefined;

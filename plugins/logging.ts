@@ -21,7 +21,7 @@ export default definePlugin({
   options,
   setup({ successes, level }, { log }: InternalTools) {
     const answered = inNextTurn<CallRecord>(
-      (record) => log.plain(level, fieldsOf(record), sentenceOf(record)),
+      (record) => log[level](fieldsOf(record), sentenceOf(record)),
       (error, { call }) => log.error({ id: call.id, error }, 'a call could not be logged'),
     );
     return function logging(call: Call, next) {

@@ -1,5 +1,3 @@
-import { appended } from '../sdk/appended.ts';
-
 /** One reason for every abort: an Error per ended call would cost more than the call. */
 const ended = new DOMException('The call has ended.', 'AbortError');
 
@@ -48,7 +46,8 @@ export class Lifetime {
       job();
       return () => {};
     }
-    const jobs = (this.#jobs = appended(this.#jobs, job));
+    const jobs = (this.#jobs ??= []);
+    jobs.push(job);
     return () => {
       // While they are being run the list is not touched: the next one would be skipped.
       if (this.#jobs !== jobs) return;

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { Readable, Transform } from 'node:stream';
-import { appended } from '../sdk/appended.ts';
 import { callKey } from '../sdk/call-key.ts';
 import type { Exchange, Held } from '../call/exchange.ts';
 import type { Handler } from '../sdk/define.ts';
@@ -165,7 +164,7 @@ function collect(
       held?.grow(length);
       // Nothing is set aside for a body of which nothing has come.
       if (announced >= largeBody && start === 0) whole = Buffer.allocUnsafeSlow(announced);
-      if (whole === undefined) chunks = appended(chunks, chunk);
+      if (whole === undefined) (chunks ??= []).push(chunk);
       else chunk.copy(whole, start);
     };
     source.on('data', (chunk: Buffer) => {

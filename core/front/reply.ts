@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex, Writable } from 'node:stream';
-import { Subscriber, type Observable, type Subscription } from 'rxjs';
+import type { Observable, Subscription } from 'rxjs';
 import { replyContext } from '../call/view.ts';
 import { type Exchange } from '../call/exchange.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
@@ -75,7 +75,11 @@ export class Reply {
       events.subscribe({ error: () => {} }).unsubscribe();
       return;
     }
-    this.#subscription = events.subscribe(new Writing(this));
+    this.#subscription = events.subscribe({
+      next: (event) => this.take(event),
+      error: (error) => this.fail(error),
+      complete: () => this.complete(),
+    });
     if (this.#over) this.#subscription.unsubscribe();
   }
 
@@ -403,34 +407,6 @@ export class Reply {
     const loss: Loss = { path, kind: 'response', from: '', to: format.name };
     this.#losses.push(loss);
     this.#exchange.reportLoss(loss);
-  }
-}
-
-/** Hands the events of a call to its reply. A Subscriber, as that of `FollowedReply`. */
-class Writing extends Subscriber<GatewayEvent> {
-  readonly #reply: Reply;
-
-  constructor(reply: Reply) {
-    super();
-    this.#reply = reply;
-  }
-
-  override next(event: GatewayEvent): void {
-    if (!this.isStopped) this.#reply.take(event);
-  }
-
-  override error(error: unknown): void {
-    if (this.isStopped) return;
-    this.isStopped = true;
-    this.#reply.fail(error);
-    this.unsubscribe();
-  }
-
-  override complete(): void {
-    if (this.isStopped) return;
-    this.isStopped = true;
-    this.#reply.complete();
-    this.unsubscribe();
   }
 }
 

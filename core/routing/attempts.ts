@@ -1,4 +1,4 @@
-import { Observable, Subscriber } from 'rxjs';
+import { map, Observable } from 'rxjs';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call, type Target } from '../sdk/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
@@ -360,13 +360,6 @@ export const sendToChannel: Next = (call) => {
 function eventsOf({ status, headers, bytes }: Upstream): Observable<GatewayEvent> {
   return new Observable((subscriber) => {
     subscriber.next({ type: 'answer', status, headers });
-    bytes.subscribe(new BytesAsEvents(subscriber));
+    return bytes.pipe(map((piece) => ({ type: 'bytes', bytes: piece }) as const)).subscribe(subscriber);
   });
-}
-
-/** Every chunk as an event. A Subscriber, as that of `FollowedReply`. */
-class BytesAsEvents extends Subscriber<Buffer> {
-  override next(bytes: Buffer): void {
-    if (!this.isStopped) this.destination.next({ type: 'bytes', bytes });
-  }
 }

@@ -1,4 +1,4 @@
-import { Observable, Subscriber } from 'rxjs';
+import { Observable, type Observer, type Subscriber, type Subscription } from 'rxjs';
 import type { GatewayEvent } from '../model/event.ts';
 
 /**
@@ -42,23 +42,33 @@ export class FollowedReply extends Observable<GatewayEvent> {
       following.take(reply.#step);
       reply = reply.#reply;
     }
-    reply.subscribe(following);
+    following.follow(reply);
   }
 }
 
-/** Takes the events of one subscription. RxJS passes them to a Subscriber as it is, and to anything else through two more objects. */
-class Following extends Subscriber<GatewayEvent> {
+/** Takes the events of one subscription. */
+class Following implements Observer<GatewayEvent> {
+  readonly #subscriber: Subscriber<GatewayEvent>;
   /** Those nearest to the provider first. */
   readonly #observers: Observing[] = [];
   #ended = false;
+  #subscription: Subscription | undefined;
   /** Those whose failure has been told. */
   #told: Set<Observing> | undefined;
 
-  constructor(destination: Subscriber<GatewayEvent>) {
-    super();
-    this.destination = destination;
-    // Last, as whoever has left already lets go of this at once.
-    destination.add(this);
+  constructor(subscriber: Subscriber<GatewayEvent>) {
+    this.#subscriber = subscriber;
+    // First, as events of a step's own may be all that whoever subscribes wants.
+    subscriber.add(() => {
+      this.#end('left');
+      this.#subscription?.unsubscribe();
+    });
+  }
+
+  follow(reply: Observable<GatewayEvent>): void {
+    if (this.#ended) return;
+    this.#subscription = reply.subscribe(this);
+    if (this.#ended) this.#subscription.unsubscribe();
   }
 
   /** Takes the step that stands before those that were taken: events of its own go out at once, and only those behind it see them. */
@@ -68,8 +78,8 @@ class Following extends Subscriber<GatewayEvent> {
     else this.#observers.unshift(step);
   }
 
-  override next(event: GatewayEvent): void {
-    if (this.isStopped) return;
+  next(event: GatewayEvent): void {
+    if (this.#ended) return;
     for (const observer of this.#observers) {
       if (observer.event === undefined) continue;
       try {
@@ -78,22 +88,17 @@ class Following extends Subscriber<GatewayEvent> {
         this.#failed(observer, thrown);
       }
     }
-    this.destination.next(event);
+    this.#subscriber.next(event);
   }
 
-  override error(error: unknown): void {
+  error(error: unknown): void {
     this.#end('error', error);
-    super.error(error);
+    this.#subscriber.error(error);
   }
 
-  override complete(): void {
+  complete(): void {
     this.#end('complete');
-    super.complete();
-  }
-
-  override unsubscribe(): void {
-    this.#end('left');
-    super.unsubscribe();
+    this.#subscriber.complete();
   }
 
   #end(how: 'complete' | 'error' | 'left', error?: unknown): void {

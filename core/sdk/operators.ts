@@ -1,5 +1,10 @@
-import { Observable, Subscriber, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
-import { appended } from './appended.ts';
+import {
+  Observable,
+  type MonoTypeOperatorFunction,
+  type Observer,
+  type Subscriber,
+  type Subscription,
+} from 'rxjs';
 import type { Call } from './author/call.ts';
 import { GatewayError } from './errors.ts';
 import { FollowedReply, type Observing } from './followed-reply.ts';
@@ -108,15 +113,15 @@ export function peekFirst<T>(
   counts: (value: T) => boolean = () => true,
 ): Promise<Observable<T>> {
   return new Promise((resolve, reject) => {
-    source.subscribe(new Peeked<T>(gate, counts, resolve, reject));
+    new Peeked<T>(gate, counts, resolve, reject).follow(source);
   });
 }
 
 /** So many events are kept before one counts, whatever a provider sends. */
 const mostUncounted = 1000;
 
-/** One stream between its first event and its subscriber. A Subscriber itself, as is {@link FollowedReply}'s. */
-class Peeked<T> extends Subscriber<T> {
+/** One stream between its first event and its subscriber. */
+class Peeked<T> implements Observer<T> {
   readonly #gate: Gate;
   readonly #counts: (value: T) => boolean;
   readonly #resolve: (stream: Observable<T>) => void;
@@ -126,6 +131,7 @@ class Peeked<T> extends Subscriber<T> {
   #outcome: { readonly error?: unknown } | undefined;
   #settled = false;
   #holdsGate = false;
+  #subscription: Subscription | undefined;
 
   constructor(
     gate: Gate,
@@ -133,46 +139,43 @@ class Peeked<T> extends Subscriber<T> {
     resolve: (stream: Observable<T>) => void,
     reject: (error: Error) => void,
   ) {
-    super();
     this.#gate = gate;
     this.#counts = counts;
     this.#resolve = resolve;
     this.#reject = reject;
   }
 
-  override next(value: T): void {
-    if (this.isStopped) return;
+  follow(source: Observable<T>): void {
+    this.#subscription = source.subscribe(this);
+  }
+
+  next(value: T): void {
     if (this.#target !== undefined) {
       this.#target.next(value);
       return;
     }
-    this.#early = appended(this.#early, value);
+    const early = (this.#early ??= []);
+    early.push(value);
     if (!this.#settled) {
-      if (this.#counts(value) || this.#early.length > mostUncounted) this.#settle();
+      if (this.#counts(value) || early.length > mostUncounted) this.#settle();
     } else if (!this.#holdsGate) {
       this.#holdsGate = true;
       this.#gate.close();
     }
   }
 
-  override error(error: unknown): void {
-    if (this.isStopped) return;
-    this.isStopped = true;
+  error(error: unknown): void {
     if (this.#target !== undefined) this.#target.error(error);
     else if (this.#settled) this.#outcome = { error };
     else this.#reject(error instanceof Error ? error : new Error('The stream failed.', { cause: error }));
-    this.unsubscribe();
   }
 
-  override complete(): void {
-    if (this.isStopped) return;
-    this.isStopped = true;
+  complete(): void {
     if (this.#target !== undefined) this.#target.complete();
     else {
       this.#outcome = {};
       if (!this.#settled) this.#settle();
     }
-    this.unsubscribe();
   }
 
   #settle(): void {
@@ -190,7 +193,7 @@ class Peeked<T> extends Subscriber<T> {
       else subscriber.complete();
     }
     if (this.#holdsGate) this.#gate.open();
-    return () => this.unsubscribe();
+    return () => this.#subscription?.unsubscribe();
   }
 }
 

@@ -1,6 +1,5 @@
 import type { Dispatcher } from 'undici';
 import { Observable, type Subscriber } from 'rxjs';
-import { appended } from '../sdk/appended.ts';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call } from '../sdk/call.ts';
 import type { Upstream } from '../sdk/channel.ts';
@@ -47,6 +46,8 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   #subscriber: Subscriber<Buffer> | undefined;
   #early: Buffer[] | undefined;
   #earlyLength = 0;
+  /** What this turn has brought so far. */
+  #gathered: Buffer[] | undefined;
   /** When the request went out on a connection that had carried others before; 0 on a new one, and once anything was heard. */
   #reusedAt = 0;
   #started = false;
@@ -112,21 +113,39 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#subscriber !== undefined) {
-      this.#subscriber.next(chunk);
+      if (this.#gathered !== undefined) this.#gathered.push(chunk);
+      else {
+        this.#gathered = [chunk];
+        process.nextTick(passGathered, this);
+      }
       return;
     }
-    this.#early = appended(this.#early, chunk);
+    (this.#early ??= []).push(chunk);
     this.#earlyLength += chunk.length;
     if (this.#earlyLength > earlyLimit) controller.pause();
   }
 
+  /**
+   * Passes what one read of the socket has brought as one piece. Providers send each delta of a stream as an HTTP chunk of its own, and
+   * when they are faster than we are a read brings several: together they are looked through once and written once.
+   */
+  passGathered(): void {
+    const gathered = this.#gathered;
+    if (gathered === undefined) return;
+    this.#gathered = undefined;
+    const [first] = gathered;
+    if (first !== undefined) this.#subscriber?.next(gathered.length === 1 ? first : Buffer.concat(gathered));
+  }
+
   onResponseEnd(): void {
+    this.passGathered();
     this.#finish({});
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, cause: Error): void {
     const stale = this.#reusedAt > 0 && performance.now() - this.#reusedAt < staleWithin;
     const error = upstreamFailure(cause, { started: this.#started, stale });
+    this.passGathered();
     if (error.staleConnection) this.#waiting?.call.set(foundStale, true);
     this.#finish({ error });
   }
@@ -196,6 +215,11 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
     this.#controller = undefined;
     this.#subscriber = undefined;
     this.#early = undefined;
+    this.#gathered = undefined;
     if (this.#outcome === undefined) controller?.abort(released);
   }
+}
+
+function passGathered(reader: Reader): void {
+  reader.passGathered();
 }

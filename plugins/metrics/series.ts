@@ -1,7 +1,6 @@
-import { Counter, Gauge, Registry, type Aggregator } from 'prom-client';
+import { Counter, Gauge, Histogram, Registry, type Aggregator } from 'prom-client';
 import { charge, type InternalTools, type Standing } from 'sluice/internal';
 import type { CallRecord } from '../_record.ts';
-import { Tally, Timing } from './tally.ts';
 
 /** What the series are made from. */
 export type SeriesTools = Pick<
@@ -35,39 +34,39 @@ export class Series {
       tools.catalog.channels.flatMap(({ models }) => models).filter((name) => !name.includes('*')),
     );
     const registers = [this.registry];
-    this.#calls = new Tally({
+    this.#calls = new Counter({
       name: 'sluice_calls_total',
       help: 'Calls that have ended. status: 2xx, 4xx or 5xx as the client saw it, or left; code: what went wrong, empty when nothing did.',
       labelNames: ['operation', 'format', 'channel', 'model', 'status', 'code'],
       registers,
     });
-    this.#seconds = new Timing({
+    this.#seconds = new Histogram({
       name: 'sluice_call_duration_seconds',
       help: 'From the request to the end of the reply.',
       labelNames: ['operation', 'channel'],
       buckets: durations,
       registers,
     });
-    this.#firstSeconds = new Timing({
+    this.#firstSeconds = new Histogram({
       name: 'sluice_first_token_seconds',
       help: 'From the request to the first event of the reply.',
       labelNames: ['operation', 'channel'],
       buckets: durations,
       registers,
     });
-    this.#tokens = new Tally({
+    this.#tokens = new Counter({
       name: 'sluice_tokens_total',
       help: 'Tokens by kind, where usage-log, quota or rate-limit read them. cache_read and cache_write are parts of input, reasoning is a part of output.',
       labelNames: ['kind', 'channel', 'model'],
       registers,
     });
-    this.#dollars = new Tally({
+    this.#dollars = new Counter({
       name: 'sluice_cost_dollars_total',
       help: 'What calls cost, for models that have a price.',
       labelNames: ['channel', 'model'],
       registers,
     });
-    this.#failures = new Tally({
+    this.#failures = new Counter({
       name: 'sluice_attempts_failed_total',
       help: 'Attempts at a channel that failed, whatever became of their calls.',
       labelNames: ['channel', 'code'],
@@ -83,9 +82,10 @@ export class Series {
     const channel = attempt?.channel ?? '';
     const model = this.#modelOf(call.askedModel);
     const family = ended === 'left' ? 'left' : `${Math.floor(status / 100)}xx`;
-    this.#calls.add(1, operation, call.format.name, channel, model, family, error?.code ?? '');
-    this.#seconds.observe(record.ms / 1000, operation, channel);
-    if (firstMs !== undefined) this.#firstSeconds.observe(firstMs / 1000, operation, channel);
+    const format = call.format.name;
+    this.#calls.inc({ operation, format, channel, model, status: family, code: error?.code ?? '' });
+    this.#seconds.observe({ operation, channel }, record.ms / 1000);
+    if (firstMs !== undefined) this.#firstSeconds.observe({ operation, channel }, firstMs / 1000);
     const charged = call.get(charge);
     const usage = charged === undefined ? record.usage : charged.usage;
     if (usage !== undefined) {
@@ -98,16 +98,16 @@ export class Series {
     const microDollars =
       charged?.amounts.microDollars ??
       (usage === undefined ? 0 : (this.#prices.cost(record.model, usage, attempt)?.microDollars ?? 0));
-    if (microDollars > 0) this.#dollars.add(microDollars / 1e6, channel, model);
+    if (microDollars > 0) this.#dollars.inc({ channel, model }, microDollars / 1e6);
   }
 
   /** Counts an attempt that failed. */
   countFailure(channel: string, code: string): void {
-    this.#failures.add(1, channel, code);
+    this.#failures.inc({ channel, code });
   }
 
   #add(kind: string, tokens: number, channel: string, model: string): void {
-    if (tokens > 0) this.#tokens.add(tokens, kind, channel, model);
+    if (tokens > 0) this.#tokens.inc({ kind, channel, model }, tokens);
   }
 
   /** Strangers may ask for any name: only those are told that a channel lists. */

@@ -1,4 +1,4 @@
-import { Observable, Subscriber } from 'rxjs';
+import { Observable, type Observer, type Subscriber } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { isNamed, isObject, tellsError, upstreamError, type AnswerEvent, type Frame } from 'sluice/internal';
 
@@ -186,36 +186,37 @@ export function readAnswer(
 ): Observable<GatewayEvent> {
   return new Observable((subscriber) => {
     const reader = make((event) => subscriber.next(event));
-    source.subscribe(new Reading(subscriber, reader));
+    return source.subscribe(new Reading(subscriber, reader));
   });
 }
 
-/** Hands the events of one answer to its reader. A Subscriber, as that of `FollowedReply`. */
-class Reading extends Subscriber<GatewayEvent> {
+/** Hands the events of one answer to its reader. */
+class Reading implements Observer<GatewayEvent> {
+  readonly #subscriber: Subscriber<GatewayEvent>;
   readonly #reader: AnswerReader;
 
-  constructor(destination: Subscriber<GatewayEvent>, reader: AnswerReader) {
-    super(destination);
+  constructor(subscriber: Subscriber<GatewayEvent>, reader: AnswerReader) {
+    this.#subscriber = subscriber;
     this.#reader = reader;
   }
 
-  override next(event: GatewayEvent): void {
-    if (this.isStopped) return;
+  next(event: GatewayEvent): void {
+    if (this.#subscriber.closed) return;
     try {
       if (event.type === 'answer') this.#reader.answer(event);
       else if (event.type === 'bytes') this.#reader.push(event.bytes);
-      else this.destination.next(event);
+      else this.#subscriber.next(event);
     } catch (error) {
       this.#fail(error);
     }
   }
 
-  override error(error: unknown): void {
-    if (!this.isStopped) this.#fail(this.#reader.failed() ?? error);
+  error(error: unknown): void {
+    if (!this.#subscriber.closed) this.#fail(this.#reader.failed() ?? error);
   }
 
-  override complete(): void {
-    if (this.isStopped) return;
+  complete(): void {
+    if (this.#subscriber.closed) return;
     try {
       this.#reader.end();
     } catch (error) {
@@ -223,11 +224,11 @@ class Reading extends Subscriber<GatewayEvent> {
       return;
     }
     this.#reader.over?.(false);
-    super.complete();
+    this.#subscriber.complete();
   }
 
   #fail(error: unknown): void {
     this.#reader.over?.(true);
-    super.error(error);
+    this.#subscriber.error(error);
   }
 }

@@ -3,7 +3,7 @@
  * beside a proxy that only passes bytes (`raw-proxy.ts`). Clients, provider and proxies are processes of their own. See `help`.
  */
 import { parseArgs } from 'node:util';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { hasProc } from './proc.ts';
 import { pinned } from './processes.ts';
 import { costHeading, costs, figureHeading, table } from './report.ts';
@@ -94,7 +94,7 @@ try {
 async function measure(): Promise<void> {
   const trees: readonly Pick<SluiceOptions, 'name' | 'tree'>[] = [
     { name: 'sluice', tree: ownTree },
-    ...flags.tree.map((path) => ({ name: path, tree: resolve(path) })),
+    ...flags.tree.map((path) => ({ name: basename(path), tree: resolve(path) })),
   ];
   const options = async (): Promise<Partial<SluiceOptions>> => ({
     workers,

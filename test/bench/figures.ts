@@ -45,6 +45,34 @@ function shotOf(target: Pick<Target, 'url' | 'key'>, reply: string, rest: Partia
   return { url, key, wire: 'chat', input: 'small', model: `chat.${reply}`, stream: false, ...rest };
 }
 
+/**
+ * Kilobytes that a target which was just started holds for each open stream of one chunk in `pace` milliseconds: as it is, and after a
+ * full collection. `before`: bytes without any stream.
+ */
+export async function memoryOfStreams(
+  stage: Stage,
+  target: Target,
+  streams: number,
+  pace: number,
+): Promise<{ before: number; settled: number; asIs: number; failures: readonly string[] }> {
+  const shot = shotOf(target, `open-${pace}`, { stream: true });
+  // Some streams first, so that code that is loaded and compiled once is not counted as theirs.
+  await stage.load.ask('openStreams', { shot, streams: 200 });
+  await stage.load.ask('closeStreams');
+  await target.settle();
+  const held = (): number => memoryHeld(target).reduce((sum, bytes) => sum + bytes, 0);
+  const before = held();
+  const each = (bytes: number): number => (bytes - before) / 1024 / streams;
+  await stage.load.ask('openStreams', { shot, streams });
+  await pause(2 * pace);
+  const asIs = each(held());
+  await target.settle();
+  const settled = each(held());
+  const { failures } = await stage.load.ask<Done>('counted');
+  await stage.load.ask('closeStreams');
+  return { before, settled, asIs, failures };
+}
+
 /** Memory per open stream, of all processes, after a full collection where that can be had. */
 function openStreams(streams: number, pace: number): Figure {
   return {
@@ -54,30 +82,16 @@ function openStreams(streams: number, pace: number): Figure {
       const rows: Row[] = [];
       for (const tree of ['raw', ...trees] as const) {
         const target = tree === 'raw' ? await stage.raw() : await stage.sluice({ ...tree, ...options });
-        const shot = shotOf(target, `open-${pace}`, { stream: true });
-        // Some streams first, so that code that is loaded and compiled once is not counted as theirs.
-        await stage.load.ask('openStreams', { shot, streams: 200 });
-        await stage.load.ask('closeStreams');
-        await target.settle();
-        const held = (): number => memoryHeld(target).reduce((sum, bytes) => sum + bytes, 0);
-        const before = held();
-        await stage.load.ask('openStreams', { shot, streams });
-        await pause(2 * pace);
-        const asIs = held();
-        await target.settle();
-        const settled = held();
-        const { failures } = await stage.load.ask<Done>('counted');
+        const { settled, asIs, failures } = await memoryOfStreams(stage, target, streams, pace);
         tell(failures.map((failure) => `${streams} open streams, ${target.name}: ${failure}`));
-        await stage.load.ask('closeStreams');
         await target.end();
-        const each = (bytes: number): number => (bytes - before) / 1024 / streams;
         const first = `RSS per open stream, ${streams.toLocaleString('en')} open`;
-        const value = `${digits(each(settled))} KB settled, ${digits(each(asIs))} KB before`;
+        const value = `${digits(settled)} KB settled, ${digits(asIs)} KB before`;
         rows.push([
           tree === 'raw' ? first : '',
           target.name,
           value,
-          tree === 'raw' ? '' : judged(each(settled), 45, ' KB'),
+          tree === 'raw' ? '' : judged(settled, 45, ' KB'),
         ]);
       }
       return rows;

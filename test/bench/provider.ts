@@ -49,7 +49,7 @@ function reply(response: ServerResponse, wire: Wire, model: string): void {
     const name = `${wire} ${model}`;
     let body = wholes.get(name);
     if (body === undefined) {
-      const text = model.endsWith('large') ? sourceText(50_000) : sourceText(100);
+      const text = model.endsWith('large') ? sourceText(55_000) : sourceText(100);
       body = Buffer.from(JSON.stringify(shapes[wire].whole(model, text)));
       wholes.set(name, body);
     }

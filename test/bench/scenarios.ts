@@ -54,6 +54,11 @@ async function costOf(target: Target, unit: Scenario['unit'], work: () => Promis
   };
 }
 
+/** On a busy machine a round is longer: eight times what is open at once, for each second. */
+function least(seconds: number, concurrency: number): number {
+  return Math.ceil(8 * seconds * concurrency);
+}
+
 /** Whole replies, as many as fit in the time. */
 function calls(
   named: Pick<Scenario, 'name' | 'title' | 'group' | 'goal'>,
@@ -68,7 +73,7 @@ function calls(
     ...named,
     run(stage, target, seconds) {
       const shot = shotFor(target, pair, input, reply, { stream: false, atLeast });
-      const load: ClosedLoad = { shot, concurrency, seconds };
+      const load: ClosedLoad = { shot, concurrency, seconds, least: least(seconds, concurrency) };
       return costOf(target, 'call', () => stage.load.ask('closed', load));
     },
   };
@@ -86,7 +91,7 @@ function fast(
     ...named,
     run(stage, target, seconds) {
       const shot = shotFor(target, pair, 'small', `${kind}-${deltas}`, { stream: true, deltas });
-      const load: ClosedLoad = { shot, concurrency: 16, seconds };
+      const load: ClosedLoad = { shot, concurrency: 16, seconds, least: least(seconds, 8) };
       return costOf(target, 'chunk', () => stage.load.ask('closed', load));
     },
   };

@@ -18,6 +18,8 @@ export interface Stage {
   database(): Promise<string>;
   /** The URL of a Redis that the bench starts. */
   shared(): Promise<string>;
+  /** Transactions of that database and scripts that clients ran in that Redis so far; 0 of what was not started. */
+  counts(database: string | undefined): Promise<{ readonly transactions: number; readonly scripts: number }>;
   end(): Promise<void>;
 }
 
@@ -73,6 +75,25 @@ export async function buildStage(providerPort = 0): Promise<Stage> {
         return server;
       });
       return (await redis).url;
+    },
+    async counts(database) {
+      const [row] =
+        postgres === undefined || database === undefined
+          ? []
+          : await (
+              await postgres
+            ).run(
+              database,
+              'SELECT xact_commit + xact_rollback AS count FROM pg_stat_database WHERE datname = current_database()',
+            );
+      const told = redis === undefined ? '' : String(await (await redis).command('INFO', 'commandstats'));
+      return {
+        transactions: Number(row?.['count'] ?? 0),
+        scripts: [...told.matchAll(/^cmdstat_(?:evalsha|eval|fcall):calls=(\d+)/gm)].reduce(
+          (sum, [, calls]) => sum + Number(calls),
+          0,
+        ),
+      };
     },
     async end() {
       for (const end of ends) await end();

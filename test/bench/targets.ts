@@ -28,6 +28,9 @@ export const ownTree = fileURLToPath(new URL('../..', import.meta.url));
 /** The key that clients of Sluice show. */
 export const benchKey = `sk-${'bench'.repeat(9)}xyz`;
 
+/** The password of the admin API of gateways that the bench starts. */
+export const adminPassword = 'the bench has a password';
+
 /** Microseconds of CPU time that a target has used. */
 export function cpuUsed(target: Target): number {
   return cpuOf(target.pids());
@@ -192,6 +195,7 @@ const provider = { key: 'sk-upstream', baseUrl: ${text(`${upstream}/v1`)} };
 export default defineConfig({
   listen: { port: ${port} },
   bootstrapKey: ${text(benchKey)},
+  adminPassword: ${text(adminPassword)},
   workers: ${workers},
   data: ${text(join(folder, 'data'))},
   ${database === undefined ? '' : `database: ${text(database)},`}

@@ -169,10 +169,9 @@ describe('a line stays short, whatever a client has sent', () => {
   };
   test.each(Object.keys(fields))('%s', (name) => {
     const given = fields[name] ?? {};
-    const plain = written((log) => log.plain('info', given, 'a call was answered'));
     const other = written((log) => log.warn(given, 'a call was answered'));
     const child = written((log) => log.child(given as Record<string, unknown>).warn('a call was answered'));
-    for (const line of [plain, other, child]) {
+    for (const line of [other, child]) {
       expect(line.length).toBeLessThan(120_000);
       expect(JSON.parse(line)).toMatchObject({ msg: 'a call was answered' });
     }
@@ -183,7 +182,6 @@ describe('a line stays short, whatever a client has sent', () => {
       written((log) => log.warn({}, long)),
       written((log) => log.warn(long)),
       written((log) => log.warn(new Error(long))),
-      written((log) => log.plain('info', {}, long)),
     ]) {
       expect(line.length).toBeLessThan(30_000);
       expect((JSON.parse(line) as { msg: string }).msg).toMatch(/^m{4096}… \(10000000 characters\)$/);
@@ -192,7 +190,7 @@ describe('a line stays short, whatever a client has sent', () => {
 
   test('and what is short is written as it is', () => {
     const given = { id: 'req_1', losses: ['a', 'b'], usage: { input: 1, nothing: null }, gone: undefined };
-    expect(JSON.parse(written((log) => log.plain('info', given, 'x')))).toMatchObject({
+    expect(JSON.parse(written((log) => log.info(given, 'x')))).toMatchObject({
       id: 'req_1',
       losses: ['a', 'b'],
       usage: { input: 1, nothing: null },

@@ -254,12 +254,12 @@ test('one line is written, however often a call is ended', async () => {
 
 test('a line that cannot be written is told of, and takes no other with it', async () => {
   const { tools, lines } = testTools();
-  const plain = tools.log.plain.bind(tools.log);
+  const info = tools.log.info.bind(tools.log);
   let count = 0;
-  tools.log.plain = (...line) => {
+  tools.log.info = (fields: object, sentence?: string) => {
     count += 1;
     if (count === 1) throw new Error('no words');
-    plain(...line);
+    info(fields, sentence);
   };
   const handler = await handlerOf(logging, tools);
   for (const model of ['first', 'second']) {

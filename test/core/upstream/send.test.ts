@@ -268,3 +268,44 @@ describe('what is told of a provider that cannot be read', () => {
     expect(error).toMatchObject({ code: 'upstream_cut', origin: 'upstream' });
   });
 });
+
+describe('the chunks of an answer', () => {
+  const chunk = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`;
+  const head = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
+  const words = Array.from({ length: 50 }, (_, index) => `word ${index} `);
+
+  /** What is handed on of an answer whose rest comes in one piece once its first chunk was seen, and what its end tells. */
+  async function handedOn(rest: string): Promise<{ pieces: string[]; error?: unknown }> {
+    const provider = Promise.withResolvers<Socket>();
+    const url = await sockets((socket) => {
+      onRequest(socket, () => {
+        provider.resolve(socket);
+        socket.write(head + chunk('first '));
+      });
+    });
+    const { bytes } = await send(client(), url);
+    const pieces: string[] = [];
+    const ended = Promise.withResolvers<{ error?: unknown }>();
+    bytes.subscribe({
+      next: (piece) => {
+        pieces.push(piece.toString());
+        if (pieces.length === 1) void provider.promise.then((socket) => socket.end(rest));
+      },
+      error: (error: unknown) => ended.resolve({ error }),
+      complete: () => ended.resolve({}),
+    });
+    return { pieces, ...(await ended.promise) };
+  }
+
+  it('that come at once are handed on as one', async () => {
+    const { pieces, error } = await handedOn(`${words.map(chunk).join('')}0\r\n\r\n`);
+    expect(error).toBeUndefined();
+    expect(pieces).toEqual(['first ', words.join('')]);
+  });
+
+  it('are all handed on before the news that the connection broke', async () => {
+    const { pieces, error } = await handedOn(words.map(chunk).join(''));
+    expect(pieces.join('')).toBe(`first ${words.join('')}`);
+    expect(error).toMatchObject({ code: 'upstream_cut' });
+  });
+});
