@@ -1,4 +1,4 @@
-import { Observable, type Observer, type Subscriber } from 'rxjs';
+import { Observable, Subject, takeUntil, type Observer, type Subscriber } from 'rxjs';
 import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import { isNamed, isObject, tellsError, upstreamError, type AnswerEvent, type Frame } from 'sluice/internal';
 
@@ -186,7 +186,8 @@ export function readAnswer(
 ): Observable<GatewayEvent> {
   return new Observable((subscriber) => {
     const reader = make((event) => subscriber.next(event));
-    return source.subscribe(new Reading(subscriber, reader));
+    const over = new Subject<void>();
+    return source.pipe(takeUntil(over)).subscribe(new Reading(subscriber, reader, over));
   });
 }
 
@@ -195,9 +196,13 @@ class Reading implements Observer<GatewayEvent> {
   readonly #subscriber: Subscriber<GatewayEvent>;
   readonly #reader: AnswerReader;
 
-  constructor(subscriber: Subscriber<GatewayEvent>, reader: AnswerReader) {
+  /** Ends the source at once, also one that gives all it has while it is being subscribed to. */
+  readonly #over: Subject<void>;
+
+  constructor(subscriber: Subscriber<GatewayEvent>, reader: AnswerReader, over: Subject<void>) {
     this.#subscriber = subscriber;
     this.#reader = reader;
+    this.#over = over;
   }
 
   next(event: GatewayEvent): void {
@@ -230,5 +235,6 @@ class Reading implements Observer<GatewayEvent> {
   #fail(error: unknown): void {
     this.#reader.over?.(true);
     this.#subscriber.error(error);
+    this.#over.next();
   }
 }
