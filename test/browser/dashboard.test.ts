@@ -377,7 +377,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const notice = page.getByRole('alert').filter({ hasText: 'what ran before goes on' });
     await notice.waitFor();
     expect(await notice.innerText()).toContain(
-      'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
+      'gateway.config.mjs: unknown option "lisen". Check the spelling, or remove it.',
     );
     await goTo(page, 'Channels');
     await notice.waitFor();

@@ -236,12 +236,12 @@ describe('credentials', () => {
   });
 
   test('that a provider refused are found anew', async () => {
-    const { requests } = await container(3_600_000);
+    await container(3_600_000);
     const shared = identity();
-    await shared.credentials();
+    const refused = await shared.credentials();
+    expect(await shared.credentials()).toEqual(refused);
     shared.forget();
-    expect(await shared.credentials()).toMatchObject({ accessKeyId: 'ASIA2' });
-    expect(requests).toHaveLength(2);
+    expect((await shared.credentials()).accessKeyId).not.toBe(refused.accessKeyId);
   });
 });
 
