@@ -1,4 +1,4 @@
-import { GatewayError } from 'sluice';
+import { GatewayError, type Log } from 'sluice';
 import type { ChannelTools } from 'sluice/internal';
 
 /** A token that a cloud gives out for a while. */
@@ -18,18 +18,20 @@ const pause = 10_000;
  */
 export class AccessTokens {
   readonly #ask: () => Promise<AccessToken>;
+  readonly #log: Pick<Log, 'error'>;
   readonly #now: () => number;
   #token: AccessToken | undefined;
   #asking: Promise<AccessToken> | undefined;
   #notBefore = 0;
 
   /** `ask` rejects with a sentence for the operator: which identity failed, why, and what to set; never with a secret. */
-  constructor(ask: () => Promise<AccessToken>, now: () => number = Date.now) {
+  constructor(ask: () => Promise<AccessToken>, log: Pick<Log, 'error'>, now: () => number = Date.now) {
     this.#ask = ask;
+    this.#log = log;
     this.#now = now;
   }
 
-  /** The token, at once where there is a good one. Rejects with a GatewayError whose sentence is `ask`'s. */
+  /** The token, at once where there is a good one. Rejects with a GatewayError; what `ask` said stands in the log. */
   get(): string | Promise<string> {
     const now = this.#now();
     const token = this.#token;
@@ -44,8 +46,9 @@ export class AccessTokens {
         (token) => (this.#token = token),
         (error: unknown) => {
           this.#notBefore = this.#now() + pause;
-          throw new GatewayError('upstream_error', error instanceof Error ? error.message : String(error), {
-            origin: 'upstream',
+          this.#log.error({}, error instanceof Error ? error.message : String(error));
+          throw new GatewayError('upstream_error', 'The channel for this model has no valid credentials.', {
+            origin: 'gateway',
             cause: error,
           });
         },

@@ -111,7 +111,7 @@ export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefine
   if (identity !== undefined)
     return withTokens(
       { ...tools, keys: [] },
-      new AccessTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default')),
+      new AccessTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default'), tools.log),
     );
   if (tools.keys.length === 0)
     throw new Error("key is empty. Set the variable it is read from, or give identity: { kind: 'default' }.");

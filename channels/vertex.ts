@@ -58,7 +58,9 @@ export default defineChannel({
     const root = express
       ? `https://aiplatform.googleapis.com/${apiVersion}`
       : `https://${hostOf(location)}/${apiVersion}/projects/${project ?? ''}/locations/${location}`;
-    const signed = express ? tools : withTokens(tools, new AccessTokens(googleTokens({ credentials })));
+    const signed = express
+      ? tools
+      : withTokens(tools, new AccessTokens(googleTokens({ credentials }), tools.log));
     const { open } = overHttp(options, signed, {
       baseUrl: root,
       headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),

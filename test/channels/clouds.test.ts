@@ -73,6 +73,9 @@ const here = (async (input: string | URL | Request, init?: RequestInit) => {
   return fetch(identities.url + pathname + search, init);
 }) as typeof fetch;
 
+const told: string[] = [];
+const log = { error: (_fields: object, sentence?: string) => void told.push(sentence ?? '') };
+
 describe('one token for all calls', () => {
   const minute = 60_000;
 
@@ -80,6 +83,7 @@ describe('one token for all calls', () => {
     let asked = 0;
     const tokens = new AccessTokens(
       async () => ({ token: `t${++asked}`, expires: 60 * minute }),
+      log,
       () => 0,
     );
     expect(await Promise.all([tokens.get(), tokens.get(), tokens.get()])).toEqual(['t1', 't1', 't1']);
@@ -92,6 +96,7 @@ describe('one token for all calls', () => {
     let asked = 0;
     const tokens = new AccessTokens(
       async () => ({ token: `t${++asked}`, expires: now + 60 * minute }),
+      log,
       () => now,
     );
     await tokens.get();
@@ -114,6 +119,7 @@ describe('one token for all calls', () => {
         if (asked > 1) return Promise.reject(new Error('the identity is gone.'));
         return Promise.resolve({ token: 't1', expires: 60 * minute });
       },
+      log,
       () => now,
     );
     await tokens.get();
@@ -126,9 +132,9 @@ describe('one token for all calls', () => {
     now = 60 * minute;
     await expect(tokens.get()).rejects.toMatchObject({
       code: 'upstream_error',
-      origin: 'upstream',
-      message: 'the identity is gone.',
+      message: 'The channel for this model has no valid credentials.',
     });
+    expect(told).toContain('the identity is gone.');
   });
 });
 
@@ -380,10 +386,14 @@ describe('requests to clouds', () => {
       const failed = await ask('gemini-3-pro');
       expect(failed.status).toBe(502);
       expect(await failed.json()).toMatchObject({
-        error: {
-          message: expect.stringMatching(/Google gave no access token for the credentials in \/nowhere/),
-        },
+        error: { message: 'The channel for this model has no valid credentials.' },
       });
+      expect(own.lines).toContainEqual(
+        expect.objectContaining({
+          channel: 'vertex',
+          msg: expect.stringMatching(/Google gave no access token for the credentials in \/nowhere/),
+        }),
+      );
     } finally {
       await own.close();
     }
