@@ -105,11 +105,11 @@ function credentialOf(
 /** What Entra ID said, in one line. Its sentences name tenants and applications, and no secret. */
 function reasonOf(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
-  return (
-    text
-      .split('\n')[0]
-      ?.replace(/\s+(Trace ID|Correlation ID|Timestamp):.*$/s, '')
-      .slice(0, 300)
-      .replace(/\.$/, '') ?? 'unknown'
-  );
+  // The library writes: Error(s): … - Timestamp: … - Description: what was said. Trace ID: … - Correlation ID: …
+  const said = /Description: (.*)/s.exec(text)?.[1] ?? text;
+  const [line = ''] = said.split('\n');
+  return line
+    .replace(/[\s-]+(?:Trace ID|Correlation ID|Timestamp):.*$/, '')
+    .slice(0, 300)
+    .replace(/\.$/, '');
 }

@@ -245,6 +245,48 @@ describe('Microsoft', () => {
     expect(identities.asked[0]?.headers['x-identity-header']).toBe('proof');
   });
 
+  /** Answers what goes to Entra ID by the endpoint of this machine. */
+  const transport = {
+    async sendRequest(request: { readonly url: string; readonly method: string; readonly body?: unknown }) {
+      const { pathname } = new URL(request.url);
+      const answer = await fetch(identities.url + pathname, {
+        method: request.method,
+        body: String(request.body),
+      });
+      const headers = {
+        get: () => 'application/json',
+        toJSON: () => ({ 'content-type': 'application/json' }),
+      };
+      return { request, status: answer.status, headers, bodyAsText: await answer.text() };
+    },
+  } as never;
+  const secret = { kind: 'secret', tenant: 'tenant', client: 'client', secret: 'hidden-word' } as const;
+  const scope = 'https://cognitiveservices.azure.com/.default';
+
+  test('a client secret is changed for a token', async () => {
+    const { token, expires } = await entraTokens(secret, scope, transport)();
+    expect(token).toBe('token-1');
+    expect(expires).toBeGreaterThan(Date.now());
+    expect(identities.asked.at(-1)?.url).toBe('/tenant/oauth2/v2.0/token');
+  });
+
+  test('a client secret that has expired is named with what to do, and never shown', async () => {
+    identities.answer = {
+      status: 401,
+      body: {
+        error: 'invalid_client',
+        error_description: "AADSTS7000222: The provided client secret keys for app 'client' are expired.",
+      },
+    };
+    const failure = await entraTokens({ ...secret, client: 'other' }, scope, transport)().catch(
+      (error: unknown) => error,
+    );
+    expect(String(failure)).toMatch(
+      /the client secret in the config.*AADSTS7000222.*whether the secret has expired/,
+    );
+    expect(String(failure)).not.toContain('hidden-word');
+  });
+
   test('an identity that is missing is named with what to set', async () => {
     vi.stubEnv('AZURE_TENANT_ID', '');
     vi.stubEnv('AZURE_FEDERATED_TOKEN_FILE', '');
