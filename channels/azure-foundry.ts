@@ -3,7 +3,7 @@ import { defineChannel, type UpstreamRequest } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { entraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';
-import anthropic from './anthropic.ts';
+import { claudeTraits } from './anthropic.ts';
 import { signedIn } from './azure-openai.ts';
 
 /**
@@ -39,17 +39,12 @@ export default defineChannel({
       },
       traits: (model) =>
         model.startsWith('claude-')
-          ? { ...traitsOfClaude(model), formats: ['messages'] }
+          ? { ...claudeTraits(model), formats: ['messages'] }
           : { formats: ['chat-completions', 'responses'], refuses: ['topK', 'customTools'] },
       open: (call, request) => open(call, onFoundry(request)),
     };
   },
 });
-
-const traitsOfClaude = (model: string): object => {
-  const tools = { keys: [], http: {}, sockets: {} } as unknown as ChannelTools;
-  return anthropic.spec.setup({ baseUrl: 'http://127.0.0.1' }, tools).traits?.(model) ?? {};
-};
 
 function onFoundry(request: UpstreamRequest): UpstreamRequest {
   if (!request.path.startsWith('/messages')) return { ...request, path: `/openai/v1${request.path}` };

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Baichuan. https://platform.baichuan-ai.com/docs/api */
 export default openaiLike({
   name: 'baichuan',
-
   baseUrl: 'https://api.baichuan-ai.com/v1',
   models: ['Baichuan*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },

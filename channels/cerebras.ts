@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Cerebras. Penalties and the bias of tokens are answered 400. https://inference-docs.cerebras.ai/resources/openai */
 export default openaiLike({
   name: 'cerebras',
-
   catalogue: ['cerebras'],
   baseUrl: 'https://api.cerebras.ai/v1',
   models: ['llama*', 'gpt-oss-*', 'qwen-3-*', 'zai-glm-*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** DeepInfra. https://deepinfra.com/docs/openai_api */
 export default openaiLike({
   name: 'deepinfra',
-
   catalogue: ['deepinfra'],
   baseUrl: 'https://api.deepinfra.com/v1/openai',
   models: ['*/*'],

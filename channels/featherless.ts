@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Featherless. https://featherless.ai/docs/api-overview-and-common-options */
 export default openaiLike({
   name: 'featherless',
-
   catalogue: ['featherless_ai'],
   baseUrl: 'https://api.featherless.ai/v1',
   models: ['*/*'],

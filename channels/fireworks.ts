@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Fireworks AI: models are paths, `accounts/fireworks/models/NAME`. https://docs.fireworks.ai/tools-sdks/openai-compatibility */
 export default openaiLike({
   name: 'fireworks',
-
   catalogue: ['fireworks_ai', 'fireworks_ai-embedding-models'],
   baseUrl: 'https://api.fireworks.ai/inference/v1',
   models: ['accounts/*', 'nomic-ai/*'],

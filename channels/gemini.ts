@@ -1,5 +1,33 @@
 import { httpChannel, traitsByModel } from './_http.ts';
 
+/** What a Gemini model can do, by its name: the same wherever Google serves it. */
+export const geminiTraits = traitsByModel({
+  '*': {
+    reasoning: 'level',
+    efforts: ['minimal', 'low', 'medium', 'high'],
+    inputLimit: 1_048_576,
+    outputLimit: 65_536,
+  },
+  '*-pro*': { efforts: ['low', 'medium', 'high'] },
+  'gemini-3-pro*': { efforts: ['low', 'high'] },
+  'gemini-2.5-*': { reasoning: 'budget', efforts: ['none', 'minimal', 'low', 'medium', 'high'] },
+  // The one that cannot stop thinking; its budget goes higher than that of the others.
+  'gemini-2.5-pro*': { efforts: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
+  'gemini-3*image*': { images: { largest: '4K' } },
+  'imagen-*': { images: { predicts: true } },
+  'imagen-4.0-generate*': { images: { predicts: true, largest: '2K' } },
+  'imagen-4.0-ultra*': { images: { predicts: true, largest: '2K' } },
+  'gemini-2.0-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
+  'gemma-*': {
+    reasoning: 'none',
+    outputLimit: 8192,
+    inputLimit: 131_072,
+    jsonSchema: false,
+    fetchesUrls: false,
+  },
+  'learnlm-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
+});
+
 /** Google's Gemini API. 2.5 models take a token budget for thinking, 3 and later a level. */
 export default httpChannel({
   name: 'gemini',
@@ -18,30 +46,5 @@ export default httpChannel({
   },
   modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
-  traits: traitsByModel({
-    '*': {
-      reasoning: 'level',
-      efforts: ['minimal', 'low', 'medium', 'high'],
-      inputLimit: 1_048_576,
-      outputLimit: 65_536,
-    },
-    '*-pro*': { efforts: ['low', 'medium', 'high'] },
-    'gemini-3-pro*': { efforts: ['low', 'high'] },
-    'gemini-2.5-*': { reasoning: 'budget', efforts: ['none', 'minimal', 'low', 'medium', 'high'] },
-    // The one that cannot stop thinking; its budget goes higher than that of the others.
-    'gemini-2.5-pro*': { efforts: ['minimal', 'low', 'medium', 'high', 'xhigh'] },
-    'gemini-3*image*': { images: { largest: '4K' } },
-    'imagen-*': { images: { predicts: true } },
-    'imagen-4.0-generate*': { images: { predicts: true, largest: '2K' } },
-    'imagen-4.0-ultra*': { images: { predicts: true, largest: '2K' } },
-    'gemini-2.0-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
-    'gemma-*': {
-      reasoning: 'none',
-      outputLimit: 8192,
-      inputLimit: 131_072,
-      jsonSchema: false,
-      fetchesUrls: false,
-    },
-    'learnlm-*': { reasoning: 'none', outputLimit: 8192, fetchesUrls: false },
-  }),
+  traits: geminiTraits,
 });

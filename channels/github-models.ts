@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** GitHub Models: `vendor/model`, with a token that has `models: read`. https://docs.github.com/en/rest/models/inference */
 export default openaiLike({
   name: 'github-models',
-
   catalogue: ['github'],
   baseUrl: 'https://models.github.ai/inference',
   models: ['*/*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** The router of Hugging Face: `owner/model`, or `owner/model:provider`. https://huggingface.co/docs/inference-providers/tasks/chat-completion */
 export default openaiLike({
   name: 'huggingface',
-
   catalogue: ['huggingface'],
   baseUrl: 'https://router.huggingface.co/v1',
   models: ['*/*'],

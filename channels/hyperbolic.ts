@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Hyperbolic. https://docs.hyperbolic.xyz/docs/rest-api */
 export default openaiLike({
   name: 'hyperbolic',
-
   catalogue: ['hyperbolic'],
   baseUrl: 'https://api.hyperbolic.xyz/v1',
   models: ['*/*'],

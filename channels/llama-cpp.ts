@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** The server of llama.cpp. https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md */
 export default openaiLike({
   name: 'llama-cpp',
-
   baseUrl: 'http://localhost:8080/v1',
   needsKey: false,
   prices: { '*': { input: 0, output: 0 } },

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** LM Studio. https://lmstudio.ai/docs/developer/openai-compat */
 export default openaiLike({
   name: 'lm-studio',
-
   baseUrl: 'http://localhost:1234/v1',
   needsKey: false,
   prices: { '*': { input: 0, output: 0 } },

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** ModelScope API-Inference. https://modelscope.cn/docs/model-service/API-Inference/intro */
 export default openaiLike({
   name: 'modelscope',
-
   baseUrl: 'https://api-inference.modelscope.cn/v1',
   models: ['*/*'],
   discover: true,

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Moonshot AI: Kimi. In China, `baseUrl: 'https://api.moonshot.cn/v1'`. Thinking models want their reasoning back. https://platform.moonshot.ai/docs/api/chat */
 export default openaiLike({
   name: 'moonshot',
-
   catalogue: ['moonshot'],
   baseUrl: 'https://api.moonshot.ai/v1',
   models: ['kimi-*', 'moonshot-*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Nebius Token Factory, once AI Studio. https://docs.tokenfactory.nebius.com/api-reference/introduction */
 export default openaiLike({
   name: 'nebius',
-
   catalogue: ['nebius'],
   baseUrl: 'https://api.tokenfactory.nebius.com/v1',
   models: ['*/*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Novita AI. https://novita.ai/docs/guides/llm-api */
 export default openaiLike({
   name: 'novita',
-
   catalogue: ['novita'],
   baseUrl: 'https://api.novita.ai/openai/v1',
   models: ['*/*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** NVIDIA NIM, in its catalogue or (`baseUrl`) on machines of your own. https://docs.api.nvidia.com/nim/reference/llm-apis */
 export default openaiLike({
   name: 'nvidia',
-
   catalogue: ['nvidia_nim'],
   baseUrl: 'https://integrate.api.nvidia.com/v1',
   models: ['*/*'],

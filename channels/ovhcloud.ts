@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** OVHcloud AI Endpoints. https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-getting-started */
 export default openaiLike({
   name: 'ovhcloud',
-
   catalogue: ['ovhcloud'],
   baseUrl: 'https://oai.endpoints.kepler.ai.cloud.ovh.net/v1',
   models: 'discover',

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Perplexity: answers from a search of the web, with its sources. https://docs.perplexity.ai/api-reference/chat-completions-post */
 export default openaiLike({
   name: 'perplexity',
-
   catalogue: ['perplexity'],
   baseUrl: 'https://api.perplexity.ai',
   models: ['sonar*', 'r1-*'],

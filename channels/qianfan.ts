@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Baidu Qianfan: ERNIE and others. https://cloud.baidu.com/doc/qianfan-api/s/3m9b5lqft */
 export default openaiLike({
   name: 'qianfan',
-
   baseUrl: 'https://qianfan.baidubce.com/v2',
   models: ['ernie-*', 'deepseek-*', 'qwen*', 'bge-*', 'tao-*'],
   speaks: { chat: ['chat-completions'], embed: ['embeddings'] },

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** SambaNova Cloud. https://docs.sambanova.ai/docs/en/api-reference/endpoints/chat */
 export default openaiLike({
   name: 'sambanova',
-
   catalogue: ['sambanova'],
   baseUrl: 'https://api.sambanova.ai/v1',
   models: ['Meta-Llama-*', 'Llama-*', 'DeepSeek-*', 'Qwen*', 'gpt-oss-*', 'MiniMax-*', 'E5-*', 'Whisper-*'],

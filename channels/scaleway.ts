@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Scaleway Generative APIs. https://www.scaleway.com/en/docs/generative-apis/ */
 export default openaiLike({
   name: 'scaleway',
-
   catalogue: ['scaleway'],
   baseUrl: 'https://api.scaleway.ai/v1',
   models: 'discover',

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** SGLang. https://docs.sglang.ai/basic_usage/openai_api_completions.html */
 export default openaiLike({
   name: 'sglang',
-
   baseUrl: 'http://localhost:30000/v1',
   needsKey: false,
   prices: { '*': { input: 0, output: 0 } },

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** SiliconFlow. In China, `baseUrl: 'https://api.siliconflow.cn/v1'`. https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions */
 export default openaiLike({
   name: 'siliconflow',
-
   baseUrl: 'https://api.siliconflow.com/v1',
   models: ['*/*'],
   discover: true,

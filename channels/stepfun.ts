@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** StepFun. Outside China, `baseUrl: 'https://api.stepfun.ai/v1'`. https://platform.stepfun.com/docs/zh/api-reference/chat/chat-completion-create */
 export default openaiLike({
   name: 'stepfun',
-
   baseUrl: 'https://api.stepfun.com/v1',
   models: ['step-*'],
   traits: {

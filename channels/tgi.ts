@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Text Generation Inference. It serves one model, whatever the request calls it. https://huggingface.co/docs/text-generation-inference/messages_api */
 export default openaiLike({
   name: 'tgi',
-
   baseUrl: 'http://localhost:3000/v1',
   needsKey: false,
   prices: { '*': { input: 0, output: 0 } },

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Together AI. `max_tokens` carries the output limit. https://docs.together.ai/docs/openai-api-compatibility */
 export default openaiLike({
   name: 'together',
-
   catalogue: ['together_ai'],
   baseUrl: 'https://api.together.xyz/v1',
   models: ['*/*'],

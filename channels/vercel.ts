@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Vercel AI Gateway: `vendor/model`. https://vercel.com/docs/ai-gateway/openai-compat */
 export default openaiLike({
   name: 'vercel',
-
   catalogue: ['vercel_ai_gateway'],
   baseUrl: 'https://ai-gateway.vercel.sh/v1',
   models: ['*/*'],

@@ -6,8 +6,8 @@ import { googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { editMembers } from './_members.ts';
 import { vertexEmbed } from './_vertex-embed.ts';
-import anthropic from './anthropic.ts';
-import gemini from './gemini.ts';
+import { claudeTraits } from './anthropic.ts';
+import { geminiTraits } from './gemini.ts';
 
 /** The word that stands for the version header in a body: https://docs.claude.com/en/api/claude-on-vertex-ai */
 const claudeVersion = 'vertex-2023-10-16';
@@ -96,8 +96,7 @@ function nameOf(model: string): string {
 
 function traitsOf(model: string): ModelTraits {
   const name = nameOf(model);
-  if (name.startsWith('claude-'))
-    return { ...traitsBy(anthropic, name), formats: ['messages'], fetchesUrls: false };
+  if (name.startsWith('claude-')) return { ...claudeTraits(name), formats: ['messages'], fetchesUrls: false };
   if (isMistral(name) || name.includes('/'))
     return {
       formats: ['chat-completions'],
@@ -106,16 +105,10 @@ function traitsOf(model: string): ModelTraits {
       refuses: ['customTools'],
     };
   return {
-    ...traitsBy(gemini, name),
+    ...geminiTraits(name),
     formats: ['generate-content'],
     ...(/^gemini-[3-9]/.test(name) ? { streamsArguments: true } : {}),
   };
-}
-
-/** What another kind of channel knows of a model of its own. */
-function traitsBy(kind: typeof anthropic, model: string): ModelTraits {
-  const tools = { keys: [], http: {}, sockets: {} } as unknown as ChannelTools;
-  return kind.spec.setup({ baseUrl: 'http://127.0.0.1' }, tools).traits?.(model) ?? {};
 }
 
 function isMistral(model: string): boolean {

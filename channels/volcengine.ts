@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Volcengine Ark: Doubao and others. Thinking is switched on and off. https://www.volcengine.com/docs/82379/1494384 */
 export default openaiLike({
   name: 'volcengine',
-
   catalogue: ['volcengine'],
   baseUrl: 'https://ark.cn-beijing.volces.com/api/v3',
   models: ['doubao-*', 'deepseek-*', 'kimi-*', 'glm-*', 'ep-*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** Weights & Biases Inference. https://docs.wandb.ai/inference/api-reference */
 export default openaiLike({
   name: 'wandb',
-
   catalogue: ['wandb'],
   baseUrl: 'https://api.inference.wandb.ai/v1',
   models: ['*/*'],

@@ -3,7 +3,6 @@ import { openaiLike } from './_openai-like.ts';
 /** xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference */
 export default openaiLike({
   name: 'xai',
-
   catalogue: ['xai'],
   baseUrl: 'https://api.x.ai/v1',
   models: ['grok-*'],
