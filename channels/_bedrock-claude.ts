@@ -1,5 +1,6 @@
-import { GatewayError, type JsonObject, type UpstreamRequest } from 'sluice';
+import { GatewayError, type UpstreamRequest } from 'sluice';
 import { parseObject } from 'sluice/internal';
+import { editMembers } from './_members.ts';
 
 /** The version that a body names; there is no other. */
 const version = 'bedrock-2023-05-31';
@@ -10,25 +11,28 @@ const version = 'bedrock-2023-05-31';
  */
 export function invocation({ body, headers, stream }: UpstreamRequest): {
   readonly method: string;
-  readonly body: string;
+  readonly body: Buffer | string;
 } {
-  const parsed = typeof body === 'string' || Buffer.isBuffer(body) ? parseObject(body.toString()) : undefined;
+  const json = typeof body === 'string' || Buffer.isBuffer(body) ? body : '';
+  const parsed = parseObject(json.toString());
   if (parsed === undefined)
     throw new GatewayError('invalid_json', 'The request for this channel is not a JSON object.');
-  const { model: _model, stream: _stream, ...rest } = parsed;
   const betas = [
-    ...(Array.isArray(rest.anthropic_beta) ? (rest.anthropic_beta as readonly string[]) : []),
+    ...(Array.isArray(parsed.anthropic_beta) ? (parsed.anthropic_beta as readonly string[]) : []),
     ...(headers['anthropic-beta'] ?? '')
       .split(',')
       .map((flag) => flag.trim())
       .filter((flag) => flag !== ''),
   ];
-  const sent: JsonObject = {
-    anthropic_version: version,
-    ...rest,
-    ...(betas.length === 0 ? {} : { anthropic_beta: [...new Set(betas)] }),
+  return {
+    method: stream ? 'invoke-with-response-stream' : 'invoke',
+    body: editMembers(json, {
+      model: undefined,
+      stream: undefined,
+      anthropic_version: parsed.anthropic_version ?? version,
+      ...(betas.length === 0 ? {} : { anthropic_beta: [...new Set(betas)] }),
+    }),
   };
-  return { method: stream ? 'invoke-with-response-stream' : 'invoke', body: JSON.stringify(sent) };
 }
 
 /** The Claude model that a name of Bedrock's means, whatever region or version stands around it; undefined for any other. */

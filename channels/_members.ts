@@ -7,10 +7,10 @@ const [quote, comma, colon, opening, closing, list, listEnd, slash] = Buffer.fro
  * A JSON body with members at its top set, or (undefined) taken out. All others stay the bytes that they were, with numbers that no
  * program could hold and names that are given twice. A form, and what is no object, is given back as it is.
  */
-export function editMembers(
-  body: UpstreamRequest['body'],
+export function editMembers<Body extends UpstreamRequest['body']>(
+  body: Body,
   edits: Readonly<Record<string, JsonValue | undefined>>,
-): UpstreamRequest['body'] {
+): Body | Buffer {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body;
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const members = membersOf(bytes);
