@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import type { LoadedConfig } from './config/config.ts';
-import { detachedCalls } from './call/detached.ts';
 import { createGateway } from './gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
@@ -94,7 +93,7 @@ export async function startServer(
     const { address, port, family } = server.address() as AddressInfo;
     const host = family === 'IPv6' ? `[${address}]` : address;
     const { drain, reload } = settings.timeouts;
-    const ending = new Ending({ app, connections, drain, reload, detached: detachedCalls, close });
+    const ending = new Ending({ app, connections, drain, reload, detached: surroundings.detached, close });
     return {
       url: `http://${host}:${port}`,
       gateway,

@@ -30,37 +30,40 @@ export interface Detached {
   end(): void;
 }
 
-let running = 0;
+/** The calls of a gateway that go on without their client: it waits for them when it stops. */
+export class DetachedCalls {
+  #running = 0;
 
-/** Calls of this process that go on without their client. */
-export function detachedCalls(): number {
-  return running;
-}
+  /** How many there are. */
+  get running(): number {
+    return this.#running;
+  }
 
-/** Gives a call a life of its own (see `Call.detached`), in the eyes of all who asked for that with {@link followDetached}. */
-export function detach(call: Call, stream?: boolean): Detached {
-  const { call: own, end } = call.detached(stream);
-  const watching = (own.get(followers) ?? []).map((follower) => once(follower(own)));
-  running += 1;
-  own.onEnd(() => {
-    running -= 1;
-    for (const { end: left } of watching.toReversed()) left('left');
-  });
-  return {
-    call: own,
-    end,
-    async send(next) {
-      try {
-        let reply = await next(own);
-        // The last that asked stands nearest to the provider, as it does in the pipeline.
-        for (const one of watching.toReversed()) reply = reply.pipe(observe(one));
-        return reply;
-      } catch (error) {
-        for (const { end: failed } of watching.toReversed()) failed('error', error);
-        throw error;
-      }
-    },
-  };
+  /** Gives a call a life of its own (see `Call.detached`), in the eyes of all who asked for that with {@link followDetached}. */
+  detach(call: Call, stream?: boolean): Detached {
+    const { call: own, end } = call.detached(stream);
+    const watching = (own.get(followers) ?? []).map((follower) => once(follower(own)));
+    this.#running += 1;
+    own.onEnd(() => {
+      this.#running -= 1;
+      for (const { end: left } of watching.toReversed()) left('left');
+    });
+    return {
+      call: own,
+      end,
+      async send(next) {
+        try {
+          let reply = await next(own);
+          // The last that asked stands nearest to the provider, as it does in the pipeline.
+          for (const one of watching.toReversed()) reply = reply.pipe(observe(one));
+          return reply;
+        } catch (error) {
+          for (const { end: failed } of watching.toReversed()) failed('error', error);
+          throw error;
+        }
+      },
+    };
+  }
 }
 
 /** The same watcher, told of the end only the first time. */

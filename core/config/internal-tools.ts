@@ -17,6 +17,7 @@ import type { Log } from '../log.ts';
 import type { Stores } from '../state/stores.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
+import type { DetachedCalls } from '../call/detached.ts';
 import type { ProcessLoad } from '../front/overload.ts';
 
 /** What `setup` of a plugin gets besides its options: `PluginTools`, each of them whole, and what no promise is made of. */
@@ -45,6 +46,8 @@ export interface InternalTools {
   readonly overload: ProcessLoad;
   /** The processes that serve together, of which this is one. */
   readonly processes: Processes;
+  /** Calls that go on without their client. */
+  readonly detached: DetachedCalls;
   /** The settings in force; secrets in them are for their owners alone. */
   readonly settings: Settings;
   readonly notices: Notices;

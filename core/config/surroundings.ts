@@ -1,5 +1,6 @@
 import type { Settings } from '../settings/index.ts';
 import type { Log } from '../log.ts';
+import { DetachedCalls } from '../call/detached.ts';
 import { Overload, processGauges } from '../front/overload.ts';
 import { alone, type Processes } from '../state/links/processes.ts';
 import { openHealth } from '../routing/health/index.ts';
@@ -30,6 +31,7 @@ export interface Surroundings {
   /** How much this process has to do, and when it has too much. */
   readonly overload: Overload;
   readonly processes: Processes;
+  readonly detached: DetachedCalls;
 }
 
 /** How the processes of one gateway count calls, and tell each other of channels' health; nothing in one that is alone. */
@@ -69,6 +71,7 @@ export function openSurroundings(
     load: new TargetLoads(),
     overload: new Overload(overload, limits.body, log, processGauges(1 / processes.workers)),
     processes,
+    detached: new DetachedCalls(),
   };
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as pass } from 'node:timers/promises';
+import type { DetachedCalls } from '../call/detached.ts';
 import type { App } from './app.ts';
 import type { Connections } from './connections.ts';
 
@@ -19,7 +20,7 @@ export interface EndingOptions {
   readonly drain: number;
   readonly reload: number;
   /** Calls that go on without a client. */
-  readonly detached: () => number;
+  readonly detached: Pick<DetachedCalls, 'running'>;
   /** Closes everything else; runs once. */
   readonly close: () => Promise<void>;
 }
@@ -78,7 +79,7 @@ export class Ending {
   async #finish(): Promise<void> {
     const { connections, detached, close } = this.#options;
     await connections.takeNoMore();
-    while (!this.#isLate && detached() > 0) await pass(lookEvery);
+    while (!this.#isLate && detached.running > 0) await pass(lookEvery);
     clearTimeout(this.#deadline);
     clearInterval(this.#sweeping);
     await close();

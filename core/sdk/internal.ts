@@ -12,7 +12,7 @@ export {
   type Target,
   type Channel,
 } from './call.ts';
-export { detach, type Detached, followDetached } from '../call/detached.ts';
+export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { inClientWords } from '../formats/_shared/client-words.ts';

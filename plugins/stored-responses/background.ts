@@ -1,10 +1,10 @@
 import { filter, ignoreElements, lastValueFrom, Observable, of, ReplaySubject, takeUntil } from 'rxjs';
 import { GatewayError, observe, type GatewayEvent, type JsonObject } from 'sluice';
 import {
-  detach,
   toGatewayError,
   type Call,
   type Detached,
+  type DetachedCalls,
   type ResponseStore,
   type StoredResponse,
 } from 'sluice/internal';
@@ -27,6 +27,7 @@ const mostEarly = 100;
 export interface BackgroundOptions extends Keeping {
   /** The most runs at once in this process. */
   readonly most: number;
+  readonly detached: DetachedCalls;
 }
 
 /** Sends a call on its way: what the runs do instead of the handler. */
@@ -110,7 +111,7 @@ class Run {
     options: BackgroundOptions,
     forget: () => void,
   ) {
-    this.#own = detach(call, true);
+    this.#own = options.detached.detach(call, true);
     this.#call = this.#own.call;
     this.#clientGate = call.gate;
     this.#resolved = resolved;

@@ -55,7 +55,7 @@ export default definePlugin({
       log.error({ error }, 'a stored response is damaged'),
     );
     const keeping: Keeping = { store, retention: Math.floor(chosen.retention * secondsOfDay), log };
-    const runs = new BackgroundRuns({ ...keeping, most: chosen.backgroundRuns });
+    const runs = new BackgroundRuns({ ...keeping, most: chosen.backgroundRuns, detached: tools.detached });
     tools.onClose(() => runs.close());
     addEndpoints(tools, store, {}, { cancel: (owner, id) => runs.cancel(owner, id) });
 

@@ -2,7 +2,6 @@ import { from, lastValueFrom, toArray, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent } from 'sluice';
 import {
   advance,
-  detach,
   isFinished,
   reportOf,
   reservedAt,
@@ -28,7 +27,7 @@ import { withBytes } from './references.ts';
 export interface Creating {
   readonly store: TaskStore;
   readonly poller: Poller;
-  readonly tools: Pick<InternalTools, 'bookkeeper' | 'log'>;
+  readonly tools: Pick<InternalTools, 'bookkeeper' | 'detached' | 'log'>;
   /** Milliseconds until a task is given up, and until one is forgotten. */
   readonly deadline: number;
   readonly retention: number;
@@ -49,7 +48,7 @@ export async function createTask(
 ): Promise<Observable<GatewayEvent>> {
   const { store, poller, tools } = creating;
   const { edits, request, origin } = await prepared(call, creating);
-  const own = detach(call.with(edits));
+  const own = tools.detached.detach(call.with(edits));
   const settled = Promise.withResolvers<Settlement>();
   own.call.set(settles, settled.resolve);
   /** What the call has come to, where anybody says so; who says so late says it to the bookkeeper. */

@@ -2,7 +2,7 @@ import { EMPTY, NEVER, of, Subject, type Observable } from 'rxjs';
 import { describe, expect, test, vi } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
 import { charge } from '../../core/money/charge.ts';
-import { detach } from '../../core/call/detached.ts';
+import { DetachedCalls } from '../../core/call/detached.ts';
 import type { Next } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
@@ -196,7 +196,7 @@ describe('calls at the same time', () => {
     const { begin, ask, remaining } = await gatewayFor({ concurrency: 1, tokensPerMinute: 10_000 });
     const events = new Subject<GatewayEvent>();
     const inBackground: Next = async (call) => {
-      const own = detach(call);
+      const own = new DetachedCalls().detach(call);
       const reply = await own.send(replying(events));
       reply.subscribe({ complete: () => own.end() });
       return of(head);

@@ -1,6 +1,6 @@
 import { Subject, of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
-import { detach, followDetached } from '../../../core/call/detached.ts';
+import { DetachedCalls, followDetached } from '../../../core/call/detached.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { all, testCall } from '../../plugins/_call.ts';
 
@@ -25,7 +25,7 @@ function followed() {
 describe('a call that goes on without its client', () => {
   test('is followed by all who asked for that, the inner one first, before the client gets its answer', async () => {
     const { call, exchange, told } = followed();
-    const own = detach(call, true);
+    const own = new DetachedCalls().detach(call, true);
     expect(told).toEqual(['outer follows req_test', 'inner follows req_test']);
     exchange.end();
     const events = await all(await own.send(async () => of(head)));
@@ -36,11 +36,11 @@ describe('a call that goes on without its client', () => {
 
   test('tells of a failure before its reply and in it', async () => {
     const { call, told } = followed();
-    await expect(detach(call).send(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    await expect(new DetachedCalls().detach(call).send(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
     expect(told.slice(2)).toEqual(['inner error', 'outer error']);
     const other = followed();
     const source = new Subject<GatewayEvent>();
-    const reply = all(await detach(other.call).send(async () => source));
+    const reply = all(await new DetachedCalls().detach(other.call).send(async () => source));
     source.error(new Error('broken'));
     await expect(reply).rejects.toThrow('broken');
     expect(other.told.slice(2)).toEqual(['inner error', 'outer error']);
@@ -48,7 +48,7 @@ describe('a call that goes on without its client', () => {
 
   test('tells of its end once when it is ended from outside, also before it was sent', async () => {
     const { call, told } = followed();
-    const own = detach(call);
+    const own = new DetachedCalls().detach(call);
     own.end();
     own.end();
     expect(told.slice(2)).toEqual(['inner left', 'outer left']);
@@ -56,9 +56,18 @@ describe('a call that goes on without its client', () => {
 
   test('needs nobody to follow it', async () => {
     const { call } = testCall({ model: 'x' });
-    const own = detach(call);
+    const own = new DetachedCalls().detach(call);
     const reply = of(head);
     expect(await own.send(async () => reply)).toBe(reply);
     own.end();
   });
+});
+
+test('a gateway does not wait for calls of another one in its process', () => {
+  const one = new DetachedCalls();
+  const other = new DetachedCalls();
+  const { end } = one.detach(testCall({ model: 'x' }).call);
+  expect([one.running, other.running]).toEqual([1, 0]);
+  end();
+  expect(one.running).toBe(0);
 });

@@ -3,7 +3,7 @@ import { EMPTY, NEVER, of, throwError, concat, type Observable } from 'rxjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { caller } from '../../../core/sdk/caller.ts';
 import { charge, type Charge } from '../../../core/money/charge.ts';
-import { detach } from '../../../core/call/detached.ts';
+import { type Detached, DetachedCalls } from '../../../core/call/detached.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { createPrices } from '../../../core/money/prices/index.ts';
@@ -163,9 +163,9 @@ describe('one record', () => {
     });
     const handler = await handlerOf(usageLog, tools);
     const { call, exchange } = testCall({ model: 'x', stream: false });
-    let run: ReturnType<typeof detach> | undefined;
+    let run: Detached | undefined;
     const answer = await handler(call, async (inner) => {
-      run = detach(inner, true);
+      run = new DetachedCalls().detach(inner, true);
       return of({ type: 'result', value: { status: 'queued' } });
     });
     answer.subscribe();
