@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { compiled } from './test/support/compiled.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { patience } from './test/support/patience.ts';
 
@@ -29,8 +30,7 @@ const nodeConditions = defaultServerConditions.filter((name) => name !== 'module
 export default defineConfig({
   ssr: { resolve: { conditions: [condition, ...nodeConditions] } },
   test: {
-    // Processes that tests start take what an earlier one has compiled.
-    env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/sluice') },
+    env: compiled,
     execArgv: [`--conditions=${condition}`],
     setupFiles: ['test/support/seed.ts'],
     sequence: { sequencer: LongestFirst },
