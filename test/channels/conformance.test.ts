@@ -10,6 +10,7 @@ import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
+import { inTurn } from '../support/tries.ts';
 
 const models = ['test-model'];
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
@@ -54,6 +55,9 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }) },
 };
 
-describe.each(Object.entries(kinds))('%s', (_name, kind) => {
-  for (const { name, run } of channelCases(kind)) test(name, run);
+// A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.
+const inOrder = Object.entries(kinds).map(([name, kind], place) => [name, kind, place] as const);
+describe.each(inOrder)('%s', (_name, kind, place) => {
+  const cases = channelCases(kind);
+  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 3)) test(name, run);
 });

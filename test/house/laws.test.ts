@@ -490,6 +490,17 @@ describe('how it is written', () => {
     ).toBe('');
   });
 
+  test('what is to begin first is there', () => {
+    expect(
+      verdict(
+        [...read('test/support/longest-first.ts').matchAll(/'(test\/.+)'/g)]
+          .map(([, path = '']) => path)
+          .filter((path) => !own.includes(path)),
+        'test/support/longest-first.ts names files that are gone: take them out.',
+      ),
+    ).toBe('');
+  });
+
   test('no test says how fast something must be, nor how soon it gives up', () => {
     const hasty =
       /\bvi\.(?:waitFor|waitUntil)\(|\.poll\([^;]*\btimeout:|^\s*\}, \d+_000\);|\(\) - \w+\)\.toBeLess|\b(?:took|lasted|elapsed)\)\.toBeLess/;
