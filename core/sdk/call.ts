@@ -134,6 +134,8 @@ export interface Call {
   readonly leftOut: number;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
+  /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. See {@link outline}. */
+  readonly bodyOutline: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
   readonly target: Target | undefined;
   /** True when the edits can be made without decoding the request. */
