@@ -146,6 +146,7 @@ describe('who may import whom', () => {
     ['core/formats/'],
     ['core/state/'],
     ['core/money/'],
+    ['core/models/'],
     ['core/upstream/'],
     ['core/routing/'],
     ['core/call/'],
