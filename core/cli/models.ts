@@ -4,7 +4,7 @@ import { findChannelKinds } from '../gateway.ts';
 import { type Gateway } from '../front/gateway.ts';
 import { importKnownModels, writeKnownModels } from '../models/import.ts';
 import { matchesModel } from '../state/api-keys.ts';
-import { tryGateway } from './check.ts';
+import { tryGateway } from './try-gateway.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
 import { listOf, readList, readText, save } from './list-files.ts';
