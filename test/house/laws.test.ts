@@ -146,6 +146,7 @@ describe('who may import whom', () => {
     ['core/formats/'],
     ['core/state/'],
     ['core/money/'],
+    ['core/models/'],
     ['core/upstream/'],
     ['core/routing/'],
     ['core/call/'],
@@ -154,6 +155,7 @@ describe('who may import whom', () => {
     ['core/processes/'],
     ['core/gateway.ts'],
     ['core/server.ts'],
+    ['core/conformance/'],
     ['core/cli/'],
     ['core/sdk/internal.ts', 'core/sdk/testing/'],
   ];
@@ -328,7 +330,8 @@ describe('one of a kind', () => {
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
     'core/upstream/socket.ts', // sockets of providers,
-    'core/sdk/testing/channel-cases.ts', // to the gateway under test,
+    'core/conformance/index.ts', // the gateway under trial,
+    'core/sdk/testing/channel-cases.ts', // and under test,
     'core/state/database/postgres.ts', // the database,
     'core/state/links/shared-link.ts', // and the shared store
   ];
