@@ -16,7 +16,7 @@ import { openServices } from './upstream/services.ts';
 import { home } from './config/installation/home.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
 import { Notices } from './sdk/notices.ts';
-import { compose, orderPlugins, type Checks, type Running } from './call/pipeline.ts';
+import { compose, orderPlugins, type Running } from './call/pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog } from './routing/catalog.ts';
 import { createDirectCalls } from './call/direct-call.ts';
@@ -162,7 +162,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     throw new ConfigError([...new Set(problems)]);
   }
 
-  const checks = checksOf(settings.checks);
+  const checked = settings.checks ?? !isProduction();
   const translate = running.filter(({ stage }) => stage === 'translate');
   const body: Running = {
     name: 'the reading of the body',
@@ -176,7 +176,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     ...running.filter(({ stage }) => stage === 'admit'),
   ];
   const before = [...identifying, ...running.filter(({ stage }) => stage === 'shape')];
-  translation = compose(translate, sendToChannel, checks);
+  translation = compose(translate, sendToChannel, checked);
   const attempts = createAttempts({
     catalog,
     notices,
@@ -205,16 +205,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
           notices.emit('models-changed');
         });
     },
-    handle: compose(before, send, checks),
-    around: (terminal) => compose(before, terminal, checks),
-    identified: (terminal) => compose(identifying, terminal, checks),
+    handle: compose(before, send, checked),
+    around: (terminal) => compose(before, terminal, checked),
+    identified: (terminal) => compose(identifying, terminal, checked),
     close,
   };
-}
-
-function checksOf(wanted: boolean | undefined): Checks {
-  if (wanted !== undefined) return wanted ? 'all' : 'none';
-  return isProduction() ? 'none' : 'first';
 }
 
 async function loadFormats(problems: string[]): Promise<Format[]> {

@@ -261,7 +261,7 @@ function composedAround(
     if (first !== undefined && 'fail' in first) return Promise.reject(first.fail);
     return Promise.resolve(played(script));
   };
-  const translate = compose(at('translate'), channel, 'all');
+  const translate = compose(at('translate'), channel, true);
   const attempt: Next = (call) => {
     const [target] = catalog.targets(call.model);
     if (target === undefined)
@@ -280,7 +280,7 @@ function composedAround(
     },
   };
   return {
-    handle: compose([...at('observe', 'identify'), body, ...at('admit', 'shape')], attempt, 'all'),
+    handle: compose([...at('observe', 'identify'), body, ...at('admit', 'shape')], attempt, true),
     translate,
   };
 }
