@@ -11,5 +11,5 @@ rmSync(here('dist'), { recursive: true, force: true });
 if (!process.argv.includes('--page-as-it-is') || !existsSync(here('plugins/dashboard/dist/index.html')))
   run('plugins/dashboard/web/build.js');
 run('node_modules/typescript/bin/tsc', '-p', 'tsconfig.package.json');
-for (const path of ['core/money/prices/known-models.json', 'plugins/dashboard/dist'])
+for (const path of ['core/models/catalogue.json', 'plugins/dashboard/dist'])
   cpSync(here(path), here(`dist/${path}`), { recursive: true });

@@ -7,7 +7,7 @@ import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { isObject, parseObject } from '../../core/model/json.ts';
 import { fixturesOf } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { inTurn } from '../support/tries.ts';
+import { everything, inTurn } from '../support/tries.ts';
 import { fetchRaw, type Answer } from './_wire.ts';
 
 /** What a provider answers, as the pieces in which it writes it; by the model that is asked. */
@@ -72,10 +72,20 @@ afterAll(async () => {
   await new Promise((resolve) => upstream.close(resolve));
 });
 
+/** Byte by byte what begins a stream and what ends it; what stands between goes seven at a time, with `npm run fuzz` byte by byte as well. */
+function byteByByte(bytes: Buffer): Buffer[] {
+  const pieces: Buffer[] = [];
+  for (let at = 0, size = 1; at < bytes.length; at += size) {
+    size = everything || at < 1_000 || at > bytes.length - 300 ? 1 : 7;
+    pieces.push(bytes.subarray(at, at + size));
+  }
+  return pieces;
+}
+
 /** How a provider's writes may be cut. */
 const cuts: Readonly<Record<string, (text: string) => Buffer[]>> = {
   'one event a write': (text) => text.split(/(?<=\r?\n\r?\n)/).map((event) => Buffer.from(event)),
-  'one byte a write': (text) => [...Buffer.from(text)].map((byte) => Buffer.of(byte)),
+  'one byte a write': (text) => byteByByte(Buffer.from(text)),
   'CRLF line ends': (text) => [Buffer.from(text.replaceAll('\n', '\r\n'))],
   'CRLF line ends, one event a write': (text) =>
     text

@@ -162,7 +162,7 @@ describe('the package', () => {
         'dist/core/sdk/index.d.ts',
         'dist/core/sdk/index.js.map',
         'dist/core/sdk/testing/index.js',
-        'dist/core/money/prices/known-models.json',
+        'dist/core/models/catalogue.json',
         'dist/plugins/dashboard/dist/index.html',
       ]),
     );

@@ -7,7 +7,7 @@ import type { Call, Codec, Target } from 'sluice/internal';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
 import { passReply } from '../../../plugins/translation/pass-through.ts';
 import { allFormats, fixturesOf } from '../../support/fixtures.ts';
-import { tries } from '../../support/tries.ts';
+import { inTurn, tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;
 const codecs = (await allFormats()).flatMap(({ codecs: { chat } }) =>
@@ -136,8 +136,8 @@ describe.each(codecs.map((codec) => ({ format: codec.format, codec })))(
         'data: {"object":"error","message":"it broke"}\n\n',
         'event:error\ndata: {"error":null,"message":"it broke"}\n\n',
       ];
-      for (const error of errors) {
-        for (const { text } of fixtures) {
+      for (const [nth, error] of errors.entries()) {
+        for (const { text } of inTurn(fixtures, nth, 3)) {
           const frames = text.split(/(?<=\n\n)/);
           const sound = frames.slice(0, -2).join('');
           for (const sizes of [[1], [7, 64], [100_000]]) {
