@@ -292,7 +292,7 @@ describe('one of a kind', () => {
     'core/sdk/operators.ts', // the operators for plugins
     'core/sdk/hold-back.ts', // another of them
     'core/sdk/followed-reply.ts', // passes a reply's events to all who follow it
-    'core/sdk/testing/plugins.ts', // stands for the reply where plugins are tested
+    'core/sdk/testing/pipeline.ts', // stands for the reply where plugins are tested
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
