@@ -28,7 +28,7 @@ export {
   type Reads,
   type Stage,
 } from './author/plugin.ts';
-export type { RouteHandler } from './author/tools.ts';
+export type { RouteContext, RouteHandler } from './author/tools.ts';
 export type { WholeEndpoint } from './endpoint.ts';
 
 /** The rest of the pipeline. Call it once (again only to retry or fall back, before the first event was passed on). */

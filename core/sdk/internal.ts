@@ -31,8 +31,10 @@ export { cutShort } from '../formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
-export { readPlainUsage } from '../formats/_shared/usage.ts';
+export { unusable } from '../formats/_shared/unusable.ts';
+export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector } from '../formats/_shared/vectors.ts';
+export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
 export { embedCodec } from '../formats/embeddings/codec.ts';
 export { onlyText } from '../formats/embeddings/request.ts';
 export type {
@@ -56,7 +58,7 @@ export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';
 export { lostLogLines } from '../log/output.ts';
 export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
-export type { SpeakRequest, TranscribeRequest, TranscriptSegment } from '../model/audio.ts';
+export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';
 export type {
   Citation,
   Logprob,
