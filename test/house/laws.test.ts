@@ -110,7 +110,7 @@ describe('who may import whom', () => {
     channels:
       '_access-tokens _bare-files _bedrock-claude _bedrock-models _bedrock-streams _http _jobs _members _model-list _openai-like _own-words _realtime _speech _transcripts _vertex-embed assemblyai azure-foundry azure-openai bedrock cohere deepgram demo elevenlabs jina vertex voyage',
     plugins:
-      '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
+      '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
 
   test.each(['plugins', 'channels'])('%s use what is internal only where they are known to', (folder) => {
