@@ -14,7 +14,7 @@ import { hideSecret, type Log } from '../log.ts';
 import { modelNames, publicNames } from '../routing/model-names.ts';
 import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
-import { KnownModels } from '../money/prices/known-models.ts';
+import { KnownModels } from '../models/catalogue.ts';
 import type { ModelDiscovery } from '../routing/model-discovery.ts';
 import { matchesModel } from '../state/api-keys.ts';
 

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import type { ApiKeys } from '../state/api-keys.ts';
 import type { DirectCalls, TaskCalls } from '../sdk/direct-call.ts';
+import type { Context } from 'koa';
 import type { Services, RouteHandler, Endpoint } from '../sdk/author/tools.ts';
 import type { GuardedStream } from '../upstream/guarded/stream.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
@@ -60,7 +60,7 @@ export interface InternalTools {
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
   readonly endpoint: (endpoint: Endpoint) => void;
   /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
-  readonly operator: (isOperator: (request: IncomingMessage) => Promise<boolean>) => void;
+  readonly operator: (isOperator: (ctx: Context) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */
   readonly reads: () => Reads;
   /** Fetches images and files from URLs that clients gave: from public addresses alone, and within the limits of the settings. */

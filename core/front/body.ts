@@ -243,9 +243,7 @@ export function understandJson(
       exchange.understand(bytes, wholeOf(outline, bytes));
       if (mayPass(exchange)) {
         try {
-          exchange.outlined = codec.validate(outline.body, wire.params);
-          const { body: _, ...rest } = outline;
-          wire.outline = rest;
+          exchange.outline(outline, codec.validate(outline.body, wire.params));
           return;
         } catch {
           // What is wrong is told of the whole.

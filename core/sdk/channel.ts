@@ -68,6 +68,23 @@ export interface KnownPrice {
   readonly row: PriceRow;
 }
 
+/** What a model may take besides text. */
+export const media = ['image', 'document', 'audio', 'video'] as const;
+/** One of them. */
+export type Medium = (typeof media)[number];
+
+/** What a chat model may be able to do. */
+export const abilities = [
+  'tools',
+  'parallel-tools',
+  'structured-output',
+  'reasoning',
+  'prompt-cache',
+  'web-search',
+] as const;
+/** One of them. */
+export type Ability = (typeof abilities)[number];
+
 /** What a public list says of one model of a provider. */
 export interface KnownModel {
   /** What it is for. Absent: chat. */
@@ -76,6 +93,11 @@ export interface KnownModel {
   readonly inputLimit?: number;
   /** Most output tokens. */
   readonly outputLimit?: number;
+  /** What it takes besides text. */
+  readonly takes?: readonly Medium[];
+  /** What it is known to do, and what it is known not to; of the rest the list says nothing. */
+  readonly can?: readonly Ability[];
+  readonly cannot?: readonly Ability[];
   /** True when the provider had announced its end for a day before that of the list: it has a price still, and is no longer shown. */
   readonly retired?: true;
   /** Absent where the list knows none that a row can say. */

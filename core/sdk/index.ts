@@ -22,6 +22,7 @@ export type {
   Log,
   PluginTools,
   Prices,
+  RouteContext,
   RouteHandler,
   ServiceAnswer,
   ServiceRequest,
