@@ -4,7 +4,7 @@ import type { Channel } from './sdk/call.ts';
 import { sending } from './money/charge.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
-import type { ChannelKind, Endpoint, Next, Plugin, Handler, PluginEntry, Reads } from './sdk/define.ts';
+import type { ChannelKind, Handler, Next, Plugin, PluginEntry, Reads, WholeEndpoint } from './sdk/define.ts';
 import type { InternalTools } from './config/internal-tools.ts';
 import { discover, type Discovered } from './config/discover.ts';
 import type { Format } from './sdk/format.ts';
@@ -16,11 +16,12 @@ import { openServices } from './upstream/services.ts';
 import { home } from './config/installation/home.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
 import { Notices } from './sdk/notices.ts';
-import { compose, orderPlugins, type Checks, type Running } from './call/pipeline.ts';
+import { compose, orderPlugins, type Running } from './call/pipeline.ts';
 import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog } from './routing/catalog.ts';
 import { createDirectCalls } from './call/direct-call.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
+import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
 import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
@@ -109,7 +110,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
-  const endpoints: Endpoint[] = [];
+  const endpoints: WholeEndpoint[] = [];
   const operators: IsOperator[] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
@@ -126,6 +127,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         catalog,
         calls: createDirectCalls(format, (call) => translation(call)),
         taskCalls: createTaskCalls(format, (call) => translation(call)),
+        providerCalls: createProviderCalls(format),
         download,
         prices,
         settings,
@@ -162,7 +164,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     throw new ConfigError([...new Set(problems)]);
   }
 
-  const checks = checksOf(settings.checks);
+  const checked = settings.checks ?? !isProduction();
   const translate = running.filter(({ stage }) => stage === 'translate');
   const body: Running = {
     name: 'the reading of the body',
@@ -176,7 +178,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
     ...running.filter(({ stage }) => stage === 'admit'),
   ];
   const before = [...identifying, ...running.filter(({ stage }) => stage === 'shape')];
-  translation = compose(translate, sendToChannel, checks);
+  translation = compose(translate, sendToChannel, checked);
   const attempts = createAttempts({
     catalog,
     notices,
@@ -205,16 +207,11 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
           notices.emit('models-changed');
         });
     },
-    handle: compose(before, send, checks),
-    around: (terminal) => compose(before, terminal, checks),
-    identified: (terminal) => compose(identifying, terminal, checks),
+    handle: compose(before, send, checked),
+    around: (terminal) => compose(before, terminal, checked),
+    identified: (terminal) => compose(identifying, terminal, checked),
     close,
   };
-}
-
-function checksOf(wanted: boolean | undefined): Checks {
-  if (wanted !== undefined) return wanted ? 'all' : 'none';
-  return isProduction() ? 'none' : 'first';
 }
 
 async function loadFormats(problems: string[]): Promise<Format[]> {

@@ -31,7 +31,7 @@ export const settingsSchema = z.strictObject({
   /** The first API key instead of a random one, for containers and scripts. */
   bootstrapKey: z.string().min(20, 'must have at least 20 characters').optional(),
   log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
-  /** Name the misbehaving plugin when a handler breaks the rules. Default: in the first thousand calls, and in none where NODE_ENV is production. */
+  /** Name the misbehaving plugin when a handler breaks the rules. Default: on unless NODE_ENV is production. */
   checks: z.boolean().optional(),
   limits: z
     .strictObject({

@@ -19,3 +19,25 @@ export function endOf(
 ): GatewayEvent {
   return { type: `${kind}-end`, block, choice };
 }
+
+/** Events that are no part of a chat's reply. */
+const besides = [
+  'request',
+  'attempt',
+  'answer',
+  'loss',
+  'frames',
+  'bytes',
+  'result',
+  'partial-image',
+  'message',
+  'models',
+] as const;
+const passedOver: ReadonlySet<GatewayEvent['type']> = new Set(besides);
+
+/** True for the events that an encoder of a chat's stream has something to say of. */
+export function isReplyEvent(
+  event: GatewayEvent,
+): event is Exclude<GatewayEvent, { readonly type: (typeof besides)[number] }> {
+  return !passedOver.has(event.type);
+}

@@ -8,7 +8,7 @@ import { decodeRequest, modelOf } from './request-in/index.ts';
 import { encodeRequest, modelPath } from './request-out/index.ts';
 import { settingPath } from './settings.ts';
 import { ConverseStreamDecoder } from './stream-in.ts';
-import { ConverseStreamEncoder } from './stream-out/index.ts';
+import { ConverseStreamEncoder } from './stream-out.ts';
 import { usageTap } from './usage.ts';
 import { ConverseWholeEncoder, decodeWhole } from './whole/index.ts';
 import { name } from './wire.ts';

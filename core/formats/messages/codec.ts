@@ -8,7 +8,7 @@ import { decodeRequest } from './request-in/index.ts';
 import { MessagesStreamDecoder } from './stream-in/index.ts';
 import { encodeRequest } from './request-out/index.ts';
 import { wantsBytes } from './request-out/media.ts';
-import { MessagesStreamEncoder } from './stream-out/index.ts';
+import { MessagesStreamEncoder } from './stream-out.ts';
 import { travelling } from './headers.ts';
 import { patch, withBudget } from './patch.ts';
 import { settingPath } from './settings.ts';

@@ -2,7 +2,7 @@ import { EMPTY, of, type Observable } from 'rxjs';
 import { describe, expect, test, vi } from 'vitest';
 import type { Handler, Next, Stage } from '../../../core/sdk/define.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { compose, firstCalls, orderPlugins, type Checks, type Running } from '../../../core/call/pipeline.ts';
+import { compose, orderPlugins, type Running } from '../../../core/call/pipeline.ts';
 import { testCall } from '../../plugins/_call.ts';
 
 const { call } = testCall({ model: 'x' });
@@ -86,11 +86,10 @@ describe('the order of plugins', () => {
   });
 });
 
-describe.each<[string, Checks]>([
-  ['in production', 'none'],
-  ['elsewhere', 'first'],
-  ['with checks', 'all'],
-])('a composed pipeline, %s', (_where, checks) => {
+describe.each([
+  ['in production', false],
+  ['with checks', true],
+])('a composed pipeline, %s', (_where, checked) => {
   test('runs from the outside in and back', async () => {
     const seen: string[] = [];
     const named = (name: string): Running =>
@@ -100,18 +99,18 @@ describe.each<[string, Checks]>([
         seen.push(`${name} out`);
         return events;
       });
-    await compose([named('one'), named('two')], answer, checks)(call);
+    await compose([named('one'), named('two')], answer, checked)(call);
     expect(seen).toEqual(['one in', 'two in', 'two out', 'one out']);
   });
 
-  test('is the terminal alone without plugins', async () => {
-    expect(await compose([], answer, checks)(call)).toBe(await answer(call));
+  test('is the terminal itself without plugins', () => {
+    expect(compose([], answer, checked)).toBe(answer);
   });
 
   test('hands on what a plugin made of the call', async () => {
     const terminal = vi.fn<Next>(answer);
     const rename = plugin('rename', (inner, next) => next(inner.with({ model: 'y' })));
-    await compose([rename], terminal, checks)(call);
+    await compose([rename], terminal, checked)(call);
     expect(terminal.mock.calls[0]?.[0].model).toBe('y');
     expect(call.model).toBe('x');
   });
@@ -121,24 +120,24 @@ describe.each<[string, Checks]>([
       throw new Error('at once');
     });
     const forgiving = plugin('forgiving', (inner, next) => next(inner).catch(() => EMPTY));
-    await expect(compose([refusing], answer, checks)(call)).rejects.toThrow('at once');
-    expect(await compose([forgiving, refusing], answer, checks)(call)).toBe(EMPTY);
+    await expect(compose([refusing], answer, checked)(call)).rejects.toThrow('at once');
+    expect(await compose([forgiving, refusing], answer, checked)(call)).toBe(EMPTY);
   });
 
   test('takes a stream that a handler gives without a promise', async () => {
     const outer: Handler = (inner, next) => next(inner).then((events) => events);
     const sync = (() => EMPTY) as unknown as Handler;
     const unreachable: Next = () => expect.unreachable('next was called');
-    const run = compose([plugin('outer', outer), plugin('sync', sync)], unreachable, checks);
+    const run = compose([plugin('outer', outer), plugin('sync', sync)], unreachable, checked);
     expect(await run(call)).toBe(EMPTY);
   });
 
   test('lets a plugin answer by itself, refuse, and try again after a failure', async () => {
     const unreachable: Next = () => expect.unreachable('next was called');
     const own: Observable<GatewayEvent> = of({ type: 'head', id: '1', model: 'x' });
-    expect(await compose([plugin('own', async () => own)], unreachable, checks)(call)).toBe(own);
+    expect(await compose([plugin('own', async () => own)], unreachable, checked)(call)).toBe(own);
     await expect(
-      compose([plugin('no', () => Promise.reject(new Error('no')))], unreachable, checks)(call),
+      compose([plugin('no', () => Promise.reject(new Error('no')))], unreachable, checked)(call),
     ).rejects.toThrow('no');
     const flaky = vi.fn<Next>(answer).mockRejectedValueOnce(new Error('once'));
     const retry = plugin('retry', async (inner, next) => {
@@ -148,7 +147,7 @@ describe.each<[string, Checks]>([
         return next(inner);
       }
     });
-    expect(await compose([retry], flaky, checks)(call)).toBe(EMPTY);
+    expect(await compose([retry], flaky, checked)(call)).toBe(EMPTY);
   });
 });
 
@@ -160,37 +159,13 @@ test('the checks let a plugin make calls of its own, before and after it has ret
     later = new Promise((resolve) => setImmediate(resolve)).then(() => next(inner.with({ decoded: true })));
     return events;
   };
-  await compose([plugin('busy', handler)], answer, 'all')(call);
+  await compose([plugin('busy', handler)], answer, true)(call);
   await expect(later).resolves.toBe(EMPTY);
-});
-
-test('outside production it is the first calls that are checked, and all where that is wanted', async () => {
-  const early = plugin('early', (inner, next) => {
-    void next(inner);
-    return Promise.resolve(EMPTY);
-  });
-  const outcomes = async (checks: Checks): Promise<readonly string[]> => {
-    const run = compose([early], () => new Promise(() => {}), checks);
-    const told: string[] = [];
-    for (let calls = 0; calls <= firstCalls; calls += 1)
-      told.push(
-        await run(call).then(
-          () => 'answered',
-          () => 'refused',
-        ),
-      );
-    return told;
-  };
-  const first = await outcomes('first');
-  expect(new Set(first.slice(0, firstCalls))).toEqual(new Set(['refused']));
-  expect(first[firstCalls]).toBe('answered');
-  expect(new Set(await outcomes('all'))).toEqual(new Set(['refused']));
-  expect(new Set(await outcomes('none'))).toEqual(new Set(['answered']));
 });
 
 describe('the checks name the plugin that', () => {
   const run = (handler: Handler, terminal: Next = answer) =>
-    compose([plugin('clumsy', handler)], terminal, 'all')(call);
+    compose([plugin('clumsy', handler)], terminal, true)(call);
 
   test('calls next twice', async () => {
     await expect(

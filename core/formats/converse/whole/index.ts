@@ -5,7 +5,7 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { throwIfError } from '../../_shared/one-shot.ts';
 import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
 import { ConverseStreamDecoder } from '../stream-in.ts';
-import { ConverseStreamEncoder } from '../stream-out/index.ts';
+import { ConverseStreamEncoder } from '../stream-out.ts';
 import { ConverseFold } from './fold.ts';
 
 /** A provider's whole reply as the events of a stream. Throws for an error body and for what is no reply at all. */

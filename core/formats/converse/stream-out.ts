@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import type { GatewayError } from '../../sdk/errors.ts';
+import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { BlockEncoder, type BlockWords, type EventOf, type OpenBlock } from '../_shared/block-encoder.ts';
+import { citationForClient } from './citations.ts';
+import { streamError } from './errors.ts';
+import { formatOf, mediaKinds } from './parts.ts';
+import { encodeUsage } from './usage.ts';
+import { name, own, stopOfReason } from './wire.ts';
+
+const blockWords: BlockWords = {
+  format: name,
+  text: (text) => ({ text }),
+  thinking: (text) => ({ reasoningContent: { text } }),
+  input: (input) => ({ toolUse: { input } }),
+  citation: (citation) => ({ citation }),
+  citationOf: citationForClient,
+  freshCallId: () => `tooluse_${randomUUID().replaceAll('-', '')}`,
+  stops: stopOfReason,
+};
+
+/** Turns events into the client's frames. There is none that says nothing: an empty piece keeps a stream alive, where a block is open. */
+export class ConverseStreamEncoder extends BlockEncoder {
+  constructor(context: ReplyContext) {
+    super(blockWords, context);
+  }
+
+  protected sayHead(): void {
+    this.say('messageStart', { role: 'assistant' });
+  }
+
+  protected sayStart(contentBlockIndex: number, _current: OpenBlock, start: JsonObject | undefined): void {
+    if (start !== undefined) this.say('contentBlockStart', { contentBlockIndex, start });
+  }
+
+  protected sayDelta(contentBlockIndex: number, delta: JsonObject): void {
+    this.say('contentBlockDelta', { contentBlockIndex, delta });
+  }
+
+  protected sayStop(contentBlockIndex: number): void {
+    this.say('contentBlockStop', { contentBlockIndex });
+  }
+
+  /** `messageStop`, and `metadata` with the usage and the time that it took. */
+  protected sayEnd(): void {
+    const { finish, usage } = this.ending;
+    const { body, inputEstimate } = this.context;
+    const stopReason = this.stopReason();
+    this.say('messageStop', {
+      stopReason,
+      ...sequenceField(finish?.stopSequence, body),
+      ...own(finish?.extra),
+    });
+    const estimate = { usage: { inputTokens: inputEstimate, outputTokens: 0, totalTokens: inputEstimate } };
+    this.say('metadata', {
+      ...timeTaken(this.context),
+      ...(usage === undefined ? estimate : encodeUsage(usage)),
+    });
+  }
+
+  protected call(toolUseId: string, event: EventOf<'tool-start'>): JsonObject {
+    return { toolUse: { toolUseId, name: event.name, ...own(event.extra) } };
+  }
+
+  protected hide(current: OpenBlock, redactedContent: string): void {
+    this.sayDelta(this.open(current), { reasoningContent: { redactedContent } });
+  }
+
+  /** A signature vouches for a text, be it empty. */
+  protected sign(current: OpenBlock, signature: string): void {
+    if (current.index === undefined) this.sayDelta(this.open(current), { reasoningContent: { text: '' } });
+    this.sayDelta(this.open(current), { reasoningContent: { signature } });
+  }
+
+  /** The format shows images; other media have no place in an answer. */
+  protected override media(event: EventOf<'media-start' | 'media-delta' | 'media-end'>): void {
+    const { current } = this;
+    if (event.type === 'media-end') return this.close();
+    if (event.type === 'media-start') {
+      if (current !== undefined) return;
+      const [image] = mediaKinds;
+      const format = image === undefined ? undefined : formatOf(image, event.mimeType ?? 'image/png');
+      if (event.media !== 'image' || format === undefined) return this.lose('media');
+      this.open(this.take(event.block, 'media'), { image: { format } });
+      return;
+    }
+    if (event.transcript !== undefined) this.lose('media.transcript');
+    if (event.data !== undefined && current?.index !== undefined && current.kind === 'media')
+      this.sayDelta(current.index, { image: { source: { bytes: event.data } } });
+  }
+
+  protected errorFrame(error: GatewayError): WireFrame {
+    return { event: 'error', json: streamError(error) };
+  }
+
+  protected placeOf({ event, body }: JsonObject): ReturnType<BlockEncoder['placeOf']> {
+    const part = isObject(body) ? parts[String(event)] : undefined;
+    return { part: part ?? 'none', index: isObject(body) ? body.contentBlockIndex : undefined };
+  }
+
+  protected sayApart({ event, body }: JsonObject): void {
+    if (typeof event === 'string' && isObject(body)) this.say(event, body);
+  }
+
+  protected sayOpaque(block: number, { event, body }: JsonObject): void {
+    if (typeof event !== 'string' || !isObject(body)) return;
+    const current = event === 'contentBlockStart' ? this.take(block, 'opaque') : this.current;
+    if (current === undefined) return;
+    // Text and reasoning begin with their first piece, which this may be.
+    const contentBlockIndex = this.place(current);
+    if (event === 'contentBlockStop') this.current = undefined;
+    this.say(event, { ...body, contentBlockIndex });
+  }
+}
+
+const parts: Readonly<Record<string, 'start' | 'delta' | 'stop'>> = {
+  contentBlockStart: 'start',
+  contentBlockDelta: 'delta',
+  contentBlockStop: 'stop',
+};
+
+/** Which stop sequence was met is told to who asked for it. */
+function sequenceField(
+  sequence: string | undefined,
+  { additionalModelResponseFieldPaths: paths }: JsonObject,
+): JsonObject {
+  const asked = Array.isArray(paths) && (paths as readonly JsonValue[]).includes('/stop_sequence');
+  if (sequence === undefined || !asked) return {};
+  return { additionalModelResponseFields: { stop_sequence: sequence } };
+}
+
+/** The call's own time, to the second, where no provider tells another. */
+function timeTaken({ created, completed }: ReplyContext): JsonObject {
+  const end = completed ?? Math.floor(Date.now() / 1000);
+  return { metrics: { latencyMs: Math.max(0, end - created) * 1000 } };
+}
