@@ -16,6 +16,7 @@ export { type Detached, type DetachedCalls, followDetached } from '../call/detac
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { inClientWords } from '../formats/_shared/client-words.ts';
+export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
@@ -31,6 +32,9 @@ export { cutShort } from '../formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
+export { uploadOf } from '../formats/_shared/video-upload.ts';
+export { contentRefused } from '../formats/_shared/video-report.ts';
+export { ratioOfSize } from '../formats/_shared/video-sizes.ts';
 export { unusable } from '../formats/_shared/unusable.ts';
 export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector } from '../formats/_shared/vectors.ts';
@@ -117,7 +121,7 @@ export { charge, type Charge, reachedProviders, sending, settles } from '../mone
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';
-export { errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
+export { cannotCarry, errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
 export type { Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { foldedName } from './member-names.ts';
