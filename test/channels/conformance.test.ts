@@ -1,6 +1,6 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
 import { channelCases, formatVoice, type ChannelUnderTest, type SeenRequest } from 'sluice/testing';
-import { describe, test } from 'vitest';
+import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import deepseek from '../../channels/deepseek.ts';
@@ -10,7 +10,10 @@ import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
+import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
+import { startTokenPlace } from './_tokens.ts';
+import { watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
 
@@ -27,6 +30,9 @@ const tellsUsage: typeof plain = {
     return plain.stream(events, asked);
   },
 };
+
+const tokens = await startTokenPlace();
+afterAll(() => tokens.close());
 
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   'openai-compatible': {
@@ -68,11 +74,17 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   deepseek: { channel: ({ url, key }) => deepseek({ baseUrl: url, key }), model: 'deepseek-chat' },
   groq: { channel: ({ url, key }) => groq({ baseUrl: `${url}/v1`, key, models }) },
   mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
+  watsonx: {
+    channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
+    voice: watsonxVoice,
+    lacks: ['reasoning'],
+  },
 };
 
 // A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.
 const inOrder = Object.entries(kinds).map(([name, kind], place) => [name, kind, place] as const);
 describe.each(inOrder)('%s', (_name, kind, place) => {
   const cases = channelCases(kind);
-  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 3)) test(name, run);
+  for (const { name, run } of place === 0 ? cases : process.env.ALL ? cases : inTurn(cases, place, 3))
+    test(name, run);
 });
