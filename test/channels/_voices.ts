@@ -71,3 +71,100 @@ export const watsonxVoice = mannered({
   error: (status, message) =>
     JSON.stringify({ errors: [{ code: 'some_code', message }], trace: 't', status_code: status }),
 });
+
+const objects = (list: unknown): readonly Json[] => (Array.isArray(list) ? (list as readonly Json[]) : []);
+
+/** Ollama's own words, in both directions: lines of JSON, arguments as objects, images beside the text, settings among the options. */
+export const ollamaVoice = mannered({
+  asked({ messages, options, format, think, ...body }) {
+    const { num_predict, ...settings } = (options ?? {}) as Json;
+    let calls = 0;
+    let results = 0;
+    return {
+      ...body,
+      ...settings,
+      ...(num_predict === undefined ? {} : { max_tokens: num_predict }),
+      ...(think === undefined ? {} : { reasoning_effort: think === true ? 'medium' : 'none' }),
+      ...(format === undefined
+        ? {}
+        : { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: format } } }),
+      messages: objects(messages).map(({ content, images, tool_calls, tool_name, ...message }) => ({
+        ...message,
+        content: [
+          { type: 'text', text: content },
+          ...((images ?? []) as readonly string[]).map((data) => ({
+            type: 'image_url',
+            image_url: { url: `data:image/png;base64,${data}` },
+          })),
+        ],
+        ...(tool_calls === undefined
+          ? {}
+          : {
+              tool_calls: objects(tool_calls).map((call) => {
+                const { name, arguments: input } = call['function'] as Json;
+                return {
+                  id: `call_${calls++}`,
+                  type: 'function',
+                  function: { name, arguments: JSON.stringify(input) },
+                };
+              }),
+            }),
+        ...(tool_name === undefined ? {} : { tool_call_id: `call_${results++}` }),
+      })),
+    };
+  },
+  whole(body) {
+    const [choice] = objects(body['choices']);
+    const { content, reasoning_content, tool_calls } = (choice?.['message'] ?? {}) as Json;
+    return {
+      model: body['model'],
+      created_at: '2024-12-06T00:46:58.265747Z',
+      message: {
+        role: 'assistant',
+        content: content ?? '',
+        ...(reasoning_content === undefined ? {} : { thinking: reasoning_content }),
+        ...(tool_calls === undefined ? {} : { tool_calls: objects(tool_calls).map(asOllamaCall) }),
+      },
+      done: true,
+      done_reason: choice?.['finish_reason'] === 'length' ? 'length' : 'stop',
+      ...ollamaUsage(body['usage'] as Json),
+    };
+  },
+  stream() {
+    const called: Json[] = [];
+    let reason = 'stop';
+    const line = (message: Json, more: Json = { done: false }): string =>
+      `${JSON.stringify({ model: 'm', created_at: '2024-12-06T00:46:58.265747Z', message: { role: 'assistant', content: '', ...message }, ...more })}\n`;
+    return {
+      chunk({ choices, usage }) {
+        const [choice] = objects(choices);
+        const { content, reasoning_content, tool_calls } = (choice?.['delta'] ?? {}) as Json;
+        // The provider has whole calls alone.
+        for (const piece of objects(tool_calls)) {
+          const index = Number(piece['index']);
+          const { name, arguments: input } = piece['function'] as Json;
+          const known = (called[index] ??= { function: { name: '', arguments: '' } })['function'] as Json;
+          known['name'] = `${String(known['name'])}${String(name ?? '')}`;
+          known['arguments'] = `${String(known['arguments'])}${String(input ?? '')}`;
+        }
+        if (choice?.['finish_reason'] === 'length') reason = 'length';
+        if (typeof reasoning_content === 'string') return line({ thinking: reasoning_content });
+        if (typeof content === 'string' && content !== '') return line({ content });
+        if (usage === undefined || usage === null) return '';
+        const calls = called.length === 0 ? '' : line({ tool_calls: called.map(asOllamaCall) });
+        return calls + line({}, { done: true, done_reason: reason, ...ollamaUsage(usage as Json) });
+      },
+      end: () => '',
+    };
+  },
+  error: (_status, message) => JSON.stringify({ error: message }),
+});
+
+function asOllamaCall(call: Json): Json {
+  const { name, arguments: input } = call['function'] as Json;
+  return { function: { name, arguments: JSON.parse(String(input)) as unknown } };
+}
+
+function ollamaUsage({ prompt_tokens, completion_tokens }: Json): Json {
+  return { prompt_eval_count: prompt_tokens, eval_count: completion_tokens, total_duration: 5_191_566_416 };
+}

@@ -8,12 +8,13 @@ import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
+import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
 import { startTokenPlace } from './_tokens.ts';
-import { watsonxVoice } from './_voices.ts';
+import { ollamaVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
 
@@ -79,12 +80,18 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
     voice: watsonxVoice,
     lacks: ['reasoning'],
   },
+  'ollama in its own words': {
+    channel: ({ url, key }) =>
+      ollama({ baseUrl: `${url}/v1`, key, native: true, models: ['qwen3:8b'], discover: false }),
+    model: 'qwen3:8b',
+    voice: ollamaVoice,
+    lacks: ['documents', 'prompt cache'],
+  },
 };
 
 // A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.
 const inOrder = Object.entries(kinds).map(([name, kind], place) => [name, kind, place] as const);
 describe.each(inOrder)('%s', (_name, kind, place) => {
   const cases = channelCases(kind);
-  for (const { name, run } of place === 0 ? cases : process.env.ALL ? cases : inTurn(cases, place, 3))
-    test(name, run);
+  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 3)) test(name, run);
 });
