@@ -30,7 +30,7 @@ export interface Collection {
 }
 
 /** What a collection is called with what the gateway keeps of its objects. */
-export function kindOf({ format, name }: Pick<Collection, 'format' | 'name'>): string {
+export function kindOf({ format, name }: { readonly format: string; readonly name: string }): string {
   return `${format}/${name}`;
 }
 

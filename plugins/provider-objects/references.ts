@@ -67,11 +67,11 @@ export function apiOf(format: string): ObjectFormat | undefined {
   return format === 'converse' ? undefined : 'chat-completions';
 }
 
-/** The texts one of which stands in every body that refers to something, unless its letters are written as codes. */
+/** The texts one of which stands in every call that refers to something, unless its letters are written as codes. */
 export const marks: Readonly<Record<ObjectFormat, readonly string[]>> = {
-  'chat-completions': ['file_id', 'vector_store_id', '"container"', 'training_file', 'validation_file'],
+  'chat-completions': ['file_id', 'vector_store_id', '"container"'],
   messages: ['file_id'],
-  'generate-content': ['ileUri', 'file_uri', 'ileName', 'file_name', 'achedContent', 'cached_content'],
+  'generate-content': ['fileUri', 'file_uri', 'cachedContent', 'cached_content'],
 };
 
 /** More than any request refers to: each is looked up. */
