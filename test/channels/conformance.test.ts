@@ -3,13 +3,16 @@ import { channelCases, formatVoice, type ChannelUnderTest, type SeenRequest } fr
 import { describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
+import azureOpenai from '../../channels/azure-openai.ts';
 import deepseek from '../../channels/deepseek.ts';
 import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
 import openai from '../../channels/openai.ts';
+import ollama from '../../channels/ollama.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
+import openrouter from '../../channels/openrouter.ts';
 import { inTurn } from '../support/tries.ts';
 
 const models = ['test-model'];
@@ -67,6 +70,9 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   },
   deepseek: { channel: ({ url, key }) => deepseek({ baseUrl: url, key }), model: 'deepseek-chat' },
   groq: { channel: ({ url, key }) => groq({ baseUrl: `${url}/v1`, key, models }) },
+  ollama: { channel: ({ url, key }) => ollama({ baseUrl: `${url}/v1`, key, models }) },
+  openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
+  'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
   mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
 };
 
