@@ -9,15 +9,13 @@ import {
   type SpeakRequest,
   wrongValue,
 } from 'sluice/internal';
+import { noClient } from './_provider-words.ts';
 
 /** Speech in a provider's own words, which no client sends: a request, and the bytes of a file as they come. */
 export function speechCodec(
   format: string,
   encode: (request: SpeakRequest, target: EncodeTarget) => EncodedRequest,
 ): Codec<SpeakRequest> {
-  const noClient = (): never => {
-    throw new Error('No client speaks the words of this channel.');
-  };
   return oneShot<SpeakRequest>({
     format,
     operation: 'speak',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import { defineChannel } from 'sluice';
+import { compatible, requiredBaseUrl } from './_compatible.ts';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
@@ -17,12 +18,8 @@ const kind = defineChannel({
   models: 'discover',
   options,
   setup({ auth, countsTokens, keeps, ...rest }, tools) {
-    if (rest.baseUrl === undefined)
-      throw new Error(
-        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/anthropic/v1.',
-      );
     return overHttp(rest, tools, {
-      baseUrl: rest.baseUrl,
+      baseUrl: requiredBaseUrl(rest, 'https://api.example.com/anthropic/v1'),
       headers: (key) => (auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-api-key': key }),
       defaults: { 'anthropic-version': '2023-06-01' },
       speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
@@ -40,11 +37,4 @@ const kind = defineChannel({
  * @example
  * channels: [anthropicCompatible({ name: 'kimi', baseUrl: 'https://api.moonshot.ai/anthropic/v1', key: env('KIMI_KEY'), models: ['kimi-*'] })],
  */
-export default Object.assign(
-  ({
-    name,
-    ...rest
-  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
-    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
-  { spec: kind.spec },
-);
+export default compatible(kind);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import { defineChannel } from 'sluice';
+import { compatible, requiredBaseUrl } from './_compatible.ts';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
@@ -15,12 +16,8 @@ const kind = defineChannel({
   models: 'discover',
   options,
   setup({ auth, keeps, ...rest }, tools) {
-    if (rest.baseUrl === undefined)
-      throw new Error(
-        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1beta.',
-      );
     return overHttp(rest, tools, {
-      baseUrl: rest.baseUrl,
+      baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1beta'),
       headers: (key) =>
         auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-goog-api-key': key },
       speaks: {
@@ -40,11 +37,4 @@ const kind = defineChannel({
  * @example
  * channels: [geminiCompatible({ name: 'relay', baseUrl: 'https://relay.example.com/v1beta', key: env('RELAY_KEY') })],
  */
-export default Object.assign(
-  ({
-    name,
-    ...rest
-  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
-    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
-  { spec: kind.spec },
-);
+export default compatible(kind);

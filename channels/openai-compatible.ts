@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import { defineChannel } from 'sluice';
+import { compatible, requiredBaseUrl } from './_compatible.ts';
 import { bearer, overHttp } from './_http.ts';
 
 const operations = [
@@ -62,12 +63,8 @@ const kind = defineChannel({
   models: 'discover',
   options,
   setup({ speaks, keeps, fields, ...rest }, tools) {
-    if (rest.baseUrl === undefined)
-      throw new Error(
-        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1.',
-      );
     return overHttp(rest, tools, {
-      baseUrl: rest.baseUrl,
+      baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1'),
       headers: bearer,
       speaks,
       modelList: '/models',
@@ -85,13 +82,6 @@ const kind = defineChannel({
  * @example
  * channels: [openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.ai/v1', key: env('ACME_API_KEY') })],
  */
-export default Object.assign(
-  ({
-    name,
-    ...rest
-  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
-    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
-  { spec: kind.spec },
-);
+export default compatible(kind);
 
 export { openaiLike, type OpenaiLike } from './_openai-like.ts';

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
-import { AccessTokens, withTokens } from './_access-tokens.ts';
+import { bearerTokens } from './_access-tokens.ts';
+import { authorized } from './_authorized.ts';
 import { googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { editMembers } from './_members.ts';
@@ -63,7 +64,7 @@ export default defineChannel({
       : `https://${hostOf(location)}/${apiVersion}/projects/${project ?? ''}/locations/${location}`;
     const signed = express
       ? tools
-      : withTokens(tools, new AccessTokens(googleTokens({ credentials }), tools.log));
+      : authorized(tools, bearerTokens(googleTokens({ credentials }), tools.log));
     const { open } = overHttp(options, signed, {
       baseUrl: root,
       headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
