@@ -49,7 +49,7 @@ export async function placeOfReferences(
 /** Sends a call that refers to objects to the channel and key that keep them; every other goes on as it is. */
 export async function pinnedCall(call: Call, next: Next, finding: Finding): ReturnType<Next> {
   const api = apiOf(call.codec.format);
-  const references = api === undefined ? [] : referencesIn(wordsOf(call), api);
+  const references = api === undefined ? [] : referencesIn(call.bodyOutline as JsonValue, api);
   if (references.length === 0) return next(call);
   const candidates = finding.catalog.candidates(call.model, call.operation);
   // Where no provider has such objects the format says itself what it cannot carry.
@@ -70,11 +70,6 @@ export async function pinnedCall(call: Call, next: Next, finding: Finding): Retu
     );
   // Written anew, so that the provider reads what was read here, also where a name was given twice.
   return next(call.with({ body: call.body, affinity: { channel: channel.id, key: key.id, only: true } }));
-}
-
-/** The body without its long texts, where that is known: no id is one of them. */
-function wordsOf({ body, edits, wire: { outline } }: Call): JsonValue {
-  return outline === undefined || edits.body !== undefined ? body : (JSON.parse(outline.text) as JsonValue);
 }
 
 /** False for a call whose body is known to refer to nothing: a few searches, in place of a walk through all of it. */
