@@ -86,6 +86,7 @@ export function allowModels(call: Call, models: readonly string[]): void {
     });
 }
 
+/** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
 export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const form = await beginUpload(bodyOf(call), collection.format, around.fileSize);
   const { model } = form;
@@ -117,6 +118,7 @@ export async function createByForm(call: Call, collection: Collection, around: A
   }
 }
 
+/** Makes an object from a JSON body, with the provider's name of its model. It goes on when the client leaves. Gives its description. */
 export async function createByJson(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const { format, name } = collection;
   const body = await bodyOf(call).json();
