@@ -63,6 +63,7 @@ export class RequestLines {
 
   /** What the file asks for, when all of it has come; undefined where that is not known. */
   end(): RequestedLines | undefined {
+    this.flush();
     if (!this.#isKnown || this.#count === 0) return undefined;
     return { models: [...this.#models], references: [...this.#references.values()], count: this.#count };
   }
