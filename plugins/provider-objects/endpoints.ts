@@ -13,6 +13,7 @@ import {
   matchesModel,
   missing,
   requestBody,
+  wrongValue,
   type Call,
   type ProviderObject,
   type RequestBody,
@@ -277,6 +278,7 @@ async function checkedJson(
       'What this request refers to is kept by another provider account.',
     );
   allowModels(call, modelsIn(body, collection));
+  if (collection.name === 'evals') checkSources(body);
   return body;
 }
 
@@ -294,6 +296,23 @@ function modelsIn(body: JsonObject, { name: collection }: Collection): readonly 
       }
   }
   return [...models];
+}
+
+/** Sources of evals that are all that the account has kept, whoever made it. */
+const foreignSources: ReadonlySet<unknown> = new Set(['responses', 'stored_completions', 'logs']);
+
+/** Throws 400 for an eval of what other keys have made: providers keep answers for the account as a whole. */
+function checkSources({ data_source_config: config, data_source: data }: JsonObject): void {
+  const source = isObject(data) ? data['source'] : undefined;
+  for (const [param, told] of [
+    ['data_source_config', config],
+    ['data_source.source', source],
+  ] as const)
+    if (isObject(told) && foreignSources.has(told['type']))
+      throw wrongValue(
+        `${param}.type`,
+        'one that names its own data: what the provider has kept may be of other keys',
+      );
 }
 
 /** Throws 403 for a model that the caller's key may not use. */
@@ -342,6 +361,7 @@ async function createByJson(call: Call, collection: Collection, around: Around):
   const body = await bodyOf(call).json();
   const pinned = await placeOfReferences(call, referencesIn(body, format), around.finding);
   allowModels(call, modelsIn(body, collection));
+  if (name === 'evals') checkSources(body);
   const told = body['model'];
   if (told === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))
     throw missing('model');
