@@ -9,10 +9,10 @@ import {
 } from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
 import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
+import { placeOf, replicateVideos, videoFormat } from './_replicate-videos.ts';
 import {
   asDataUrls,
   leaveOut,
-  modelPath,
   pictureAt,
   pictureCodecs,
   ratioFor,
@@ -28,14 +28,6 @@ const bySides = /sdxl|stable-diffusion(?!-3)/;
 /** What models call the images that are given to them; others take one `image`. */
 const listed = /nano-banana|seedream/;
 const numbered = /flux-2|kontext/;
-
-/** Where a model is asked, and what says which: `owner/name`, or `owner/name:version`. */
-export function placeOf(model: string): { readonly path: string; readonly version?: string } {
-  const [name = '', version] = model.split(':');
-  return version === undefined
-    ? { path: `/models${modelPath(name)}/predictions` }
-    : { path: '/predictions', version };
-}
 
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
   const { model, lose } = target;
@@ -94,16 +86,27 @@ export default plainKind(
         speaks: {},
       });
       return {
-        speaks: { 'generate-image': ['replicate'], 'edit-image': ['replicate'] },
-        codecs: pictureCodecs({
-          format: 'replicate',
-          changes: 8,
-          carries: ['fileFormat', 'mask'],
-          own: ['seed', 'negative_prompt', 'guidance', 'guidance_scale', 'prompt_strength', 'go_fast'],
-          encode,
-          decode,
-        }),
+        speaks: {
+          'generate-image': ['replicate'],
+          'edit-image': ['replicate'],
+          'create-video': [videoFormat],
+          'get-video': [videoFormat],
+          'delete-video': [videoFormat],
+        },
+        codecs: {
+          ...replicateVideos,
+          ...pictureCodecs({
+            format: 'replicate',
+            changes: 8,
+            carries: ['fileFormat', 'mask'],
+            own: ['seed', 'negative_prompt', 'guidance', 'guidance_scale', 'prompt_strength', 'go_fast'],
+            encode,
+            decode,
+          }),
+        },
         async open(call, request) {
+          // A video is asked about by whoever wants it: nobody waits for it here.
+          if (request.format === videoFormat) return open(call, request);
           const made = await ask(call, open, request);
           if (!went(made) || !isRunning(made.body)) return answerOf(made);
           const path = `/predictions/${encodeURIComponent(String(made.body.id))}`;

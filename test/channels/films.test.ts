@@ -1,7 +1,9 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import fal from '../../channels/fal.ts';
 import luma from '../../channels/luma.ts';
 import minimax from '../../channels/minimax.ts';
+import replicate from '../../channels/replicate.ts';
 import runway from '../../channels/runway.ts';
 import vertex from '../../channels/vertex.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
@@ -28,6 +30,8 @@ beforeAll(async () => {
     channels: [
       runway({ key, baseUrl: `${url}/runway/v1` }),
       luma({ key, baseUrl: `${url}/luma/v1` }),
+      fal({ key, baseUrl: `${url}/fal`, mode: 'sync' }),
+      replicate({ key, baseUrl: `${url}/replicate/v1`, models: ['kwaivgi/*'] }),
       minimax({ key, baseUrl: `${url}/minimax/v1` }),
       vertex({ key: 'express', baseUrl: `${url}/v1/projects/p/locations/l`, models: ['veo-*'] }),
     ],
@@ -388,5 +392,111 @@ describe('Veo on Vertex AI', () => {
       status: 'failed',
       error: { code: 'content_policy_violation', message: 'It was too bold.' },
     });
+  });
+});
+
+describe('fal', () => {
+  const place = '/fal/fal-ai/veo3/requests/r-1';
+
+  test('makes a video in its queue, and gives its result', async () => {
+    provider.says(
+      script({
+        'POST /fal/fal-ai/veo3/fast': () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
+        [`GET ${place}/status`]: (asked) => ({
+          body: { request_id: 'r-1', status: asked < 2 ? 'IN_PROGRESS' : 'COMPLETED' },
+        }),
+        [`GET ${place}`]: () => ({ body: { video: { url: kept() } } }),
+      }),
+    );
+    const made = await openai.videos.create({
+      model: 'fal-ai/veo3/fast',
+      prompt: 'the moon',
+      seconds: '8',
+      size: '1280x720',
+      input_reference: await picture(),
+    });
+    expect(sentJson(ordered())).toEqual({
+      prompt: 'the moon',
+      image_url: dataUrl,
+      aspect_ratio: '16:9',
+      resolution: '720p',
+      duration: '8s',
+    });
+    expect(await ended(made.id)).toMatchObject({ status: 'completed' });
+    expect((await bytesOf(made.id)).equals(film)).toBe(true);
+  });
+
+  test.each([
+    [
+      422,
+      { detail: [{ loc: ['body'], msg: 'Unfit.', type: 'content_policy_violation' }] },
+      'content_policy_violation',
+    ],
+    [500, { detail: 'It broke.' }, 'generation_failed'],
+  ])('whose result is %i tells that there is no video', async (status, body, code) => {
+    provider.says(
+      script({
+        'POST /fal/fal-ai/veo3/fast': () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
+        [`GET ${place}/status`]: () => ({ body: { request_id: 'r-1', status: 'COMPLETED' } }),
+        [`GET ${place}`]: () => ({ status, body }),
+      }),
+    );
+    const made = await openai.videos.create({ model: 'fal-ai/veo3/fast', prompt: 'x' });
+    expect(await ended(made.id)).toMatchObject({ status: 'failed', error: { code } });
+  });
+});
+
+describe('Replicate', () => {
+  const model = 'kwaivgi/kling-v2.1';
+  const home = '/replicate/v1/models/kwaivgi/kling-v2.1/predictions';
+
+  test('makes a video of an image, in the words of its model', async () => {
+    provider.says(
+      script({
+        [`POST ${home}`]: () => ({ status: 201, body: { id: 'p1', status: 'starting' } }),
+        'GET /replicate/v1/predictions/p1': (asked) => ({
+          body:
+            asked < 2
+              ? { id: 'p1', status: 'processing' }
+              : { id: 'p1', status: 'succeeded', output: kept() },
+        }),
+      }),
+    );
+    const made = await openai.videos.create({
+      model,
+      prompt: 'it moves',
+      seconds: '8',
+      input_reference: await picture(),
+    });
+    expect(ordered().headers.prefer).toBeUndefined();
+    expect(sentJson(ordered())).toEqual({
+      input: { prompt: 'it moves', start_image: dataUrl, duration: 8 },
+    });
+    expect(await ended(made.id)).toMatchObject({ status: 'completed' });
+    expect((await bytesOf(made.id)).equals(film)).toBe(true);
+  });
+
+  test('that fails says why, and is told to stop what runs', async () => {
+    provider.says(
+      script({
+        [`POST ${home}`]: () => ({ status: 201, body: { id: 'p2', status: 'starting' } }),
+        'GET /replicate/v1/predictions/p2': () => ({
+          body: { id: 'p2', status: 'failed', error: 'No moon.' },
+        }),
+        'POST /replicate/v1/predictions/p3/cancel': () => ({ body: { id: 'p3', status: 'canceled' } }),
+      }),
+    );
+    const made = await openai.videos.create({ model, prompt: 'x' });
+    expect(await ended(made.id)).toMatchObject({ status: 'failed', error: { message: 'No moon.' } });
+    provider.says(
+      script({
+        [`POST ${home}`]: () => ({ status: 201, body: { id: 'p3', status: 'starting' } }),
+        'GET /replicate/v1/predictions/p3': () => ({ body: { id: 'p3', status: 'processing' } }),
+        'POST /replicate/v1/predictions/p3/cancel': () => ({ body: { id: 'p3', status: 'canceled' } }),
+      }),
+    );
+    const running = await openai.videos.create({ model, prompt: 'x' });
+    await openai.videos.delete(running.id);
+    expect(provider.paths).toContain('POST /replicate/v1/predictions/p3/cancel');
   });
 });
