@@ -13,7 +13,7 @@ import {
 import type { CallPairs } from './calls.ts';
 import { decodeResult } from '../tools.ts';
 import { callFields, dataFields, name as format, official, partFields, leftovers } from '../wire.ts';
-import { readDetail, readFile, readInline } from '../parts.ts';
+import { readDetail, readMedia } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
 import { setOf } from '../../_shared/extra.ts';
 
@@ -73,11 +73,8 @@ function decodeText(part: JsonObject, at: string): TextBlock | ReasoningBlock {
 
 function decodeMedia(part: JsonObject, at: string): Block {
   const extras = leftovers();
-  const inline = given(part.inlineData);
-  const media = inline
-    ? readInline(part.inlineData, `${at}.inlineData`, extras)
-    : readFile(part.fileData, `${at}.fileData`, extras);
-  extras.take(part, inline ? inlineMeta : fileMeta);
+  const media = readMedia(part, at, extras);
+  extras.take(part, given(part.inlineData) ? inlineMeta : fileMeta);
   const detail = readDetail(part.mediaResolution);
   if (detail === undefined && given(part.mediaResolution))
     extras.put('mediaResolution', part.mediaResolution);
