@@ -7,6 +7,8 @@ const options = z.object({
   auth: z.enum(['x-api-key', 'bearer']).default('x-api-key'),
   /** Whether `/messages/count_tokens` is there. */
   countsTokens: z.boolean().default(false),
+  /** What the provider keeps for keys, by the names of its paths. */
+  keeps: z.array(z.enum(['files', 'messages/batches'])).optional(),
 });
 
 const kind = defineChannel({
@@ -14,7 +16,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, countsTokens, ...rest }, tools) {
+  setup({ auth, countsTokens, keeps, ...rest }, tools) {
     if (rest.baseUrl === undefined)
       throw new Error(
         'baseUrl is missing. Give the address up to and including its version: https://api.example.com/anthropic/v1.',
@@ -25,6 +27,7 @@ const kind = defineChannel({
       defaults: { 'anthropic-version': '2023-06-01' },
       speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
       modelList: '/models?limit=1000',
+      ...(keeps === undefined ? {} : { keeps: { messages: keeps } }),
       // Without knowing the model a thinking budget and a plain history are what all of them take.
       traits: () => ({ reasoning: 'budget', jsonSchema: false, midSystem: false }),
     });

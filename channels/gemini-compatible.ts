@@ -5,6 +5,8 @@ import { bearer, overHttp } from './_http.ts';
 const options = z.object({
   /** How the key is shown. */
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
+  /** What the provider keeps for keys, by the names of its paths. */
+  keeps: z.array(z.enum(['files', 'cachedContents', 'batches'])).optional(),
 });
 
 const kind = defineChannel({
@@ -12,7 +14,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, ...rest }, tools) {
+  setup({ auth, keeps, ...rest }, tools) {
     if (rest.baseUrl === undefined)
       throw new Error(
         'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1beta.',
@@ -27,6 +29,7 @@ const kind = defineChannel({
         embed: ['generate-content'],
       },
       modelList: '/models?pageSize=1000',
+      ...(keeps === undefined ? {} : { keeps: { 'generate-content': keeps } }),
     });
   },
 });

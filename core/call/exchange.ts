@@ -5,6 +5,7 @@ import type { Codec, Format, Framing, Operation } from '../sdk/format.ts';
 import { Gate } from '../sdk/gate.ts';
 import type { Loss } from '../model/extra.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { Outline } from '../model/outline.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { type GatewayRequest } from '../model/request.ts';
 import type { Wire } from '../sdk/call.ts';
@@ -55,6 +56,7 @@ export class Exchange extends Lifetime {
   /** The request as the client wrote it, once it was checked and somebody wanted it. */
   decoded: GatewayRequest | undefined;
   #outlined: GatewayRequest | undefined;
+  #bodyOutline: JsonObject | undefined;
   /** What the client sends over a WebSocket that passes through. */
   input: Observable<SocketMessage> | undefined;
   #inputGate: Gate | undefined;
@@ -93,12 +95,29 @@ export class Exchange extends Lifetime {
 
   /** What was checked of a long request: the same without its long texts. Undefined for others. */
   get outlined(): GatewayRequest | undefined {
-    const { outline, params } = this.wire;
-    if (outline === undefined) return undefined;
-    return (this.#outlined ??= this.codec.validate(JSON.parse(outline.text) as JsonObject, params));
+    const { bodyOutline } = this;
+    if (bodyOutline === undefined) return undefined;
+    return (this.#outlined ??= this.codec.validate(bodyOutline, this.wire.params));
   }
-  set outlined(request: GatewayRequest | undefined) {
+
+  /** What that was decoded of. */
+  get bodyOutline(): JsonObject | undefined {
+    const { outline } = this.wire;
+    if (outline === undefined) return undefined;
+    return (this.#bodyOutline ??= JSON.parse(outline.text) as JsonObject);
+  }
+
+  /** Takes in the outline of a long request, once it was checked. */
+  outline({ body, ...outline }: Outline, request: GatewayRequest): void {
+    this.wire.outline = outline;
+    this.#bodyOutline = body;
     this.#outlined = request;
+  }
+
+  /** Lets go of both: they are made anew for whoever asks again. */
+  forgetOutline(): void {
+    this.#bodyOutline = undefined;
+    this.#outlined = undefined;
   }
 
   /** An exchange of the same request whose life is its own. */
@@ -107,6 +126,7 @@ export class Exchange extends Lifetime {
     twin.values.copy(this.values);
     twin.decoded = this.decoded;
     twin.#outlined = this.#outlined;
+    twin.#bodyOutline = this.#bodyOutline;
     twin.model = this.model;
     twin.stream = stream;
     twin.framing = this.framing;
@@ -124,7 +144,7 @@ export class Exchange extends Lifetime {
     this.#held?.letGo();
     this.#held = undefined;
     // A connection may keep its last call for long.
-    this.#outlined = undefined;
+    this.forgetOutline();
     super.end();
   }
 

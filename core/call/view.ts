@@ -113,8 +113,12 @@ class CallView implements Call {
     return this.#request === undefined && this.#exchange.decoded === undefined;
   }
 
+  get bodyOutline(): JsonObject {
+    return this.edits.body ?? this.#exchange.bodyOutline ?? this.body;
+  }
+
   sent(): void {
-    this.#exchange.outlined = undefined;
+    this.#exchange.forgetOutline();
   }
 
   #edited(decoded: GatewayRequest): GatewayRequest {

@@ -1,31 +1,48 @@
-import { ConfigError, importConfig, inspectConfig, type LoadedConfig } from '../config/config.ts';
-import { createGateway } from '../gateway.ts';
-import { type Gateway } from '../front/gateway.ts';
-import { createLog } from '../log.ts';
+import { ConfigError, importConfig, inspectConfig, loadConfig } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
-import { createApiKeys } from '../state/api-keys.ts';
 import { checkDatabase } from '../state/database/index.ts';
-import { openStores } from '../state/stores.ts';
-import { closeSurroundings, openSurroundings } from '../config/surroundings.ts';
-import { readArguments, type Command } from './command.ts';
+import { readArguments, UsageError, type Command } from './command.ts';
 import { describeGateway } from './describe.ts';
+import { listOf } from './list-files.ts';
 import { channelMatrix } from './matrix.ts';
+import { tryGateway } from './try-gateway.ts';
 
 /** `sluice check`: says everything that is wrong with a config, or what it would run. */
 export const check: Command = {
   summary: 'Checks the config: shows every problem at once, or the pipeline and the channels.',
   help: `Usage: sluice check [--config FILE] [--matrix]
+       sluice check --live [CHANNEL] [--model LIST] [--yes] [--config FILE]
 
 Reads the config, its plugins and its channels as "start" would, without listening or writing anything.
 Prints every problem at once and ends with code 1, or prints the plugins in their order, the channels,
 the formats they speak and the models they serve.
 
---matrix prints which kind of channel speaks which endpoint in which form instead, as a table in Markdown.`,
+--matrix prints which kind of channel speaks which endpoint in which form instead, as a table in Markdown.
+
+--live asks the providers themselves, with the keys of the config: texts, streams, tools, images, documents,
+structured output, reasoning, caches, limits, errors and what else a channel serves, some thirty requests each.
+It says before what that may cost, and asks whether to go on; --yes goes on at once. Each line then says what
+holds, what differs, and what the provider refuses. Code 1 when a channel does not even answer with a text.
+  CHANNEL  only this channel, by its id
+  --model  models to ask, by their public names, with commas between. Default: for each endpoint the cheapest
+           that the channel is known to serve`,
   async run(args) {
-    const { values } = readArguments(args, { matrix: { type: 'boolean' } });
+    const { values, positionals } = readArguments(args, {
+      matrix: { type: 'boolean' },
+      live: { type: 'boolean' },
+      model: { type: 'string', multiple: true },
+      yes: { type: 'boolean' },
+    });
+    if (positionals.length > (values.live === true ? 1 : 0))
+      throw new UsageError(`"${positionals.at(-1)}" is one word too many.`);
     if (values.matrix === true) {
       console.log(await channelMatrix());
       return 0;
+    }
+    if (values.live === true) {
+      const { liveCheck } = await import('./live.ts');
+      const config = await loadConfig(values.config);
+      return liveCheck(config, { channel: positionals[0], models: listOf(values.model), yes: values.yes });
     }
     const { problems, description } = await examine(values.config);
     if (problems.length > 0) {
@@ -59,30 +76,6 @@ export async function examine(
     problems.push(...error.problems);
   }
   return { problems: [...new Set(problems)], description };
-}
-
-/** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
-export async function tryGateway<Found>(
-  config: LoadedConfig,
-  look: (gateway: Gateway) => Found,
-): Promise<Found> {
-  const stores = openStores('sqlite::memory:');
-  try {
-    const surroundings = openSurroundings(
-      createLog('silent'),
-      stores,
-      createApiKeys(stores),
-      // What other gateways share is not touched.
-      { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
-    );
-    const gateway = await createGateway(config, surroundings);
-    const found = look(gateway);
-    await gateway.close();
-    await closeSurroundings(surroundings);
-    return found;
-  } finally {
-    await stores.close();
-  }
 }
 
 async function databaseProblems(url: string): Promise<string[]> {

@@ -7,6 +7,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import('./init.ts')).init,
   check: async () => (await import('./check.ts')).check,
   key: async () => (await import('./key.ts')).key,
+  models: async () => (await import('./models.ts')).models,
   prices: async () => (await import('./prices.ts')).prices,
 };
 

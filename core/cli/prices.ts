@@ -1,19 +1,14 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { ConfigError, loadConfig } from '../config/config.ts';
-import { findChannelKinds } from '../gateway.ts';
-import { home } from '../config/installation/home.ts';
+import { loadConfig } from '../config/config.ts';
 import type { JsonObject } from '../model/json.ts';
 import { createPrices } from '../money/prices/index.ts';
-import { importKnownModels, writeKnownModels } from '../money/prices/import-known.ts';
 import { importPriceList, type ImportedPrices } from '../money/prices/import-list.ts';
 import { matchesModel } from '../state/api-keys.ts';
-import { tryGateway } from './check.ts';
+import { tryGateway } from './try-gateway.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
+import { listOf, readList, save } from './list-files.ts';
 
 const help = `Usage: sluice prices import FILE [--provider LIST] [--models LIST] [--out FILE [--force]]
-       sluice prices import FILE --known --source TEXT --date DATE --licence FILE --out FILE [--force]
-                                 [--provider LIST] [--without LIST]
        sluice prices show MODEL [--config FILE]
 
 import   Reads a price list in the form of LiteLLM's model_prices_and_context_window.json and writes it in the form of
@@ -24,13 +19,6 @@ import   Reads a price list in the form of LiteLLM's model_prices_and_context_wi
            --out       A .ts file, or .json. The config imports what it exports by default, as "imported" say, and
                        takes it in with prices: { ...imported }.
            --force     Replaces the file when it exists.
-         With --known it writes a list of models by provider, with prices, limits and what each is for, as Sluice brings
-         one along (core/money/prices/known-models.json):
-           --source    Where the figures come from.
-           --date      The day for which they hold: 2026-01-31. Models whose end was announced for a day before are marked.
-           --licence   A file with the terms under which they may be used.
-           --provider  Default: those that the kinds of channels name as their catalogue.
-           --without   Entries of the price list that are no models: names and * patterns, with commas between.
 show     Shows the price of a model: that of the config, or else what each channel that serves it is known to charge.`;
 
 /** `sluice prices`: imports price lists, and shows the price of a model. */
@@ -41,11 +29,6 @@ export const prices: Command = {
     const { values, positionals } = readArguments(args, {
       provider: { type: 'string', multiple: true },
       models: { type: 'string', multiple: true },
-      without: { type: 'string', multiple: true },
-      known: { type: 'boolean' },
-      source: { type: 'string' },
-      date: { type: 'string' },
-      licence: { type: 'string' },
       out: { type: 'string' },
       force: { type: 'boolean' },
     });
@@ -63,24 +46,6 @@ export const prices: Command = {
     if (action === 'show') return show(word, values.config);
     const models = listOf(values.models);
     const providers = listOf(values.provider);
-    if (values.known === true) {
-      const { source, date, licence, out } = values;
-      if (source === undefined || date === undefined || licence === undefined || out === undefined)
-        throw new UsageError('--known needs --source, --date, --licence and --out.');
-      if (!/^\d{4}-\d\d-\d\d$/.test(date)) throw new UsageError(`"${date}" is no day: write 2026-01-31.`);
-      const without = listOf(values.without);
-      const known = importKnownModels(readList(word), {
-        source,
-        date,
-        licence: readText(licence).trim(),
-        providers: providers ?? (await catalogues()),
-        ...(without === undefined ? {} : { without: (name) => matchesModel(without, name) }),
-      });
-      save(writeKnownModels(known), out, values.force === true);
-      const count = Object.values(known.models).reduce((sum, own) => sum + Object.keys(own).length, 0);
-      console.error(`Took ${count} models of ${Object.keys(known.models).length} providers.`);
-      return 0;
-    }
     const imported = importPriceList(readList(word), {
       ...(providers === undefined ? {} : { providers }),
       ...(models === undefined ? {} : { wants: (model) => matchesModel(models, model) }),
@@ -90,42 +55,6 @@ export const prices: Command = {
     return 0;
   },
 };
-
-function listOf(texts: readonly string[] | undefined): readonly string[] | undefined {
-  return texts
-    ?.flatMap((text) => text.split(','))
-    .map((text) => text.trim())
-    .filter((text) => text !== '');
-}
-
-/** The providers that the kinds of channels name. */
-async function catalogues(): Promise<readonly string[]> {
-  const problems: string[] = [];
-  const kinds = await findChannelKinds(home, problems);
-  if (problems.length > 0) throw new ConfigError(problems);
-  return [...new Set(kinds.flatMap(({ spec }) => spec.catalogue ?? []))];
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Error(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}.`, {
-      cause: error,
-    });
-  }
-}
-
-function readList(file: string): unknown {
-  const text = readText(file);
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw new Error(`${file} is not JSON: ${error instanceof Error ? error.message : String(error)}.`, {
-      cause: error,
-    });
-  }
-}
 
 function write({ rows }: ImportedPrices, out: string | undefined, force: boolean): void {
   if (Object.keys(rows).length === 0) throw new Error('No entry was taken: nothing is written.');
@@ -137,11 +66,6 @@ function write({ rows }: ImportedPrices, out: string | undefined, force: boolean
   }
   if (!/\.(ts|json)$/.test(out)) throw new UsageError(`"${out}" is neither a .ts nor a .json file.`);
   save(out.endsWith('.json') ? `${text}\n` : script, out, force);
-}
-
-function save(text: string, out: string, force: boolean): void {
-  if (existsSync(out) && !force) throw new Error(`${out} exists. Replace it with --force.`);
-  writeFileSync(out, text);
 }
 
 /** Lines of the report on entries that were left out. */

@@ -14,7 +14,7 @@ import { hideSecret, type Log } from '../log.ts';
 import { modelNames, publicNames } from '../routing/model-names.ts';
 import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
-import { KnownModels } from '../money/prices/known-models.ts';
+import { KnownModels } from '../models/catalogue.ts';
 import type { ModelDiscovery } from '../routing/model-discovery.ts';
 import { matchesModel } from '../state/api-keys.ts';
 
@@ -184,6 +184,7 @@ function channelOf(
     ...(routingFields.size === 0 ? {} : { routingFields }),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
+    ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed() {
@@ -210,7 +211,9 @@ function channelOf(
       }
       return traits;
     },
-    open: (call, request) => parts.open(call, edited === undefined ? request : edited(request)),
+    // What operators change in bodies is about calls of models.
+    open: (call, request) =>
+      parts.open(call, edited === undefined || request.operation === 'state' ? request : edited(request)),
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),

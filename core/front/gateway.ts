@@ -3,10 +3,10 @@ import type { Format } from '../sdk/format.ts';
 import type { Catalog } from '../routing/catalog.ts';
 import type { Prices } from '../money/prices/index.ts';
 import type { Running } from '../call/pipeline.ts';
-import type { IncomingMessage } from 'node:http';
 import type { Notices } from '../sdk/notices.ts';
 import type { Log } from '../log.ts';
-import type { Endpoint, Next, RouteHandler } from '../sdk/define.ts';
+import type { Context } from 'koa';
+import type { Next, RouteHandler, WholeEndpoint } from '../sdk/define.ts';
 
 /** A route that a plugin added. */
 export interface PluginRoute {
@@ -17,7 +17,7 @@ export interface PluginRoute {
 }
 
 /** Tells whether a request comes from whoever runs the gateway. */
-export type IsOperator = (request: IncomingMessage) => Promise<boolean>;
+export type IsOperator = (ctx: Context) => Promise<boolean>;
 
 /** Everything in force, made once from a config and never changed. A reload makes a new one. */
 export interface Gateway {
@@ -28,7 +28,7 @@ export interface Gateway {
   /** Order in which plugins run. */
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly WholeEndpoint[];
   /** Each tells whether a request comes from whoever runs the gateway. */
   readonly operators: readonly IsOperator[];
   readonly notices: Notices;

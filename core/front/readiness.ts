@@ -16,11 +16,12 @@ export function readinessRoute(front: Front): (ctx: Context) => Promise<void> {
   const identify = gateway.identified(() => Promise.resolve(EMPTY));
 
   /** True for a caller with a valid key, and for the operator. Nobody is asked about a request that shows neither. */
-  const knows = async ({ req, path }: Context): Promise<boolean> => {
+  const knows = async (ctx: Context): Promise<boolean> => {
     const operators = await Promise.all(
-      gateway.operators.map((isOperator) => isOperator(req).catch(() => false)),
+      gateway.operators.map((isOperator) => isOperator(ctx).catch(() => false)),
     );
     if (operators.includes(true)) return true;
+    const { req, path } = ctx;
     const { headers, url = '' } = req;
     if (!credentials.some((name) => headers[name] !== undefined) && !/[?&]key=/.test(url)) return false;
     const format = front.formatNamed('chat-completions');

@@ -6,6 +6,7 @@ import { callRoute, type RouteCall } from './call-route.ts';
 import { endpointRoute } from './endpoints.ts';
 import type { Front } from './front.ts';
 import { listFormat, listRoutes } from './models.ts';
+import { pluginRoute } from './plugin-route.ts';
 import { readinessRoute } from './readiness.ts';
 import { refuse } from './refusal.ts';
 import { queryOf } from './wire.ts';
@@ -30,11 +31,7 @@ export function createRoutes(front: Front, sockets: ReadonlyMap<string, Format>)
   addFormats(front, router, fixed);
   for (const endpoint of gateway.endpoints)
     router.register(endpoint.path, [endpoint.method], endpointRoute(front, endpoint));
-  for (const { method, path, handler } of gateway.routes)
-    router.register(path, [method], async (ctx: Context) => {
-      ctx.respond = false;
-      await handler(ctx.req, ctx.res, ctx.params as Record<string, string>);
-    });
+  for (const route of gateway.routes) router.register(route.path, [route.method], pluginRoute(front, route));
   for (const [path, format] of sockets) router.get(path, (ctx) => askForUpgrade(ctx, format, path));
   return { router, fixed };
 }

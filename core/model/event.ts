@@ -26,6 +26,10 @@ export interface ListedModel {
   readonly inputLimit?: number;
   readonly outputLimit?: number;
   readonly thinking?: boolean;
+  /** What it takes besides text, and what it is known to do, as far as the catalogue tells: `image`, `tools` … */
+  readonly takes?: readonly string[];
+  readonly can?: readonly string[];
+  readonly cannot?: readonly string[];
 }
 
 /**

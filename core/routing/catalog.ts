@@ -162,5 +162,8 @@ function listed(id: string, channel: Channel, upstreamModel: string, created: nu
     ...(inputLimit === undefined ? {} : { inputLimit }),
     ...(outputLimit === undefined ? {} : { outputLimit }),
     ...(traits.reasoning === undefined || !chats ? {} : { thinking: traits.reasoning !== 'none' }),
+    ...(known.takes === undefined ? {} : { takes: known.takes }),
+    ...(known.can === undefined ? {} : { can: known.can }),
+    ...(known.cannot === undefined ? {} : { cannot: known.cannot }),
   };
 }

@@ -134,6 +134,8 @@ export interface Call {
   readonly leftOut: number;
   /** The parsed body. Throws before it was read. */
   readonly body: JsonObject;
+  /** As `body`, but long texts below its top may be left out of it: for whoever looks for types, ids or names. See {@link outline}. */
+  readonly bodyOutline: JsonObject;
   /** The channel and model of this attempt; undefined outside the translate stage. */
   readonly target: Target | undefined;
   /** True when the edits can be made without decoding the request. */
@@ -198,6 +200,8 @@ export interface Channel {
   readonly routingFields?: ReadonlySet<string>;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */
+  readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
   /**
@@ -209,7 +213,7 @@ export interface Channel {
   priceOf?(upstreamModel: string): KnownPrice | undefined;
   traits(upstreamModel: string): ModelTraits;
   /** What the list of known models says of one. It is good enough to be shown, and no call depends on it. */
-  known?(upstreamModel: string): Pick<KnownModel, 'operation' | 'inputLimit' | 'outputLimit'> | undefined;
+  known?(upstreamModel: string): Omit<KnownModel, 'price'> | undefined;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.
    * Reads the socket no faster than `call.gate` allows and lets go of it when `call.signal` aborts. `call.target.key` says which key to use.

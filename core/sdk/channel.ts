@@ -1,7 +1,20 @@
 import type { Observable } from 'rxjs';
+import type { Readable } from 'node:stream';
 import type { Operation } from './format.ts';
 import type { Form } from '../model/form.ts';
 import type { PriceRow } from '../settings/prices.ts';
+
+/**
+ * A body that nobody holds: it is read while it is sent, once. Destroyed when the request comes to nothing.
+ *
+ * @example
+ * const upload: BodyStream = { bytes: createReadStream(path), length: size };
+ */
+export interface BodyStream {
+  readonly bytes: Readable;
+  /** How many bytes there are; absent where that is not known. */
+  readonly length?: number;
+}
 
 /**
  * A request as it goes to a provider, in one of the formats that the channel speaks.
@@ -20,9 +33,13 @@ export interface UpstreamRequest {
   readonly query: Readonly<Record<string, string>>;
   /** Lower case: versions and beta flags. Never a client's credential. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Default POST. The others carry no body. */
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  /** Default POST. GET and DELETE carry no body. */
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
   readonly body: Buffer | string | Form;
+  /** Sent in place of the body, as it comes; `headers` name its type. */
+  readonly upload?: BodyStream;
+  /** A service of the provider's beside the API, whose name stands in front of the version that the base URL ends with. */
+  readonly service?: 'upload';
 }
 
 /**
@@ -68,6 +85,23 @@ export interface KnownPrice {
   readonly row: PriceRow;
 }
 
+/** What a model may take besides text. */
+export const media = ['image', 'document', 'audio', 'video'] as const;
+/** One of them. */
+export type Medium = (typeof media)[number];
+
+/** What a chat model may be able to do. */
+export const abilities = [
+  'tools',
+  'parallel-tools',
+  'structured-output',
+  'reasoning',
+  'prompt-cache',
+  'web-search',
+] as const;
+/** One of them. */
+export type Ability = (typeof abilities)[number];
+
 /** What a public list says of one model of a provider. */
 export interface KnownModel {
   /** What it is for. Absent: chat. */
@@ -76,6 +110,11 @@ export interface KnownModel {
   readonly inputLimit?: number;
   /** Most output tokens. */
   readonly outputLimit?: number;
+  /** What it takes besides text. */
+  readonly takes?: readonly Medium[];
+  /** What it is known to do, and what it is known not to; of the rest the list says nothing. */
+  readonly can?: readonly Ability[];
+  readonly cannot?: readonly Ability[];
   /** True when the provider had announced its end for a day before that of the list: it has a price still, and is no longer shown. */
   readonly retired?: true;
   /** Absent where the list knows none that a row can say. */

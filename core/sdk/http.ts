@@ -1,18 +1,20 @@
 import type { Observable } from 'rxjs';
 import type { Call } from './call.ts';
-import type { Upstream } from './channel.ts';
-import type { Form } from '../model/form.ts';
+import type { BodyStream, Upstream } from './channel.ts';
+import type { Form, Upload } from '../model/form.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
 /** One HTTP request to a provider. */
 export interface HttpRequest {
   /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** A form is sent as `multipart/form-data`, which replaces the content type. */
-  readonly body?: Buffer | string | Form;
+  /** A form is sent as `multipart/form-data`, which replaces the content type; a file as its bytes, read while they are sent. */
+  readonly body?: Buffer | string | Form | Upload;
+  /** Sent in place of the body, as it comes. */
+  readonly upload?: BodyStream;
 }
 
 /** Sends requests to providers over kept-alive connections. */
@@ -22,8 +24,11 @@ export interface HttpClient {
    * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
    */
   send(call: Call, request: HttpRequest): Promise<Upstream>;
-  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
-  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
+  /**
+   * Reads a small document outside of any call; a `body` asks for it by POST. Rejects when that takes longer than half a minute, or the
+   * answer exceeds four MiB or is no 200.
+   */
+  read(request: Pick<HttpRequest, 'url' | 'headers'> & { readonly body?: string }): Promise<Buffer>;
   close(): Promise<void>;
 }
 

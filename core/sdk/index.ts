@@ -22,6 +22,7 @@ export type {
   Log,
   PluginTools,
   Prices,
+  RouteContext,
   RouteHandler,
   ServiceAnswer,
   ServiceRequest,
@@ -54,7 +55,7 @@ export {
   type HttpClient,
   type HttpRequest,
 } from './author/channel.ts';
-export type { ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
+export type { BodyStream, ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config

@@ -16,6 +16,7 @@ export { type Detached, type DetachedCalls, followDetached } from '../call/detac
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { inClientWords } from '../formats/_shared/client-words.ts';
+export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
@@ -31,8 +32,15 @@ export { cutShort } from '../formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
-export { readPlainUsage } from '../formats/_shared/usage.ts';
+export { uploadOf } from '../formats/_shared/video-upload.ts';
+export { contentRefused } from '../formats/_shared/video-report.ts';
+export { ratioOfSize } from '../formats/_shared/video-sizes.ts';
+export { unusable } from '../formats/_shared/unusable.ts';
+export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector } from '../formats/_shared/vectors.ts';
+export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
+export { chatCodec } from '../formats/chat-completions/codec.ts';
+export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';
 export { embedCodec } from '../formats/embeddings/codec.ts';
 export { onlyText } from '../formats/embeddings/request.ts';
 export type {
@@ -51,11 +59,12 @@ export type {
 } from './format.ts';
 export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
 export { createClientAddress } from '../front/client-address.ts';
+export { listFormat } from '../front/models.ts';
 export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';
 export { lostLogLines } from '../log/output.ts';
 export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
-export type { SpeakRequest, TranscribeRequest, TranscriptSegment } from '../model/audio.ts';
+export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';
 export type {
   Citation,
   Logprob,
@@ -76,11 +85,12 @@ export type { SocketMessage } from '../model/realtime.ts';
 export type { Effort } from '../model/reasoning.ts';
 export type { RerankRequest } from '../model/rerank.ts';
 export { abandon, advance, isFinished, reportOf, type Task } from '../model/tasks.ts';
+export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
 export type { Amounts, UsageRecord } from '../model/usage-record.ts';
 export { sumUsage } from '../model/usage.ts';
 export type { VideoReport, VideoRequest } from '../model/video.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
-export { reservedAt } from '../money/ledger/periods.ts';
+export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
 export { noPriceError, type Prices } from '../money/prices/index.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
@@ -104,6 +114,7 @@ export {
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
+export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/provider-objects.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
@@ -112,9 +123,10 @@ export { charge, type Charge, reachedProviders, sending, settles } from '../mone
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
 export type { InternalTools } from '../config/internal-tools.ts';
-export { errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
+export { cannotCarry, errorTable, missing, toGatewayError, wrongType, wrongValue } from './errors.ts';
 export type { Valve } from './gate.ts';
 export { holdBack, type Keeper, type Verdict } from './hold-back.ts';
 export { foldedName } from './member-names.ts';
 export { peekFirst } from './operators.ts';
+export { type RequestBody, requestBody, type WholeEndpoint } from './endpoint.ts';
 export { tunnelWatch } from './tunnel-watch.ts';

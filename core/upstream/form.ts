@@ -41,7 +41,8 @@ async function* bytesOf(form: Form, heads: readonly Buffer[], end: Buffer): Asyn
   yield end;
 }
 
-async function* fileBytes(file: Upload): AsyncGenerator<Buffer> {
+/** The bytes of a file as they are read. Throws where they are not as many as was announced. */
+export async function* fileBytes(file: Upload): AsyncGenerator<Buffer> {
   let left = file.size;
   try {
     for await (const chunk of file.open()) {
@@ -52,7 +53,7 @@ async function* fileBytes(file: Upload): AsyncGenerator<Buffer> {
   } catch (error) {
     throw unreadable(error);
   }
-  // Its length was announced: another would be read as a part of the form, or waited for.
+  // Its length was announced: another would be read as what follows it, or waited for.
   if (left !== 0) throw unreadable(new Error('Its size has changed.'));
 }
 

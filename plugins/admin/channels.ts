@@ -152,6 +152,10 @@ export function channelHandlers(
       inputLimit: shown === undefined ? inputLimit : shown.inputLimit,
       outputLimit: shown === undefined ? outputLimit : shown.outputLimit,
       reasoning: shown === undefined ? reasoning && reasoning !== 'none' : shown.thinking,
+      operation: shown?.operation,
+      takes: shown?.takes?.slice(),
+      can: shown?.can?.slice(),
+      cannot: shown?.cannot?.slice(),
     };
   }
 }

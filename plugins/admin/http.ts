@@ -1,5 +1,5 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError } from 'sluice';
+import type { IncomingMessage } from 'node:http';
+import { GatewayError, type RouteContext } from 'sluice';
 import { addressList, plainAddress, toGatewayError, type Log } from 'sluice/internal';
 import { lifetime } from './sessions.ts';
 
@@ -16,65 +16,35 @@ const securityHeaders = {
 const cookieName = 'sluice-session';
 
 /** Puts the headers that every answer has. */
-export function secure(response: ServerResponse): void {
-  for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value);
+export function secure(ctx: RouteContext): void {
+  ctx.set(securityHeaders);
 }
 
-/** Answers with JSON. */
-export function answer(response: ServerResponse, status: number, value: object): void {
-  const text = JSON.stringify(value);
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
-  });
-  response.end(text);
-}
-
-/** Answers with what went wrong, or cuts off an answer that has begun. What is no refusal is told to the log alone. */
-export function refuse(request: IncomingMessage, response: ServerResponse, thrown: unknown, log: Log): void {
+/** Answers with what went wrong. What is no refusal is told to the log alone. */
+export function refuse(ctx: RouteContext, thrown: unknown, log: Log): void {
   const error = toGatewayError(thrown);
   if (error.code === 'internal_error') log.error({ error: error.cause ?? error }, 'an admin request failed');
-  if (response.headersSent || response.destroyed) {
-    response.destroy();
-    return;
-  }
-  for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
-  if (error.retryAfter !== undefined) response.setHeader('retry-after', Math.ceil(error.retryAfter));
-  if (!request.complete) dropTheRest(request, response);
+  ctx.set(error.headers);
+  if (error.retryAfter !== undefined) ctx.set('retry-after', String(Math.ceil(error.retryAfter)));
   const { code, param } = error;
   const message = code === 'internal_error' ? 'The gateway failed at this: its log says why.' : error.message;
-  answer(response, error.status, {
-    error: param === undefined ? { code, message } : { code, message, param },
-  });
-}
-
-/** What is still being sent is read and dropped for a moment: closing at once would take the answer along. */
-function dropTheRest(request: IncomingMessage, response: ServerResponse): void {
-  response.setHeader('connection', 'close');
-  request.resume();
-  const timer = setTimeout(() => request.socket.destroy(), 2000);
-  timer.unref();
-  request.once('close', () => clearTimeout(timer));
+  ctx.status = error.status;
+  ctx.body = { error: param === undefined ? { code, message } : { code, message, param } };
 }
 
 /** The token in a request's session cookie. */
-export function sessionToken({ headers }: IncomingMessage): string | undefined {
-  for (const pair of headers.cookie?.split(';') ?? []) {
-    const [name, value] = pair.split('=', 2);
-    if (name?.trim() === cookieName) return value?.trim();
-  }
-  return undefined;
+export function sessionToken({ cookies }: Pick<RouteContext, 'cookies'>): string | undefined {
+  return cookies.get(cookieName);
 }
 
-/** Sets the session cookie, or takes it away. */
+/** Sets the session cookie, or takes it away. `overHttps`: as the browser sees it, whatever the last proxy speaks. */
 export function setSessionCookie(
-  response: ServerResponse,
+  { cookies }: RouteContext,
   token: string | undefined,
   overHttps: boolean,
 ): void {
-  const age = token === undefined ? 0 : lifetime / 1000;
-  const flags = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${age}${overHttps ? '; Secure' : ''}`;
-  response.setHeader('set-cookie', `${cookieName}=${token ?? ''}; ${flags}`);
+  cookies.secure = overHttps;
+  cookies.set(cookieName, token, { sameSite: 'strict', overwrite: true, maxAge: lifetime });
 }
 
 /** What a trusted proxy says of the connection that it has taken. */

@@ -9,7 +9,7 @@ import {
 } from 'sluice/internal';
 import { Audit } from './audit.ts';
 import { channelHandlers } from './channels.ts';
-import { answer, refuse, secure, sessionToken, setSessionCookie } from './http.ts';
+import { refuse, secure, sessionToken, setSessionCookie } from './http.ts';
 import { keyHandlers } from './keys.ts';
 import { LiveCalls } from './live.ts';
 import { openapiDocument } from './openapi.ts';
@@ -50,18 +50,18 @@ export default definePlugin({
       ...usageHandlers(tools, audit, () => live.running()),
       ...channelHandlers(tools, switches, audit),
       ...processHandlers(tools, audit),
-      live({ request, response }) {
-        const token = sessionToken(request) ?? '';
-        live.watch(response, async () => (await sessions.find(token, true)) !== undefined);
-        return undefined;
+      live({ ctx }) {
+        const token = sessionToken(ctx) ?? '';
+        ctx.set('x-accel-buffering', 'no');
+        return live.watch(async () => (await sessions.find(token, true)) !== undefined);
       },
       async listAudit({ query: { limit, after } }) {
         return audit.page(limit, after);
       },
     };
     addRoutes(tools, handlers, sessions);
-    tools.operator(async (request) => {
-      const token = sessionToken(request);
+    tools.operator(async (ctx) => {
+      const token = sessionToken(ctx);
       return token !== undefined && (await sessions.find(token, true)) !== undefined;
     });
 
@@ -79,20 +79,20 @@ function sessionHandlers(
   throttle: LoginThrottle,
 ): Handlers<'login' | 'logout' | 'session'> {
   return {
-    async login({ body, ip, https, response }) {
+    async login({ ctx, body, ip, https }) {
       if (!(await throttle.check(ip, () => password.check(body.password)))) {
         log.warn({ ip }, 'a login with a wrong admin password was refused');
         throw new GatewayError('wrong_password', 'This is not the admin password.', { param: 'password' });
       }
       const { token, session } = await sessions.start();
       await audit.note({ session: session.id, ip, action: 'login' });
-      setSessionCookie(response, token, https);
+      setSessionCookie(ctx, token, https);
       return told(session);
     },
-    async logout({ request, response, ip, https, session }) {
-      await sessions.end(sessionToken(request) ?? '');
+    async logout({ ctx, ip, https, session }) {
+      await sessions.end(sessionToken(ctx) ?? '');
       await audit.note({ session: session.id, ip, action: 'logout' });
-      setSessionCookie(response, undefined, https);
+      setSessionCookie(ctx, undefined, https);
       return { ok: true };
     },
     session: ({ session }) => told(session),
@@ -116,20 +116,15 @@ function addRoutes(
     route(spec.method, spec.path, serve(spec, handlers[name] as Parameters<typeof serve>[1]));
   }
   let document: object | undefined;
-  route('GET', '/api/admin/openapi.json', (_request, response) => {
-    secure(response);
-    answer(response, 200, (document ??= openapiDocument()));
+  route('GET', '/api/admin/openapi.json', (ctx) => {
+    secure(ctx);
+    ctx.body = document ??= openapiDocument();
   });
   for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const) {
-    route(method, '/api/admin{/*rest}', (request, response) => {
-      secure(response);
-      const path = request.url?.replace(/\?.*$/s, '').slice(0, 200);
-      refuse(
-        request,
-        response,
-        new GatewayError('unknown_url', `There is nothing at ${method} ${path}.`),
-        log,
-      );
+    route(method, '/api/admin{/*rest}', (ctx) => {
+      secure(ctx);
+      const path = ctx.path.slice(0, 200);
+      refuse(ctx, new GatewayError('unknown_url', `There is nothing at ${method} ${path}.`), log);
     });
   }
 }

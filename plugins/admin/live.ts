@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
 import type { Observable } from 'rxjs';
 import { z } from 'zod';
 import { GatewayError, type GatewayEvent } from 'sluice';
@@ -34,7 +34,7 @@ const mostWaiting = 1024 * 1024;
 const runningAnswer = z.object({ running: z.int().min(0) });
 
 interface Watcher {
-  readonly response: ServerResponse;
+  readonly stream: PassThrough;
   /** False once its session is over. */
   readonly mayWatch: () => Promise<boolean>;
   /** True until it was told what runs. */
@@ -86,27 +86,28 @@ export class LiveCalls {
     return recorded(call, next, this.#feed.add(call));
   }
 
-  /** Tells this response of all calls until its client leaves or may watch no more. Throws 503 when too many watch. */
-  watch(response: ServerResponse, mayWatch: () => Promise<boolean>): void {
+  /** Server-sent events that tell of all calls until their reader leaves or may watch no more. Throws 503 when too many watch. */
+  watch(mayWatch: () => Promise<boolean>): Readable {
     if (this.#watching.size >= mostWatching)
       throw new GatewayError('server_is_overloaded', `At most ${mostWatching} may watch at once.`, {
         retryAfter: 30,
       });
-    const watcher: Watcher = { response, mayWatch, isNew: true };
-    response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
-      'x-accel-buffering': 'no',
-    });
+    const stream = new PassThrough();
+    const watcher: Watcher = { stream, mayWatch, isNew: true };
     this.#watching.add(watcher);
-    response.once('close', () => this.#leave(watcher));
+    stream.once('close', () => this.#leave(watcher));
     this.#telling ??= setInterval(() => void this.#look(), tellEvery).unref();
     this.#breaking ??= setInterval(() => this.#breakSilence(), breakSilenceEvery).unref();
     void this.#look();
+    return stream;
   }
 
   /** Lets go of everybody: the page comes back to whoever takes over. */
   letGo(): void {
-    for (const { response } of this.#watching) response.end();
+    for (const watcher of this.#watching) {
+      watcher.stream.end();
+      this.#leave(watcher);
+    }
   }
 
   /** Lets go of everybody, and tells other processes nothing any more. */
@@ -178,16 +179,16 @@ export class LiveCalls {
       this.#write(watcher, sseComment);
       watcher.mayWatch().then(
         (may) => {
-          if (!may) watcher.response.end();
+          if (!may) watcher.stream.end();
         },
-        () => watcher.response.destroy(),
+        () => watcher.stream.destroy(),
       );
     }
   }
 
-  #write({ response }: Watcher, text: string): void {
-    if (response.writableLength > mostWaiting) response.destroy();
-    else if (response.writable) response.write(text);
+  #write({ stream }: Watcher, text: string): void {
+    if (stream.writableLength > mostWaiting) stream.destroy();
+    else if (stream.writable) stream.write(text);
   }
 
   #leave(watcher: Watcher): void {

@@ -363,6 +363,10 @@ export const model = z.object({
   inputLimit: count.optional(),
   outputLimit: count.optional(),
   reasoning: z.boolean().optional(),
+  operation: z.string().optional().describe('what it is known to be for; absent: chat, or not known'),
+  takes: z.array(z.string()).optional().describe('besides text, as far as the catalogue knows'),
+  can: z.array(z.string()).optional().describe('what the catalogue knows that it does'),
+  cannot: z.array(z.string()).optional(),
 });
 
 /** All models and patterns that channels name, and what is known to stand behind the patterns, sorted. */

@@ -1,16 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { GatewayError } from 'sluice';
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import { GatewayError, type RouteContext } from 'sluice';
 import { createClientAddress, toGatewayError, type InternalTools } from 'sluice/internal';
 import type { z } from 'zod';
-import {
-  answer,
-  checkOrigin,
-  createOutside,
-  refuse,
-  secure,
-  sessionToken,
-  setSessionCookie,
-} from './http.ts';
+import { checkOrigin, createOutside, refuse, secure, sessionToken, setSessionCookie } from './http.ts';
 import { readBody, readQuery } from './read.ts';
 import type { RouteName, RouteSpec, routes } from './routes.ts';
 import { noQuery } from './schemas.ts';
@@ -18,8 +11,7 @@ import { provesIntent, type Session, type Sessions } from './sessions.ts';
 
 /** A request to the admin API that may be answered. */
 export interface Asked<Query, Body> {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly ctx: RouteContext;
   /** The `:id` of the path; empty where there is none. */
   readonly id: string;
   readonly query: Query;
@@ -47,9 +39,9 @@ type OutputOf<Spec, Member extends string> = Spec extends {
   : unknown;
 type AskedOf<Name extends RouteName> = Asked<OutputOf<Routes[Name], 'query'>, OutputOf<Routes[Name], 'body'>>;
 
-/** What a route answers with; undefined where it writes its answer by itself. */
+/** What a route answers with: JSON, or a stream where its type is another. */
 type AnswerOf<Name extends RouteName> = Routes[Name] extends { readonly type: string }
-  ? undefined
+  ? Readable
   : DeepReadonly<z.output<Routes[Name]['answer']>>;
 
 /** A function for each of these routes. */
@@ -58,23 +50,18 @@ export type Handlers<Name extends RouteName = RouteName> = {
 };
 
 /** A route's function as the table is walked through. */
-type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object | undefined> | object | undefined;
+type AnyHandler = (asked: Asked<unknown, unknown>) => Promise<object> | object;
 
-/** Makes the plain request handlers of routes: session, intent, query and body are checked before a route's function runs. */
+/** Makes the handlers of routes: session, intent, query and body are checked before a route's function runs. */
 export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 'log'>, sessions: Sessions) {
   const outside = createOutside(settings.trustedProxies);
   const addressOf = createClientAddress(settings.trustedProxies);
 
-  async function answerTo(
-    spec: RouteSpec,
-    handler: AnyHandler,
-    request: IncomingMessage,
-    response: ServerResponse,
-    id: string,
-  ): Promise<void> {
+  async function answerTo(spec: RouteSpec, handler: AnyHandler, ctx: RouteContext): Promise<void> {
+    const request = ctx.req;
     const from = outside(request);
     const { https } = from;
-    const session = spec.open === true ? undefined : await sessionFor(request, response, https);
+    const session = spec.open === true ? undefined : await sessionFor(ctx, https);
     if (spec.method !== 'GET') {
       checkOrigin(request, from);
       if (session !== undefined) checkIntent(request, session);
@@ -82,9 +69,8 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
     const query = readQuery(request, spec.query ?? noQuery);
     const body = spec.body === undefined ? undefined : await readBody(request, spec.body);
     const asked: Asked<unknown, unknown> = {
-      request,
-      response,
-      id,
+      ctx,
+      id: ctx.params['id'] ?? '',
       query,
       body,
       ip: addressOf(request),
@@ -94,38 +80,30 @@ export function createServe({ settings, log }: Pick<InternalTools, 'settings' | 
       },
     };
     const value = await handler(asked);
-    if (value !== undefined) answer(response, spec.status ?? 200, value);
+    ctx.status = spec.status ?? 200;
+    if (spec.type !== undefined) ctx.type = spec.type;
+    ctx.body = value;
   }
 
-  async function sessionFor(
-    request: IncomingMessage,
-    response: ServerResponse,
-    https: boolean,
-  ): Promise<Session> {
-    const token = sessionToken(request);
+  async function sessionFor(ctx: RouteContext, https: boolean): Promise<Session> {
+    const token = sessionToken(ctx);
     const found = token === undefined ? undefined : await sessions.find(token);
     if (found === undefined) {
-      if (token !== undefined) setSessionCookie(response, undefined, https);
+      if (token !== undefined) setSessionCookie(ctx, undefined, https);
       return notLoggedIn();
     }
-    if (found.renewed) setSessionCookie(response, token, https);
+    if (found.renewed) setSessionCookie(ctx, token, https);
     return found.session;
   }
 
   return (spec: RouteSpec, handler: AnyHandler) =>
-    async function admin(
-      request: IncomingMessage,
-      response: ServerResponse,
-      params: Readonly<Record<string, string>>,
-    ): Promise<void> {
-      response.on('error', () => {});
-      secure(response);
+    async function admin(ctx: RouteContext): Promise<void> {
+      secure(ctx);
       try {
-        await answerTo(spec, handler, request, response, params['id'] ?? '');
+        await answerTo(spec, handler, ctx);
       } catch (error) {
-        const { code } = toGatewayError(error);
-        if (code === 'client_closed_request') response.destroy();
-        else refuse(request, response, error, log);
+        if (toGatewayError(error).code === 'client_closed_request') ctx.res.destroy();
+        else refuse(ctx, error, log);
       }
     };
 }

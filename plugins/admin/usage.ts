@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { GatewayError } from 'sluice';
 import type { InternalTools, UsageGrouping, UsageLog, UsageSums } from 'sluice/internal';
 import type { Audit } from './audit.ts';
@@ -43,14 +42,10 @@ export function usageHandlers(
     async sumUsage({ query: { by, bucket, ...filter } }) {
       return { sums: await usageLog.sums(filter, by === 'time' ? bucketsOf(bucket, filter) : by) };
     },
-    async exportUsage({ query, response, session, ip }) {
+    async exportUsage({ ctx, query, session, ip }) {
       await audit.note({ session: session.id, ip, action: 'usage-export', after: { ...query } });
-      response.writeHead(200, {
-        'content-type': 'text/csv; charset=utf-8',
-        'content-disposition': `attachment; filename="usage-${new Date().toISOString().slice(0, 10)}.csv"`,
-      });
-      await pipeline(Readable.from(csvOf(usageLog.each(query))), response);
-      return undefined;
+      ctx.attachment(`usage-${new Date().toISOString().slice(0, 10)}.csv`);
+      return Readable.from(csvOf(usageLog.each(query)));
     },
     async overview({ query: { range } }) {
       const { length, bucket } = ranges[range];

@@ -27,7 +27,7 @@ export default definePlugin({
   async setup({ threshold, share }, { stores, format: formatNamed }: InternalTools) {
     const sealer = await openSealer(stores);
     return function compaction(call: Call, next) {
-      if (call.codec.format !== format) return next(call);
+      if (call.codec.format !== format || !concerns(call)) return next(call);
       const { target } = call;
       const codec = formatNamed(format)?.codecs.chat;
       if (target === undefined || codec === undefined) return next(call);
@@ -64,3 +64,13 @@ export default definePlugin({
     };
   },
 });
+
+/** False where nothing is compacted and nothing was: then the words of a long context need not be read. */
+function concerns(call: Call): boolean {
+  const { operation, bodyOutline } = call;
+  return (
+    operation === 'compact' ||
+    bodyOutline.context_management !== undefined ||
+    itemsOf(bodyOutline).some(({ type }) => typeof type === 'string' && type.startsWith('compaction'))
+  );
+}

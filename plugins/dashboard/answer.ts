@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RouteContext } from 'sluice';
 import type { Page, PageFile } from './page.ts';
 
 /** Nothing but what this origin serves may run, load, or be spoken to, and nobody may put the page into a frame. */
@@ -41,43 +41,44 @@ export const nothingBuilt = html(
 const notFound = html('Not found', 'There is nothing here. <a href="/dashboard/">To the dashboard</a>');
 
 /** Answers a GET or HEAD below `/dashboard` from the page; undefined is a page that was not built. */
-export function answerWith(page: Page | undefined, request: IncomingMessage, response: ServerResponse): void {
-  const [path = ''] = (request.url ?? '').split('?', 1);
+export function answerWith(page: Page | undefined, ctx: RouteContext): void {
+  // As the request has it: Koa's own path of `//etc` is that of a host.
+  const [path = ''] = (ctx.req.url ?? '').split('?', 1);
   if (path === '/dashboard') {
     // Relative addresses of the page begin at the slash.
-    response.writeHead(308, { ...pageHeaders('text/plain; charset=utf-8'), location: '/dashboard/' }).end();
+    ctx.status = 308;
+    ctx.set(pageHeaders('text/plain; charset=utf-8'));
+    ctx.redirect('/dashboard/');
     return;
   }
-  const text = pageHeaders('text/html; charset=utf-8');
+  ctx.set(pageHeaders('text/html; charset=utf-8'));
   if (page === undefined) {
-    response.writeHead(503, { ...text, 'cache-control': 'no-store' }).end(nothingBuilt);
+    ctx.status = 503;
+    ctx.set('cache-control', 'no-store');
+    ctx.body = nothingBuilt;
     return;
   }
   const name = path.slice('/dashboard/'.length);
   const file = page.get(name === '' ? 'index.html' : name);
-  if (file === undefined) response.writeHead(404, text).end(notFound);
-  else send(file, request, response);
+  if (file === undefined) {
+    ctx.status = 404;
+    ctx.body = notFound;
+  } else send(file, ctx);
 }
 
-function send(file: PageFile, request: IncomingMessage, response: ServerResponse): void {
-  const headers = {
-    ...pageHeaders(file.type),
-    ...(file.hashed && { 'cache-control': 'public, max-age=31536000, immutable' }),
-    etag: file.etag,
-    vary: 'accept-encoding',
-  };
-  if (request.headers['if-none-match']?.includes(file.etag) === true) {
-    response.writeHead(304, headers).end();
+function send(file: PageFile, ctx: RouteContext): void {
+  ctx.status = 200;
+  ctx.set('content-type', file.type);
+  if (file.hashed) ctx.set('cache-control', 'public, max-age=31536000, immutable');
+  ctx.etag = file.etag;
+  ctx.vary('accept-encoding');
+  if (ctx.fresh) {
+    ctx.status = 304;
     return;
   }
-  const compressed = file.gzip !== undefined && takesGzip(request.headers['accept-encoding']);
-  const body = compressed ? (file.gzip ?? file.bytes) : file.bytes;
-  response.writeHead(200, {
-    ...headers,
-    ...(compressed && { 'content-encoding': 'gzip' }),
-    'content-length': body.length,
-  });
-  response.end(body);
+  const compressed = file.gzip !== undefined && takesGzip(ctx.headers['accept-encoding']);
+  if (compressed) ctx.set('content-encoding', 'gzip');
+  ctx.body = compressed ? file.gzip : file.bytes;
 }
 
 /** `gzip;q=0` forbids it. */

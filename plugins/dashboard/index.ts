@@ -20,12 +20,14 @@ export default definePlugin({
     // Read when it is first asked for, so that a gateway whose page nobody opens pays nothing, and looked for again until it is built.
     const load = async (): Promise<Page | undefined> => (page ??= await readPage(folder));
 
-    route('GET', '/dashboard{/*path}', async function dashboard(request, response) {
+    route('GET', '/dashboard{/*path}', async function dashboard(ctx) {
       try {
-        answerWith(await load(), request, response);
+        answerWith(await load(), ctx);
       } catch (error) {
         log.error({ error }, 'the built page cannot be read');
-        response.writeHead(500, pageHeaders('text/html; charset=utf-8')).end(nothingBuilt);
+        ctx.status = 500;
+        ctx.set(pageHeaders('text/html; charset=utf-8'));
+        ctx.body = nothingBuilt;
       }
     });
     return (call, next) => next(call);

@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { definePlugin, GatewayError } from 'sluice';
@@ -70,17 +69,20 @@ export default definePlugin({
       (gathering ??= gather().finally(() => {
         gathering = undefined;
       }));
-    route('GET', '/metrics', async (request, response) => {
-      response.on('error', () => {});
+    route('GET', '/metrics', async (ctx) => {
+      ctx.set({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' });
       try {
-        mayRead(request);
-        answer(response, 200, series.registry.contentType, await text());
+        mayRead(ctx.req);
+        const metrics = await text();
+        ctx.set('content-type', series.registry.contentType);
+        ctx.body = metrics;
       } catch (thrown) {
         const error = toGatewayError(thrown);
         if (error.code === 'internal_error')
           log.error({ error: thrown }, 'the metrics could not be gathered');
-        for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value);
-        answer(response, error.status, 'text/plain; charset=utf-8', `${error.message}\n`);
+        ctx.set(error.headers);
+        ctx.status = error.status;
+        ctx.body = `${error.message}\n`;
       }
     });
 
@@ -110,13 +112,3 @@ export default definePlugin({
     };
   },
 });
-
-function answer(response: ServerResponse, status: number, type: string, text: string): void {
-  response.writeHead(status, {
-    'content-type': type,
-    'content-length': Buffer.byteLength(text),
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  });
-  response.end(text);
-}

@@ -93,7 +93,7 @@ function withoutLostReasoning(all: Expanded): Expanded | undefined {
     ({ type, encrypted_content: sealed }) => type !== 'reasoning' || typeof sealed === 'string',
   );
   if (history.length === all.history.length) return undefined;
-  return { ...all, history, expanded: { ...all.expanded, input: [...history, ...all.input] } };
+  return { ...all, history, expanded: { ...all.expanded, input: [...history, ...all.input()] } };
 }
 
 /** True when the provider could not be reached or failed: any other may answer. */

@@ -38,7 +38,7 @@ export function turnOf(
   retention: number,
 ): StoredResponse {
   const { history, input, previous, conversation } = resolved;
-  const own = withIds(input);
+  const own = withIds(input());
   // Earlier turns that no store knows are kept with this one.
   const alone = previous === undefined && conversation === undefined;
   return {
@@ -131,7 +131,7 @@ export class TurnKeeper implements Keeper {
     if (place === 'stored') await store.save(turn);
     else if (place === 'connection' && isAnswer(response)) {
       const { history, input } = this.#resolved;
-      keepOnConnection(this.#call, turn.id, [...history, ...input, ...outputItems(response)]);
+      keepOnConnection(this.#call, turn.id, [...history, ...input(), ...outputItems(response)]);
     }
     await growConversation(store, turn, this.#resolved);
   }

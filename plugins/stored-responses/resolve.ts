@@ -9,8 +9,8 @@ export interface Resolved {
   readonly expanded: JsonObject | undefined;
   /** Items of earlier turns: they stand before the client's own in the expanded input. */
   readonly history: readonly JsonObject[];
-  /** The client's own input as items, references replaced by what they name. */
-  readonly input: readonly JsonObject[];
+  /** The client's own input as items, references replaced by what they name: read when it is to be kept, as it may be long. */
+  readonly input: () => readonly JsonObject[];
   /** The stored response that this turn follows. */
   readonly previous?: string;
   /** The conversation that grows with this turn. */
@@ -32,9 +32,10 @@ function refersToKept({ previous_response_id, conversation, input }: JsonObject)
 
 /** Looks up what a request refers to. Rejects with 400 or 404 when the caller has no such thing; another caller's is no different. */
 export async function resolve(call: Call, store: ResponseStore, maxTurns: number): Promise<Resolved> {
+  if (!refersToKept(call.bodyOutline))
+    return { expanded: undefined, history: [], input: () => inputItems(call.body.input) };
   const { body } = call;
   const written = inputItems(body.input);
-  if (!refersToKept(body)) return { expanded: undefined, history: [], input: written };
   const found = await earlierTurns(call, store, maxTurns);
   // A trigger asks for compaction where it ends the input: in the history it was answered, and would be out of place.
   const earlier = { ...found, history: found.history.filter(({ type }) => type !== 'compaction_trigger') };
@@ -45,7 +46,7 @@ export async function resolve(call: Call, store: ResponseStore, maxTurns: number
     input.push(id === undefined ? item : (places.get(id) ?? (await referred(call, store, id, index))));
   }
   const { previous_response_id: _, conversation: __, ...rest } = body;
-  return { ...earlier, input, expanded: { ...rest, input: [...earlier.history, ...input] } };
+  return { ...earlier, input: () => input, expanded: { ...rest, input: [...earlier.history, ...input] } };
 }
 
 /** What an `input` says, as a list: a text is one message of the user's. */

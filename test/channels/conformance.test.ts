@@ -1,6 +1,6 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
-import { channelCases, type ChannelUnderTest } from 'sluice/testing';
-import { describe, test } from 'vitest';
+import { channelCases, formatVoice, type ChannelUnderTest, type SeenRequest } from 'sluice/testing';
+import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import deepseek from '../../channels/deepseek.ts';
@@ -8,10 +8,33 @@ import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
+import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
+import watsonx from '../../channels/watsonx.ts';
+import { inTurn } from '../support/tries.ts';
+import { startTokenPlace } from './_tokens.ts';
+import { ollamaVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
+
+const plain = await formatVoice('chat-completions');
+/** Tells usage in every stream, and knows no member that asks for it. */
+const tellsUsage: typeof plain = {
+  ...plain,
+  stream(events, request) {
+    const body = JSON.parse(request.body.toString()) as object;
+    const asked: SeenRequest = {
+      ...request,
+      body: Buffer.from(JSON.stringify({ ...body, stream_options: { include_usage: true } })),
+    };
+    return plain.stream(events, asked);
+  },
+};
+
+const tokens = await startTokenPlace();
+afterAll(() => tokens.close());
+
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   'openai-compatible': {
     channel: ({ url, key }) => openaiCompatible({ name: 'mine', baseUrl: `${url}/v1`, key, models }),
@@ -51,9 +74,24 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   },
   deepseek: { channel: ({ url, key }) => deepseek({ baseUrl: url, key }), model: 'deepseek-chat' },
   groq: { channel: ({ url, key }) => groq({ baseUrl: `${url}/v1`, key, models }) },
-  mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }) },
+  mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
+  watsonx: {
+    channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
+    voice: watsonxVoice,
+    lacks: ['reasoning'],
+  },
+  'ollama in its own words': {
+    channel: ({ url, key }) =>
+      ollama({ baseUrl: `${url}/v1`, key, native: true, models: ['qwen3:8b'], discover: false }),
+    model: 'qwen3:8b',
+    voice: ollamaVoice,
+    lacks: ['documents', 'prompt cache'],
+  },
 };
 
-describe.each(Object.entries(kinds))('%s', (_name, kind) => {
-  for (const { name, run } of channelCases(kind)) test(name, run);
+// A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.
+const inOrder = Object.entries(kinds).map(([name, kind], place) => [name, kind, place] as const);
+describe.each(inOrder)('%s', (_name, kind, place) => {
+  const cases = channelCases(kind);
+  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 3)) test(name, run);
 });

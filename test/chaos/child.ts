@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { compiled } from '../support/compiled.ts';
 
 /** A process of the chaos that answers questions. */
 export interface Child<Ready> {
@@ -34,6 +35,7 @@ export async function startChild<Ready>(
     env: {
       ...(process.env['PATH'] === undefined ? {} : { PATH: process.env['PATH'] }),
       NODE_ENV: 'production',
+      ...compiled,
       ...environment,
     },
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { inTurn } from '../support/tries.ts';
 import { chatClient } from './chat-client.ts';
 import { citySchema, described, type Ask, type Client, type ToolSpec } from './conversation.ts';
 import { bedrock, converseClient } from './converse-client.ts';
@@ -367,7 +368,8 @@ const pairs = Object.entries(clients).flatMap(([name, make]) =>
 
 describe.each(pairs)('$name → $channel', ({ name, make, channel }) => {
   const able = capabilities.filter(([column]) => wordless[name]?.includes(column) !== true);
-  test.each(able)('%s: %s', async (column, _sentence, check) => {
+  const turn = Object.keys(clients).indexOf(name) + formats.indexOf(channel);
+  test.each(inTurn(able, turn, 2))('%s: %s', async (column, _sentence, check) => {
     const row = `${name} → ${channel}`;
     const cells = outcomes.get(row) ?? new Map<string, boolean>();
     outcomes.set(row, cells.set(column, false));

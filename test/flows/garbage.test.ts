@@ -28,10 +28,10 @@ const plugins = `
         const { runInNewContext } = await import('node:vm');
         setFlagsFromString('--expose-gc');
         const gc = runInNewContext('gc');
-        route('GET', '/collect/:type', (_request, response) => {
-          gc({ type: _request.url.endsWith('minor') ? 'minor' : 'major' });
+        route('GET', '/collect/:type', (ctx) => {
+          gc({ type: ctx.params.type === 'minor' ? 'minor' : 'major' });
           const spaces = getHeapSpaceStatistics().filter(({ space_name }) => space_name === 'old_space');
-          response.end(String(spaces[0].space_used_size));
+          ctx.body = String(spaces[0].space_used_size);
         });
         return (call, next) => next(call);
       },

@@ -466,9 +466,9 @@ describe.each(Object.entries(clients))('%s: a field that is not what it should b
         const model = `via-${channel}`;
         const base: Json = { model, ...client.base, ...beside };
         const plain = path === 'model' ? undefined : await ask(client, changed(base, path, undefined));
-        for (const [index, value] of wrong.entries()) {
+        for (const [index, value] of inTurn(wrong, nth, 2).entries()) {
           // Each field goes to every channel, and each value does, but not each of its values.
-          if (!inTurn(client.channels, nth + index).includes(channel)) continue;
+          if (!inTurn(client.channels, Math.floor(nth / 2) + index).includes(channel)) continue;
           // A stream would want another answer of the provider's; a field in a string is none.
           if (path === 'stream' && value === true) continue;
           const { status, text, losses, sent } = await ask(client, changed(base, path, value));

@@ -178,7 +178,7 @@ describe.each(Object.keys(clients))(
         // Text has no place for a history with tools.
         if (plain.status === 400) continue;
         expect(plain.status, `${client} → ${model}`).toBe(200);
-        for (const suffix of inTurn(suffixes, turn + nth, 3)) {
+        for (const suffix of inTurn(suffixes, turn + nth, 5)) {
           const asked = await ask(client, `${model}-${suffix}`);
           expect(asked.status, `${client} → ${model}-${suffix}`).toBe(200);
           const news = asked.reported.filter((path) => !plain.reported.includes(path));

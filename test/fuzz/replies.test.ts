@@ -173,7 +173,7 @@ describe.each(codecs.map((codec) => [codec.format, codec] as const))('an answer 
     'the stream %s is legal for every client wherever it is cut',
     (_name, text) => {
       const bytes = Buffer.from(text);
-      const places = everything ? 150 : 30;
+      const places = everything ? 150 : 15;
       for (let at = 0; at < bytes.length; at += Math.max(1, Math.floor(bytes.length / places))) {
         expectLegalForAll(outcomeOf(decoding(codec, true), [bytes.subarray(0, at)]));
       }

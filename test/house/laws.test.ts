@@ -108,9 +108,9 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_access-tokens _bedrock-claude _bedrock-models _bedrock-streams _http _members _model-list _openai-like _realtime _vertex-embed azure-foundry azure-openai bedrock cohere demo jina vertex voyage',
+      '_access-tokens _bare-files _bedrock-claude _bedrock-models _bedrock-streams _chat-dialect _http _jobs _members _model-list _oauth-tokens _ollama-chat _ollama-embed _openai-like _own-words _pictures _realtime _speech _transcripts _vertex-embed _watsonx-codecs assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere deepgram demo elevenlabs fal jina ollama replicate sap-ai-core stability vertex voyage watsonx',
     plugins:
-      '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
+      '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
 
   test.each(['plugins', 'channels'])('%s use what is internal only where they are known to', (folder) => {
@@ -146,6 +146,7 @@ describe('who may import whom', () => {
     ['core/formats/'],
     ['core/state/'],
     ['core/money/'],
+    ['core/models/'],
     ['core/upstream/'],
     ['core/routing/'],
     ['core/call/'],
@@ -154,6 +155,7 @@ describe('who may import whom', () => {
     ['core/processes/'],
     ['core/gateway.ts'],
     ['core/server.ts'],
+    ['core/conformance/'],
     ['core/cli/'],
     ['core/sdk/internal.ts', 'core/sdk/testing/'],
   ];
@@ -290,7 +292,7 @@ describe('one of a kind', () => {
     'core/sdk/operators.ts', // the operators for plugins
     'core/sdk/hold-back.ts', // another of them
     'core/sdk/followed-reply.ts', // passes a reply's events to all who follow it
-    'core/sdk/testing/plugins.ts', // stands for the reply where plugins are tested
+    'core/sdk/testing/pipeline.ts', // stands for the reply where plugins are tested
     'core/routing/attempts.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
@@ -328,7 +330,8 @@ describe('one of a kind', () => {
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
     'core/upstream/socket.ts', // sockets of providers,
-    'core/sdk/testing/channel-cases.ts', // to the gateway under test,
+    'core/conformance/index.ts', // the gateway under trial,
+    'core/sdk/testing/channel-cases.ts', // and under test,
     'core/state/database/postgres.ts', // the database,
     'core/state/links/shared-link.ts', // and the shared store
   ];
@@ -486,6 +489,17 @@ describe('how it is written', () => {
       verdict(
         places(tests, /\b(?:it|test|describe)\.(?:only|todo)\b/),
         'Every test runs: remove .only and .todo.',
+      ),
+    ).toBe('');
+  });
+
+  test('what is to begin first is there', () => {
+    expect(
+      verdict(
+        [...read('test/support/longest-first.ts').matchAll(/'(test\/.+)'/g)]
+          .map(([, path = '']) => path)
+          .filter((path) => !own.includes(path)),
+        'test/support/longest-first.ts names files that are gone: take them out.',
       ),
     ).toBe('');
   });

@@ -1,4 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { definePlugin } from 'sluice';
+import { testPlugins, virtualClock, type CallOptions, type VirtualClock } from 'sluice/testing';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
 import type { Call } from '../../core/sdk/call.ts';
 import type { ProcessLoad } from '../../core/front/overload.ts';
@@ -7,7 +9,6 @@ import { MemoryRates } from '../../core/money/rates/memory.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { countFailures } from '../../plugins/_failures.ts';
 import auth from '../../plugins/auth.ts';
-import { answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 
 const stores = openStores('sqlite::memory:');
 const apiKeys: ApiKeys = createApiKeys(stores);
@@ -22,17 +23,31 @@ beforeAll(async () => {
 });
 afterAll(() => stores.close());
 
-/** The call as the plugins behind see it. Rejects when it is refused. */
-async function pass(options: CallOptions): Promise<Call> {
-  const next = answering();
-  const handler = await handlerOf(
-    auth,
-    testTools({ apiKeys, overload: { waiting: 0 } as ProcessLoad }).tools,
-  );
-  await handler(testCall(options).call, next);
-  const [call] = next.calls;
-  if (call === undefined) throw new Error('The call did not go on.');
-  return call;
+type Tested = Awaited<ReturnType<typeof testPlugins>>;
+
+async function withAuth(
+  options: Parameters<typeof auth>[0] = {},
+  { rates = new MemoryRates(), waiting = 0 } = {},
+): Promise<Tested> {
+  const overload = { waiting } as ProcessLoad;
+  const tested = await testPlugins(auth(options), { tools: { apiKeys, rates, overload } });
+  onTestFinished(() => tested.close());
+  return tested;
+}
+
+let tested: Tested;
+beforeAll(async () => {
+  tested = await testPlugins(auth, { tools: { apiKeys, overload: { waiting: 0 } as ProcessLoad } });
+});
+afterAll(() => tested.close());
+
+/** What the plugins behind see of the call. Rejects when it is refused. */
+async function pass(asked: CallOptions): Promise<Call> {
+  const { sent, error } = await tested.run(asked);
+  if (error !== undefined) throw error;
+  const [one] = sent;
+  if (one === undefined) throw new Error('The call did not go on.');
+  return one.call;
 }
 
 const nameOf = async (options: CallOptions): Promise<string | undefined> =>
@@ -175,35 +190,28 @@ describe('a key that names addresses', () => {
 describe('an address that sends many wrong keys', () => {
   const wrong = { 'x-api-key': 'sk-unknown-unknown-unknown' };
 
+  let clock: VirtualClock;
   beforeEach(() => {
-    vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] });
+    clock = virtualClock();
   });
-  afterEach(() => void vi.useRealTimers());
+  afterEach(() => clock.restore());
 
   /** Asks, and gives the status with the milliseconds after which it was answered. */
-  const guard = async (failures?: number, { rates = new MemoryRates(), waiting = 0 } = {}) => {
-    const overload = { waiting } as ProcessLoad;
-    const handler = await handlerOf(
-      auth,
-      testTools({ apiKeys, rates, overload }).tools,
-      failures === undefined ? {} : { failures },
-    );
+  const guard = async (failures?: number, given: Parameters<typeof withAuth>[1] = {}) => {
+    const { run } = await withAuth(failures === undefined ? {} : { failures }, given);
     const send = (headers: CallOptions['headers'], ip: string) => {
-      const { call, exchange } = testCall({ headers: headers ?? {}, ip });
+      const client = new AbortController();
       const startedAt = performance.now();
-      const answered = handler(call, answering()).then(
-        () => 200,
-        (error: unknown) => (error as { status: number }).status,
-      );
-      const told = answered.then((status) => ({ status, late: performance.now() - startedAt }));
-      return { told, leave: () => exchange.end() };
+      const answered = run({ headers: headers ?? {}, ip }, { signal: client.signal });
+      const told = answered.then(({ status }) => ({ status, late: performance.now() - startedAt }));
+      return { told, leave: () => client.abort() };
     };
     const ask = async (headers: CallOptions['headers'], ip: string) => {
       const { told } = send(headers, ip);
       const state = { done: false };
       void told.finally(() => (state.done = true));
-      for (let turn = 0; turn < 5; turn += 1) await Promise.resolve();
-      while (!state.done) await vi.advanceTimersByTimeAsync(25);
+      await clock.advance(0);
+      while (!state.done) await clock.advance(25);
       return told;
     };
     return { ask, send };
@@ -227,7 +235,7 @@ describe('an address that sends many wrong keys', () => {
     await ask(wrong, '192.0.2.1');
     expect((await ask(wrong, '192.0.2.1')).late).toBe(100);
     // The shared minute moves on by the second.
-    await vi.advanceTimersByTimeAsync(61_001);
+    await clock.advance(61_001);
     expect((await ask(wrong, '192.0.2.1')).late).toBe(0);
   });
 
@@ -268,9 +276,9 @@ describe('an address that sends many wrong keys', () => {
     }
     let answered = 0;
     for (const { told } of held) void told.then(() => (answered += 1));
-    await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(0);
     expect(held.length - answered).toBe(64);
-    await vi.advanceTimersByTimeAsync(2_025);
+    await clock.advance(2_025);
     await Promise.all(held.map(({ told }) => told));
     expect((await ask(wrong, '192.0.2.1')).late).toBeGreaterThan(0);
   });
@@ -278,10 +286,11 @@ describe('an address that sends many wrong keys', () => {
   test('gives its place back when it leaves, and holds none while other calls wait for room', async () => {
     const { ask, send } = await guard(1);
     await ask(wrong, '192.0.2.1');
-    const { told, leave } = send(wrong, '192.0.2.1');
-    await new Promise((resolve) => setImmediate(resolve));
-    leave();
-    expect(await told).toEqual({ status: 401, late: 0 });
+    const [first] = Array.from({ length: 8 }, () => send(wrong, '192.0.2.1'));
+    await clock.advance(0);
+    expect((await ask(wrong, '192.0.2.1')).late).toBe(0);
+    first?.leave();
+    expect((await ask(wrong, '192.0.2.1')).late).toBeGreaterThan(0);
     const crowded = await guard(1, { waiting: 1 });
     for (let number = 0; number < 5; number += 1)
       expect((await crowded.ask(wrong, '192.0.2.1')).late).toBe(0);
@@ -314,18 +323,30 @@ describe('behind this plugin', () => {
       'anthropic-version': '2023-06-01',
     };
     const { wire } = await pass({ headers, query: `key=${other}&alt=sse` });
-    expect(wire.headers).toEqual({ 'sec-websocket-protocol': 'realtime', 'anthropic-version': '2023-06-01' });
+    expect(wire.headers).toEqual({
+      'content-type': 'application/json',
+      'sec-websocket-protocol': 'realtime',
+      'anthropic-version': '2023-06-01',
+    });
     expect(wire.query.toString()).toBe('alt=sse');
   });
 
   test('nor does who watches a refused call', async () => {
-    const { call } = testCall({ headers: { 'x-api-key': 'sk-unknown-unknown-unknown' }, query: 'key=abc' });
-    const handler = await handlerOf(
-      auth,
-      testTools({ apiKeys, overload: { waiting: 0 } as ProcessLoad }).tools,
-    );
-    await expect(handler(call, answering())).rejects.toThrow('not known here');
-    expect(call.wire.headers).toEqual({});
-    expect(call.wire.query.size).toBe(0);
+    const watched: Call[] = [];
+    const watching = definePlugin({
+      name: 'watching',
+      stage: 'observe',
+      setup: () => (call: Call, next) => {
+        watched.push(call);
+        return next(call);
+      },
+    });
+    const { run, close } = await testPlugins([watching, auth], { tools: tested.tools });
+    onTestFinished(close);
+    const headers = { 'x-api-key': 'sk-unknown-unknown-unknown' };
+    expect((await run({ headers, query: 'key=abc' })).error?.message).toContain('not known here');
+    const [call] = watched;
+    expect(call?.wire.headers).toEqual({ 'content-type': 'application/json' });
+    expect(call?.wire.query.size).toBe(0);
   });
 });

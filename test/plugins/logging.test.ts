@@ -1,14 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { of, Subject, throwError, type Observable } from 'rxjs';
-import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/sdk/caller.ts';
+import { definePlugin, type GatewayEvent, type PluginEntry } from 'sluice';
+import {
+  reply as replyOf,
+  fail,
+  testPlugins,
+  type CallOptions,
+  type RunOptions,
+  type Script,
+} from 'sluice/testing';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { GatewayError, toGatewayError } from '../../core/sdk/errors.ts';
-import type { GatewayEvent } from '../../core/model/event.ts';
 import { failedAttempts } from '../../core/routing/attempts.ts';
-import type { ApiKey } from '../../core/sdk/api-key.ts';
 import logging from '../../plugins/logging.ts';
-import { clientRequestId } from '../../plugins/request-id.ts';
-import { handlerOf, testCall, testTools, type CallOptions, type Lines } from './_call.ts';
+import requestId from '../../plugins/request-id.ts';
 
 const usage = { input: 12, output: 3, cacheRead: 2, cacheWrite: 0, reasoning: 1 };
 /** As the line tells it: parts that are zero are left out. */
@@ -23,40 +27,28 @@ const reply: readonly GatewayEvent[] = [
   { type: 'usage', usage: { ...usage, output: 1 } },
   { type: 'usage', usage: { ...usage, format: 'messages', raw: { anything: 1 } } },
 ];
+const longest = 2 ** 30;
 
-type Ending = (events: Observable<GatewayEvent>) => void;
-
-const toTheEnd: Ending = (events) => void events.subscribe({ error: () => {} });
-
-interface Given {
+interface Given extends RunOptions {
   readonly call?: CallOptions;
   readonly options?: Parameters<typeof logging>[0];
-  readonly events?: () => Observable<GatewayEvent>;
-  readonly ending?: Ending;
+}
+
+async function withLog(options: Parameters<typeof logging>[0] = {}, ...more: PluginEntry[]) {
+  const tested = await testPlugins([logging(options), requestId, ...more]);
+  onTestFinished(() => tested.close());
+  return tested;
 }
 
 /** The lines that one call leaves. */
-async function linesOf({
-  call: asked = {},
-  options,
-  events = () => of(...reply),
-  ending = toTheEnd,
-}: Given): Promise<Lines> {
-  const { tools, lines } = testTools();
-  const handler = await handlerOf(logging, tools, options);
-  const { call, exchange } = testCall({ model: 'x-high', stream: true, ...asked });
-  call.set(caller, { id: 'key_1', name: 'test', hash: 'h' } as unknown as ApiKey);
-  call.set(clientRequestId, 'mine');
-  try {
-    ending(await handler(call, async () => events()));
-  } catch {
-    // The front end answers with it.
-  }
-  expect(lines, 'nothing is written before the call has ended').toEqual([]);
-  exchange.end();
-  await nextTurn();
-  return lines;
+async function linesOf({ call, options, ...run }: Given) {
+  const tested = await withLog(options);
+  const asked = { model: 'x-high', stream: true, key: { id: 'key_1' }, headers: { 'x-request-id': 'mine' } };
+  await tested.run({ ...asked, ...call }, { reply, ...run });
+  return tested.lines;
 }
+
+const failing = (error: Error): Script => replyOf(fail(error));
 
 describe('one line', () => {
   test('says who called, what was asked, who answered, how it ended, what it used and how long it took', async () => {
@@ -64,11 +56,11 @@ describe('one line', () => {
     expect(more).toEqual([]);
     expect(line).toMatchObject({
       level: 'info',
-      id: 'req_test',
+      id: expect.stringMatching(/^req_/) as string,
       clientId: 'mine',
       keyId: 'key_1',
       ip: '192.0.2.7',
-      format: 'plain',
+      format: 'chat-completions',
       operation: 'chat',
       model: 'x-high',
       modelInForce: 'x',
@@ -89,35 +81,47 @@ describe('one line', () => {
     expect(JSON.stringify(line)).not.toMatch(/thought|anything/);
   });
 
-  test('tells what the reply lost while it was written', async () => {
-    const { tools, lines } = testTools();
-    const handler = await handlerOf(logging, tools);
-    const { call, exchange } = testCall({ model: 'x' });
-    toTheEnd(await handler(call, async () => of(...reply)));
-    exchange.reportLoss({ path: 'logprobs', kind: 'response', from: 'messages', to: 'plain' });
-    exchange.end();
+  test('is written when the call has ended, and not before', async () => {
+    const tested = await withLog();
+    const client = new AbortController();
+    const begun = [...reply, { wait: longest }];
+    const running = tested.run({ stream: true }, { reply: begun, signal: client.signal });
     await nextTurn();
-    expect(lines).toMatchObject([{ losses: ['seed', 'logprobs'] }]);
+    expect(tested.lines).toEqual([]);
+    client.abort();
+    await running;
+    expect(tested.lines).toHaveLength(1);
+  });
+
+  test('tells what the reply lost while it was written', async () => {
+    const place = { block: 0, choice: 0 };
+    const logprobs = [{ token: 'a', logprob: -0.5, top: [] }];
+    const [line] = await linesOf({
+      call: { format: 'messages' },
+      reply: [
+        ...reply.filter(({ type }) => type !== 'text-delta'),
+        { type: 'text-start', ...place },
+        { type: 'text-delta', ...place, text: 'a', logprobs },
+        { type: 'text-end', ...place },
+      ],
+    });
+    expect(line).toMatchObject({ losses: ['seed', 'logprobs'] });
   });
 
   test('about success may be quieter, or left out', async () => {
     expect(await linesOf({ options: { level: 'debug' } })).toMatchObject([{ level: 'debug' }]);
     expect(await linesOf({ options: { successes: false } })).toEqual([]);
-    const refused = () => throwError(() => new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
-    expect(await linesOf({ options: { successes: false }, events: refused })).toHaveLength(1);
+    const refused = [{ fail: new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }) }];
+    expect(await linesOf({ options: { successes: false }, reply: refused })).toHaveLength(1);
   });
 });
 
 describe('a call that did not go well', () => {
-  const failing = (error: unknown) => () => {
-    throw error;
-  };
-
   test('because the client made a mistake is information', async () => {
     const error = new GatewayError('invalid_value', 'temperature must be between 0 and 2.', {
       param: 'temperature',
     });
-    expect(await linesOf({ events: failing(error) })).toMatchObject([
+    expect(await linesOf({ reply: failing(error) })).toMatchObject([
       {
         level: 'info',
         msg: 'a call was refused',
@@ -131,13 +135,13 @@ describe('a call that did not go well', () => {
   });
 
   test('and was refused before its body was read has a line without a model', async () => {
-    const { tools, lines } = testTools();
-    const handler = await handlerOf(logging, tools);
-    const { call, exchange } = testCall();
-    await expect(
-      handler(call, () => Promise.reject(new GatewayError('missing_api_key', 'No key.'))),
-    ).rejects.toThrow('No key.');
-    exchange.end();
+    const refusing = definePlugin({
+      name: 'refusing',
+      stage: 'identify',
+      setup: () => () => Promise.reject(new GatewayError('missing_api_key', 'No key.')),
+    });
+    const { run, lines } = await withLog({}, refusing());
+    expect((await run()).error?.message).toBe('No key.');
     expect(lines).toMatchObject([{ level: 'info', status: 401, code: 'missing_api_key' }]);
     expect(lines[0]).not.toHaveProperty('model');
     expect(lines[0]).not.toHaveProperty('keyId');
@@ -149,7 +153,7 @@ describe('a call that did not go well', () => {
       origin: 'upstream',
       cause,
     });
-    const [line] = await linesOf({ events: failing(error) });
+    const [line] = await linesOf({ reply: failing(error) });
     expect(line).toMatchObject({
       level: 'warn',
       msg: 'a call failed',
@@ -163,27 +167,20 @@ describe('a call that did not go well', () => {
     const bug = new TypeError('x is not a function');
     for (const thrown of [bug, toGatewayError(bug)]) {
       // oxlint-disable-next-line no-await-in-loop
-      const [line] = await linesOf({ events: failing(thrown) });
+      const [line] = await linesOf({ reply: failing(thrown) });
       expect(line).toMatchObject({
         level: 'error',
         code: 'internal_error',
         status: 500,
         error: { name: 'TypeError' },
       });
-      expect((line as { error: { stack: string } }).error.stack).toContain('logging.test.ts');
+      expect((line as unknown as { error: { stack: string } }).error.stack).toContain('logging.test.ts');
     }
   });
 
   test('after its stream had begun keeps status 200 and tells the code', async () => {
-    const events = new Subject<GatewayEvent>();
-    const [line] = await linesOf({
-      events: () => events,
-      ending(stream) {
-        toTheEnd(stream);
-        for (const event of reply) events.next(event);
-        events.error(new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
-      },
-    });
+    const cut = new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' });
+    const [line] = await linesOf({ reply: [...reply, { fail: cut }] });
     expect(line).toMatchObject({
       ended: 'error',
       status: 200,
@@ -194,19 +191,16 @@ describe('a call that did not go well', () => {
   });
 
   test('tells every attempt, also when all of them failed', async () => {
-    const { tools, lines } = testTools();
-    const handler = await handlerOf(logging, tools);
-    const { call, exchange } = testCall({ model: 'x' });
     const error = new GatewayError('upstream_timeout', 'Too slow.', { origin: 'upstream' });
-    const next = async () => {
-      call.set(failedAttempts, [
-        { type: 'attempt', channel: 'first', model: 'x', failure: error.code },
-        { type: 'attempt', channel: 'second', model: 'x', failure: error.code },
-      ]);
-      throw error;
-    };
-    await expect(handler(call, next)).rejects.toThrow('Too slow.');
-    exchange.end();
+    const lines = await linesOf({
+      reply({ call }) {
+        call.set(failedAttempts, [
+          { type: 'attempt', channel: 'first', model: 'x', failure: error.code },
+          { type: 'attempt', channel: 'second', model: 'x', failure: error.code },
+        ]);
+        return failing(error);
+      },
+    });
     expect(lines).toMatchObject([
       { failedAttempts: ['first: upstream_timeout', 'second: upstream_timeout'] },
     ]);
@@ -215,15 +209,7 @@ describe('a call that did not go well', () => {
 
 describe('a client that leaves', () => {
   test('in the middle of its stream', async () => {
-    const events = new Subject<GatewayEvent>();
-    const [line] = await linesOf({
-      events: () => events,
-      ending(stream) {
-        const subscription = stream.subscribe();
-        for (const event of reply) events.next(event);
-        subscription.unsubscribe();
-      },
-    });
+    const [line] = await linesOf({ reply: [...reply, { wait: longest }], leaveAfter: reply.length });
     expect(line).toMatchObject({
       level: 'info',
       ended: 'left',
@@ -234,26 +220,17 @@ describe('a client that leaves', () => {
   });
 
   test('before there was an answer', async () => {
-    expect(await linesOf({ ending: () => {} })).toMatchObject([{ ended: 'left', status: 499 }]);
+    const silent = [{ wait: longest }];
+    expect(await linesOf({ reply: silent, leaveAfter: 0 })).toMatchObject([{ ended: 'left', status: 499 }]);
     const left = new GatewayError('client_closed_request', 'The client left before the upstream answered.');
-    const events = () => throwError(() => left);
-    expect(await linesOf({ events })).toMatchObject([{ ended: 'left', level: 'info', status: 499 }]);
+    expect(await linesOf({ reply: failing(left) })).toMatchObject([
+      { ended: 'left', level: 'info', status: 499 },
+    ]);
   });
 });
 
-test('one line is written, however often a call is ended', async () => {
-  const { tools, lines } = testTools();
-  const handler = await handlerOf(logging, tools);
-  const { call, exchange } = testCall({ model: 'x' });
-  toTheEnd(await handler(call, async () => of(...reply)));
-  exchange.end();
-  exchange.end();
-  await nextTurn();
-  expect(lines).toHaveLength(1);
-});
-
 test('a line that cannot be written is told of, and takes no other with it', async () => {
-  const { tools, lines } = testTools();
+  const { run, lines, tools } = await withLog();
   const info = tools.log.info.bind(tools.log);
   let count = 0;
   tools.log.info = (fields: object, sentence?: string) => {
@@ -261,13 +238,7 @@ test('a line that cannot be written is told of, and takes no other with it', asy
     if (count === 1) throw new Error('no words');
     info(fields, sentence);
   };
-  const handler = await handlerOf(logging, tools);
-  for (const model of ['first', 'second']) {
-    const { call, exchange } = testCall({ model });
-    toTheEnd(await handler(call, async () => of(...reply)));
-    exchange.end();
-  }
-  await nextTurn();
+  for (const model of ['first', 'second']) await run({ model }, { reply });
   expect(lines).toMatchObject([
     { level: 'error', msg: 'a call could not be logged', error: { message: 'no words' } },
     { model: 'second', msg: 'a call was answered' },

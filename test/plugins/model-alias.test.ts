@@ -1,40 +1,25 @@
-import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/sdk/caller.ts';
-import type { Channel } from '../../core/sdk/call.ts';
-import { firstView } from '../../core/call/view.ts';
-import type { ChatSettings } from '../../core/model/chat.ts';
-import type { EmbedRequest } from '../../core/model/embed.ts';
-import type { ListedModel } from '../../core/model/event.ts';
-import { createCatalog } from '../../core/routing/catalog.ts';
-import { matchesModel } from '../../core/state/api-keys.ts';
-import { type ApiKey } from '../../core/sdk/api-key.ts';
+import { definePlugin, type JsonObject } from 'sluice';
+import { testPlugins, type CallOptions } from 'sluice/testing';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import modelAccess from '../../plugins/model-access.ts';
 import modelAlias from '../../plugins/model-alias.ts';
-import { all, answering, handlerOf, testCall, testTools } from './_call.ts';
+import { between } from './_between.ts';
 
 type Options = NonNullable<Parameters<typeof modelAlias>[0]>;
 
-function catalogOf(...models: string[]) {
-  const channel = {
-    id: 'one',
-    models,
-    priority: 0,
-    weight: 1,
-    keys: [{ id: '', index: 0 }],
-    speaks: {},
-    upstreamModel: (model: string) => (matchesModel(models, model) ? model : undefined),
-    traits: () => ({}),
-  };
-  return createCatalog([channel as unknown as Channel], 1);
+/** What the plugin makes of a call, at a channel with these models. */
+async function passedOn(asked: CallOptions, models: readonly string[], options: Options = {}) {
+  const { plugins, passed } = between(modelAlias(options));
+  const tested = await testPlugins(plugins, { channels: { one: models } });
+  onTestFinished(() => tested.close());
+  await tested.run(asked);
+  return passed[0];
 }
 
 /** What goes on behind the plugin: the model in force, and what was added about reasoning. */
-async function ask(model: string, models: string[], options: Options = {}, settings: ChatSettings = {}) {
-  const { tools } = testTools({ catalog: catalogOf(...models) });
-  const handler = await handlerOf(modelAlias, tools, options);
-  const next = answering();
-  await handler(testCall({ model, settings }).call, next);
-  const [call] = next.calls;
-  return { model: call?.model, asked: call?.askedModel, edits: call?.edits.settings?.reasoning };
+async function ask(model: string, models: string[], options: Options = {}, more: CallOptions = {}) {
+  const { on } = (await passedOn({ model, ...more }, models, options)) ?? {};
+  return { model: on?.model, asked: on?.askedModel, edits: on?.edits.settings?.reasoning };
 }
 
 describe('a suffix', () => {
@@ -57,14 +42,10 @@ describe('a suffix', () => {
   });
 
   test('belongs to the name where nothing reasons: what it wishes for would get lost', async () => {
-    const { tools } = testTools({ catalog: catalogOf('x', 'y') });
-    const handler = await handlerOf(modelAlias, tools, { aliases: { smart: 'y-high' } });
     const modelOf = async (model: string) => {
-      const next = answering();
-      const { exchange } = testCall({ operation: 'embed', model });
-      exchange.decoded = { operation: 'embed', format: 'plain', model, input: [] } as unknown as EmbedRequest;
-      await handler(firstView(exchange), next);
-      return next.calls[0]?.model;
+      const embed = { operation: 'embed', format: 'embeddings', body: { model, input: 'x' } } as const;
+      const passed = await passedOn(embed, ['x', 'y'], { aliases: { smart: 'y-high' } });
+      return passed?.on?.model;
     };
     expect(await modelOf('x-high')).toBe('x-high');
     expect(await modelOf('x')).toBe('x');
@@ -143,44 +124,68 @@ describe('more suffixes', () => {
 });
 
 describe('what the request itself says about reasoning wins', () => {
-  const edits = async (suffix: string, settings: ChatSettings) =>
-    (await ask(`x-${suffix}`, ['x'], { extended: true }, settings)).edits;
+  /** In the words of a format, whose clients say it so. */
+  const edits = async (suffix: string, format: keyof typeof words, said: JsonObject) =>
+    (await ask(`x-${suffix}`, ['x'], { extended: true }, words[format](`x-${suffix}`, said))).edits;
+
+  const words = {
+    'chat-completions': (model: string, more: JsonObject): CallOptions => ({
+      body: { model, messages: [{ role: 'user', content: 'Hello' }], ...more },
+    }),
+    messages: (model: string, more: JsonObject): CallOptions => ({
+      format: 'messages',
+      body: { model, max_tokens: 4_000, messages: [{ role: 'user', content: 'Hello' }], ...more },
+    }),
+    'generate-content': (model: string, thinkingConfig: JsonObject): CallOptions => ({
+      format: 'generate-content',
+      model,
+      body: { contents: [{ parts: [{ text: 'Hello' }] }], generationConfig: { thinkingConfig } },
+    }),
+  };
+  const adaptive = { thinking: { type: 'adaptive', display: 'omitted' } };
+  const off = { thinking: { type: 'disabled' } };
 
   test('over how much', async () => {
-    expect(await edits('high', { reasoning: { effort: 'low' } })).toBeUndefined();
-    expect(await edits('high', { reasoning: { budget: 1024 } })).toBeUndefined();
-    expect(await edits('high', { reasoning: { mode: 'off' } })).toBeUndefined();
-    expect(await edits('nothinking', { reasoning: { effort: 'low' } })).toBeUndefined();
+    expect(await edits('high', 'chat-completions', { reasoning_effort: 'low' })).toBeUndefined();
+    const budget = { thinking: { type: 'enabled', budget_tokens: 1_024 } };
+    expect(await edits('high', 'messages', budget)).toBeUndefined();
+    expect(await edits('high', 'messages', off)).toBeUndefined();
+    expect(await edits('nothinking', 'chat-completions', { reasoning_effort: 'low' })).toBeUndefined();
   });
 
   test('over whether, and whether to show it', async () => {
-    expect(await edits('thinking', { reasoning: { mode: 'off' } })).toBeUndefined();
-    expect(await edits('thinking', { reasoning: { effort: 'none' } })).toBeUndefined();
-    expect(await edits('thinking', { reasoning: { budget: 0 } })).toBeUndefined();
-    expect(await edits('thinking', { reasoning: { mode: 'adaptive', display: 'omitted' } })).toBeUndefined();
-    expect(await edits('nothinking', { reasoning: { mode: 'adaptive' } })).toBeUndefined();
+    expect(await edits('thinking', 'messages', off)).toBeUndefined();
+    expect(await edits('thinking', 'chat-completions', { reasoning_effort: 'none' })).toBeUndefined();
+    expect(await edits('thinking', 'generate-content', { thinkingBudget: 0 })).toBeUndefined();
+    expect(await edits('thinking', 'messages', adaptive)).toBeUndefined();
+    expect(await edits('nothinking', 'messages', adaptive)).toBeUndefined();
   });
 
   test('and is filled up with what it leaves open', async () => {
-    expect(await edits('high', { reasoning: { mode: 'adaptive', display: 'omitted' } })).toEqual({
+    expect(await edits('high', 'messages', adaptive)).toEqual({
       mode: 'adaptive',
       display: 'omitted',
+      show: false,
       effort: 'high',
     });
-    expect(await edits('high', { reasoning: { show: true } })).toEqual({ show: true, effort: 'high' });
-    expect(await edits('thinking', { reasoning: { effort: 'low' } })).toEqual({
+    expect(await edits('high', 'generate-content', { includeThoughts: true })).toEqual({
+      show: true,
+      effort: 'high',
+    });
+    expect(await edits('thinking', 'chat-completions', { reasoning_effort: 'low' })).toEqual({
       effort: 'low',
       mode: 'on',
       show: true,
     });
-    expect(await edits('thinking', { reasoning: { show: false } })).toEqual({ show: false, mode: 'on' });
+    expect(await edits('thinking', 'generate-content', { includeThoughts: false })).toEqual({
+      show: false,
+      mode: 'on',
+    });
   });
 
   test('the name in force changes all the same', async () => {
-    expect(await ask('x-high', ['x'], {}, { reasoning: { effort: 'low' } })).toMatchObject({
-      model: 'x',
-      asked: 'x-high',
-    });
+    const low = words['chat-completions']('x-high', { reasoning_effort: 'low' });
+    expect(await ask('x-high', ['x'], {}, low)).toMatchObject({ model: 'x', asked: 'x-high' });
   });
 });
 
@@ -210,24 +215,24 @@ describe('an alias', () => {
   });
 
   test('of a model that nobody serves is told to the operator', async () => {
-    const { tools, lines } = testTools({ catalog: catalogOf('x') });
-    await handlerOf(modelAlias, tools, { aliases: { fast: 'gone', good: 'x' } });
-    expect(lines).toMatchObject([{ level: 'warn', alias: 'fast', model: 'gone' }]);
+    const aliases = { fast: 'gone', good: 'x' };
+    const tested = await testPlugins(modelAlias({ aliases }), { channels: { one: ['x'] } });
+    onTestFinished(() => tested.close());
+    expect(tested.lines).toMatchObject([{ level: 'warn', alias: 'fast', model: 'gone' }]);
   });
 
   test('stands in the model lists of those who may use it', async () => {
-    const lists = async (models: string[] | undefined) => {
-      const catalog = catalogOf('x', 'claude-*');
-      const handler = await handlerOf(modelAlias, testTools({ catalog }).tools, {
-        aliases: { fast: 'x', opus: 'claude-opus-5', dead: 'gone' },
-      });
-      const { call } = testCall({ operation: 'list-models' });
-      if (models !== undefined) call.set(caller, { models } as unknown as ApiKey);
-      const shown: ListedModel[] = [...catalog.list()].filter(({ id }) => matchesModel(models, id));
-      const [event] = await all(await handler(call, answering({ type: 'models', models: shown })));
+    const aliases = { fast: 'x', opus: 'claude-opus-5', dead: 'gone' };
+    const tested = await testPlugins([modelAlias({ aliases }), modelAccess], {
+      channels: { one: ['x', 'claude-*'] },
+    });
+    onTestFinished(() => tested.close());
+    const lists = async (models?: readonly string[]) => {
+      const key = models === undefined ? {} : { models };
+      const [event] = (await tested.run({ operation: 'list-models', key })).events;
       return event?.type === 'models' ? event.models.map(({ id }) => id) : undefined;
     };
-    expect(await lists(undefined)).toEqual(['fast', 'opus', 'x']);
+    expect(await lists()).toEqual(['fast', 'opus', 'x']);
     expect(await lists(['x'])).toEqual(['fast', 'x']);
     expect(await lists(['fast'])).toEqual(['fast']);
     expect(await lists(['claude-*'])).toEqual(['opus']);
@@ -235,14 +240,20 @@ describe('an alias', () => {
 });
 
 test('an ordinary name goes on untouched, and the body is not decoded for it', async () => {
-  const { tools } = testTools({ catalog: catalogOf('x', 'claude-*') });
-  const handler = await handlerOf(modelAlias, tools);
+  const spying = definePlugin({
+    name: 'spying',
+    stage: 'admit',
+    setup: () => async (call, next) => {
+      Object.defineProperty(call, 'request', { get: () => expect.unreachable('decoded') });
+      return next(call);
+    },
+  });
   for (const model of ['x', 'claude-opus-5', 'unknown']) {
-    const next = answering();
-    const { call } = testCall({ model });
-    Object.defineProperty(call, 'request', { get: () => expect.unreachable('decoded') });
-    await handler(call, next);
-    expect(next.calls).toEqual([call]);
+    const { plugins, passed } = between(modelAlias());
+    const tested = await testPlugins([spying, ...plugins], { channels: { one: ['x', 'claude-*'] } });
+    onTestFinished(() => tested.close());
+    await tested.run({ model });
+    expect(passed[0]?.on).toBe(passed[0]?.call);
   }
 });
 

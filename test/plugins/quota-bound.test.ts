@@ -33,8 +33,7 @@ function longCallOf(format: Format, operation: Operation, body: JsonObject, para
   const { wire, codec } = exchange;
   const outline = outlineOf(wire.bytes, { depth: 100, values: 100_000 });
   if (outline === undefined) throw new Error('A request has an outline.');
-  exchange.outlined = codec.validate(outline.body, params);
-  wire.outline = outline;
+  exchange.outline(outline, codec.validate(outline.body, params));
   return firstView(exchange);
 }
 

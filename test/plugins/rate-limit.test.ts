@@ -1,67 +1,70 @@
-import { EMPTY, NEVER, of, Subject, type Observable } from 'rxjs';
-import { describe, expect, test, vi } from 'vitest';
-import { caller } from '../../core/sdk/caller.ts';
+import { of } from 'rxjs';
+import { definePlugin, GatewayError, type ApiKey, type GatewayEvent } from 'sluice';
+import type { InternalTools, Rates, RateVerdict } from 'sluice/internal';
+import {
+  ended,
+  fail,
+  reply,
+  testPlugins,
+  virtualClock,
+  type CallOptions,
+  type Outcome,
+  type RunOptions,
+} from 'sluice/testing';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { charge } from '../../core/money/charge.ts';
-import { DetachedCalls } from '../../core/call/detached.ts';
-import type { Next } from '../../core/sdk/define.ts';
-import { GatewayError } from '../../core/sdk/errors.ts';
-import type { GatewayEvent } from '../../core/model/event.ts';
-import type { ApiKey } from '../../core/sdk/api-key.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
-import type { Rates, RateVerdict } from '../../core/money/rates/index.ts';
 import rateLimit from '../../plugins/rate-limit/index.ts';
-import { all, answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
+import { between } from './_between.ts';
 
 type Limits = Partial<Pick<ApiKey, 'requestsPerMinute' | 'tokensPerMinute' | 'concurrency'>>;
 
 const head: GatewayEvent = { type: 'head', id: '1', model: 'x' };
-const usage = (input: number, output: number): GatewayEvent => ({
-  type: 'usage',
-  usage: { input, output, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
-});
+const used = (input: number, output: number) => ended({ usage: { input, output } }, 'Hello.');
+const longest = 2 ** 30;
+
+/** What the ordinary request of these tests is estimated at, besides its limit of the output. */
+const input = 6;
 
 /** A gateway's worth of calls with one key. `remaining` asks how the limit of tokens stands. */
 async function gatewayFor(
   limits: Limits,
   options: Parameters<typeof rateLimit>[0] = {},
   rates: Rates = new MemoryRates(),
+  more: Parameters<typeof testPlugins>[0] = [],
 ) {
-  const key = { id: 'key_1', name: 'test', ...limits } as unknown as ApiKey;
-  const handler = await handlerOf(rateLimit, testTools({ rates }).tools, options);
-  const begin = (next: Next = answering(head), call: CallOptions = {}) => {
-    const made = testCall({ model: 'x', ...call });
-    made.call.set(caller, key);
-    return { ...made, reply: handler(made.call, next) };
-  };
-  /** A whole call, which ends as the front end ends it. */
-  const ask = async (next: Next = answering(head), call: CallOptions = {}): Promise<GatewayEvent[]> => {
-    const { reply, exchange } = begin(next, call);
-    try {
-      return await all(await reply);
-    } finally {
-      exchange.end();
-      await Promise.resolve();
-    }
-  };
+  const plugins = [rateLimit(options), ...(Array.isArray(more) ? more : [more])];
+  const tested = await testPlugins(plugins, { tools: { rates } });
+  onTestFinished(() => tested.close());
+  const key = { id: 'key_1', ...limits };
+  const ask = (run: RunOptions = {}, call: CallOptions = {}): Promise<Outcome> =>
+    tested.run({ key, ...call }, run);
   const remaining = async (): Promise<number | undefined> =>
     (await rates.take([{ subject: 'key:key_1:tokens', limit: limits.tokensPerMinute ?? 0, cost: 0 }]))
       .states[0]?.remaining;
-  return { begin, ask, remaining, rates };
+  /** Begins a call that runs until its client leaves. */
+  const begin = (): (() => Promise<Outcome>) => {
+    const client = new AbortController();
+    const running = ask({ reply: [head, { wait: longest }], signal: client.signal });
+    return () => {
+      client.abort();
+      return running;
+    };
+  };
+  return { ask, begin, remaining };
 }
 
-const ending = (...events: GatewayEvent[]): Next => answering(head, ...events);
-const replying =
-  (reply: Observable<GatewayEvent>): Next =>
-  async () =>
-    reply;
+const count: CallOptions = { operation: 'count-tokens', format: 'messages' };
 
 describe('a key without limits', () => {
   test('costs nothing: no store is asked, and the reply goes through as it is', async () => {
     const take = vi.fn<Rates['take']>();
     const rates: Rates = { take, state: 'ok', close: async () => {} };
-    const { begin } = await gatewayFor({}, {}, rates);
-    const reply = of(head);
-    expect(await begin(replying(reply)).reply).toBe(reply);
+    const { plugins, passed } = between(rateLimit());
+    const tested = await testPlugins(plugins, { tools: { rates } });
+    onTestFinished(() => tested.close());
+    expect(await tested.run({ key: {} })).toMatchObject({ status: 200 });
+    expect(passed[0]?.gave).toBe(passed[0]?.got);
     expect(take).not.toHaveBeenCalled();
   });
 });
@@ -71,38 +74,40 @@ describe('requests a minute', () => {
     const { ask } = await gatewayFor({ requestsPerMinute: 2 });
     await ask();
     await ask();
-    const error: unknown = await ask().catch((thrown) => thrown);
+    const { error, sent } = await ask();
+    expect(sent).toEqual([]);
     expect(error).toMatchObject({
       status: 429,
       code: 'rate_limit_exceeded',
       origin: 'client',
       retryable: true,
     });
-    const { retryAfter, message } = error as GatewayError;
-    expect(retryAfter).toBeGreaterThan(55);
-    expect(retryAfter).toBeLessThanOrEqual(61);
-    expect(message).toBe(`This API key may be used for 2 requests a minute. Try again in ${retryAfter} s.`);
+    expect(error?.retryAfter).toBeGreaterThan(55);
+    expect(error?.retryAfter).toBeLessThanOrEqual(61);
+    expect(error?.message).toBe(
+      `This API key may be used for 2 requests a minute. Try again in ${error?.retryAfter} s.`,
+    );
   });
 
   test('are those that reach a model: lists and what is stored are free', async () => {
     const { ask } = await gatewayFor({ requestsPerMinute: 1, concurrency: 1 });
     for (let number = 0; number < 5; number += 1) {
-      await ask(undefined, { operation: 'list-models' });
-      await ask(undefined, { operation: 'state' });
+      expect(await ask({}, { operation: 'list-models' })).toMatchObject({ status: 200 });
+      expect(await ask({}, { operation: 'state' })).toMatchObject({ status: 200 });
     }
-    await ask(undefined, { operation: 'count-tokens' });
-    await expect(ask()).rejects.toMatchObject({ status: 429 });
+    expect((await ask({}, count)).error).toBeUndefined();
+    expect(await ask()).toMatchObject({ status: 429 });
   });
 
   test('that a key does not limit are limited by the default, which a key of its own mind overrides', async () => {
     const options = { default: { requestsPerMinute: 1 } };
     const plain = await gatewayFor({}, options);
-    await plain.ask();
-    await expect(plain.ask()).rejects.toMatchObject({ status: 429 });
+    expect(await plain.ask()).toMatchObject({ status: 200 });
+    expect(await plain.ask()).toMatchObject({ status: 429 });
     const other = await gatewayFor({ requestsPerMinute: 2 }, options);
     await other.ask();
-    await other.ask();
-    await expect(other.ask()).rejects.toMatchObject({ status: 429 });
+    expect(await other.ask()).toMatchObject({ status: 200 });
+    expect(await other.ask()).toMatchObject({ status: 429 });
   });
 });
 
@@ -110,59 +115,62 @@ describe('tokens a minute', () => {
   test('are estimated before the call, and refused where they might not fit', async () => {
     const { ask, remaining } = await gatewayFor({ tokensPerMinute: 1_500 });
     const seen: (number | undefined)[] = [];
-    const next: Next = async () => {
+    const answer = async () => {
       seen.push(await remaining());
-      return of(head);
+      return [head];
     };
-    await ask(next, { settings: { maxOutput: 400, choices: 2 } });
-    expect(seen).toEqual([700]);
-    await expect(ask(next, { settings: { maxOutput: 1_000 } })).rejects.toThrow(
-      /^This API key may be used for 1500 tokens a minute, and this request may need 1000\. Try again in \d+ s\.$/,
+    await ask({ reply: answer }, { settings: { maxOutput: 400, choices: 2 } });
+    expect(seen).toEqual([700 - input]);
+    const { error } = await ask({ reply: answer }, { settings: { maxOutput: 1_000 } });
+    expect(error?.message).toMatch(
+      new RegExp(
+        `^This API key may be used for 1500 tokens a minute, and this request may need ${1_000 + input}\\. Try again in \\d+ s\\.$`,
+      ),
     );
   });
 
   test('are counted as they were used, once the reply has ended', async () => {
     const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
-    await ask(ending(usage(100, 1), usage(100, 50)));
+    await ask({ reply: [...used(100, 1), ...used(100, 50)] });
     expect(await remaining()).toBe(9_850);
-    await ask(ending(usage(6_000, 3_000)));
+    await ask({ reply: used(6_000, 3_000) });
     expect(await remaining()).toBe(850);
   });
 
   test('of a call that failed are given back', async () => {
     const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
-    const failing: Next = () => Promise.reject(new GatewayError('upstream_error', 'It failed.'));
-    await expect(ask(failing)).rejects.toThrow('It failed.');
+    const failing = reply(fail(new GatewayError('upstream_error', 'It failed.')));
+    expect((await ask({ reply: failing })).error?.message).toBe('It failed.');
     expect(await remaining()).toBe(10_000);
   });
 
   test('of a reply that told none are what was charged, else the estimate', async () => {
-    const { ask, begin, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
-    const { call, exchange, reply } = begin();
-    await all(await reply);
-    call.onEnd(() => call.set(charge, { amounts: { microDollars: 0, tokens: 70 } }));
-    exchange.end();
-    await Promise.resolve();
+    const charging = definePlugin({
+      name: 'charging',
+      stage: 'shape',
+      setup: () => async (call, next) => {
+        if (call.wire.headers['x-charged'] !== undefined)
+          call.onEnd(() => call.set(charge, { amounts: { microDollars: 0, tokens: 70 } }));
+        return next(call);
+      },
+    });
+    const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 }, {}, undefined, charging());
+    await ask({ reply: [head] }, { headers: { 'x-charged': 'yes' } });
     expect(await remaining()).toBe(9_930);
-    await ask(undefined, { settings: { maxOutput: 930 } });
+    await ask({ reply: [head] }, { settings: { maxOutput: 930 - input } });
     expect(await remaining()).toBe(9_000);
   });
 
   test('of a client that left are what was used until then', async () => {
-    const { begin, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
-    const events = new Subject<GatewayEvent>();
-    const { exchange, reply } = begin(replying(events));
-    const subscription = (await reply).subscribe();
-    events.next(usage(20, 5));
-    subscription.unsubscribe();
-    exchange.end();
-    await Promise.resolve();
+    const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
+    const begun = [...used(20, 5), { wait: longest }];
+    await ask({ reply: begun, leaveAfter: begun.length - 1 });
     expect(await remaining()).toBe(9_975);
   });
 
   test('are not counted for a request that only counts them', async () => {
     const { ask, remaining } = await gatewayFor({ tokensPerMinute: 10_000 });
-    await ask(undefined, { operation: 'count-tokens' });
+    expect((await ask({}, count)).sent).toHaveLength(1);
     expect(await remaining()).toBe(10_000);
   });
 });
@@ -170,47 +178,51 @@ describe('tokens a minute', () => {
 describe('calls at the same time', () => {
   test('beyond the limit are refused; a stream runs until its end', async () => {
     const { begin, ask } = await gatewayFor({ concurrency: 2 });
-    const running = [begin(replying(NEVER)), begin(replying(NEVER))];
-    await Promise.all(running.map(({ reply }) => reply));
-    await expect(ask()).rejects.toMatchObject({
+    const [leave] = [begin(), begin()];
+    const refused = await ask();
+    expect(refused.error).toMatchObject({
       status: 429,
       retryAfter: 1,
       message: 'This API key may be used for 2 calls at the same time. Try again when one of them has ended.',
     });
-    running[0]?.exchange.end();
-    await Promise.resolve();
-    await ask();
-    await ask();
+    await leave();
+    expect(await ask()).toMatchObject({ status: 200 });
+    expect(await ask()).toMatchObject({ status: 200 });
   });
 
   test('are free again when calls fail, or end before they were admitted', async () => {
-    const { begin, ask } = await gatewayFor({ concurrency: 1 });
-    await expect(ask(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
-    const { exchange, reply } = begin(replying(EMPTY));
-    exchange.end();
-    await reply;
-    await ask();
+    const { ask } = await gatewayFor({ concurrency: 1 });
+    expect((await ask({ reply: reply(fail(new Error('no'))) })).status).toBe(500);
+    expect((await ask({ signal: AbortSignal.abort() })).error?.code).toBe('client_closed_request');
+    expect(await ask()).toMatchObject({ status: 200 });
   });
 
   test('include one that goes on without its client, until it has ended', async () => {
-    const { begin, ask, remaining } = await gatewayFor({ concurrency: 1, tokensPerMinute: 10_000 });
-    const events = new Subject<GatewayEvent>();
-    const inBackground: Next = async (call) => {
-      const own = new DetachedCalls().detach(call);
-      const reply = await own.send(replying(events));
-      reply.subscribe({ complete: () => own.end() });
-      return of(head);
-    };
-    const { exchange, reply } = begin(inBackground);
-    await all(await reply);
-    exchange.end();
-    await Promise.resolve();
-    await expect(ask()).rejects.toMatchObject({ status: 429 });
-    events.next(usage(400, 100));
-    events.complete();
-    await Promise.resolve();
+    const clock = virtualClock();
+    onTestFinished(() => clock.restore());
+    const background = definePlugin({
+      name: 'background',
+      stage: 'shape',
+      setup: (_options, { detached }: InternalTools) =>
+        async function inBackground(call, next) {
+          if (call.wire.headers['x-background'] === undefined) return next(call);
+          const own = detached.detach(call as Parameters<typeof detached.detach>[0]);
+          (await own.send(next)).subscribe({ complete: () => own.end() });
+          return of(head);
+        },
+    });
+    const { ask, remaining } = await gatewayFor(
+      { concurrency: 1, tokensPerMinute: 10_000 },
+      {},
+      undefined,
+      background(),
+    );
+    const slow = [{ wait: 1_000 }, ...used(400, 100)];
+    expect((await ask({ reply: slow }, { headers: { 'x-background': 'yes' } })).events).toEqual([head]);
+    expect(await ask()).toMatchObject({ status: 429 });
+    await clock.advance(1_000);
     expect(await remaining()).toBe(9_500);
-    await ask();
+    expect(await ask()).toMatchObject({ status: 200 });
   });
 });
 
@@ -218,5 +230,5 @@ test('calls whose limits nobody can check are refused with 503 where the operato
   const verdict: RateVerdict = { allowed: false, states: [], retryMs: 1_000, degraded: true };
   const rates: Rates = { take: async () => verdict, state: 'degraded', close: async () => {} };
   const { ask } = await gatewayFor({ requestsPerMinute: 5 }, {}, rates);
-  await expect(ask()).rejects.toMatchObject({ status: 503, code: 'server_is_overloaded', retryAfter: 1 });
+  expect((await ask()).error).toMatchObject({ status: 503, code: 'server_is_overloaded', retryAfter: 1 });
 });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -26,9 +26,9 @@ function folderWith(page: string, config: string): string {
   return operatorFolder({ ...filesOn(page), 'gateway.config.ts': config });
 }
 
-/** How many tests of a folder pass with Node's own runner, as its owner would run them. Rejects when one fails. */
+/** How many tests of a folder pass with Node's own runner, all in one process. Rejects when one fails. */
 async function runTestsIn(folder: string): Promise<number> {
-  const args = ['--conditions=sluice-source', '--test', '--test-reporter=tap'];
+  const args = ['--conditions=sluice-source', '--test', '--test-isolation=none', '--test-reporter=tap'];
   const { stdout } = await promisify(execFile)(process.execPath, args, {
     cwd: folder,
     // Set by the runner of this test, which is another one.
@@ -37,14 +37,16 @@ async function runTestsIn(folder: string): Promise<number> {
   return Number(/^# pass (\d+)$/m.exec(stdout)?.[1]);
 }
 
-/** What the editor would mark red in a folder. */
-async function typeErrors(folder: string): Promise<string> {
-  writeFileSync(
-    join(folder, 'tsconfig.json'),
-    JSON.stringify({ extends: join(home, 'tsconfig.json'), include: ['**/*'] }),
-  );
+/** What the editor would mark red in these folders. */
+async function typeErrors(folders: readonly string[]): Promise<string> {
+  const project = operatorFolder({
+    'tsconfig.json': JSON.stringify({
+      extends: join(home, 'tsconfig.json'),
+      include: folders.map((folder) => `${folder}/**/*`),
+    }),
+  });
   const compiler = join(home, 'node_modules/typescript/bin/tsc');
-  const { stdout } = await promisify(execFile)(process.execPath, [compiler, '--noEmit', '-p', folder]).catch(
+  const { stdout } = await promisify(execFile)(process.execPath, [compiler, '--noEmit', '-p', project]).catch(
     (error: { stdout: string }) => error,
   );
   return stdout;
@@ -78,6 +80,41 @@ async function streamedBy(response: Response): Promise<string> {
 
 const demo = `import demo from '../../../channels/demo/index.ts';`;
 
+/** Configs with the plugins of the page. */
+const pluginConfigs = {
+  silent: `import { defineConfig } from 'sluice'; ${demo} export default defineConfig({ channels: [demo()] });`,
+  masking: `import { defineConfig } from 'sluice';
+    ${demo}
+    import promptLimit from './plugins/prompt-limit.ts';
+    import redact from './plugins/redact.ts';
+    export default defineConfig({
+      plugins: [redact({ words: ['moonshine', 'a.b'] }), promptLimit({ tokens: 100 })],
+      channels: [demo()],
+    });`,
+  closed: `import { defineConfig } from 'sluice';
+    import maintenance from './plugins/maintenance.ts';
+    export default defineConfig({ plugins: [maintenance({ message: 'Back at noon.' })] });`,
+};
+
+/** The channels of the page, and a config with all of them, whose providers are at this address. */
+const channelNames = Object.keys(filesOn('channels/README.md'))
+  .filter((path) => path.startsWith('channels/'))
+  .map((path) => path.replace(/^channels\/(.*)\.ts$/, '$1'));
+const channelConfig = (url: string): string =>
+  `import { defineConfig } from 'sluice';
+   ${channelNames.map((name) => `import ${name} from './channels/${name}.ts';`).join('\n')}
+   export default defineConfig({
+     channels: [${channelNames.map((name) => `${name}({ key: 'the-key-of-${name}', baseUrl: '${url}/${name}', models: ['from-${name}'] })`).join(', ')}],
+   });`;
+
+test('an editor marks nothing red in what the pages show, nor in configs with it', async () => {
+  const folders = [
+    ...Object.values(pluginConfigs).map((config) => folderWith('plugins/README.md', config)),
+    folderWith('channels/README.md', channelConfig('http://127.0.0.1:9')),
+  ];
+  expect(await typeErrors(folders)).toBe('');
+});
+
 describe('the plugins on the page', () => {
   test('are what the page says they are', () => {
     const names = Object.keys(filesOn('plugins/README.md'));
@@ -97,11 +134,7 @@ describe('the plugins on the page', () => {
   });
 
   test('run by being in the folder, and change nothing until they are told to', async () => {
-    const folder = folderWith(
-      'plugins/README.md',
-      `import { defineConfig } from 'sluice'; ${demo} export default defineConfig({ channels: [demo()] });`,
-    );
-    expect(await typeErrors(folder)).toBe('');
+    const folder = folderWith('plugins/README.md', pluginConfigs.silent);
     const gateway = await startGatewayIn(folder);
     expect(gateway.stdout()).toMatch(/admit +rate-limit, .*prompt-limit\n +shape .*redact/);
     expect(gateway.stdout()).not.toContain('maintenance');
@@ -109,18 +142,7 @@ describe('the plugins on the page', () => {
   });
 
   test('mask, refuse and answer when the config says so', async () => {
-    const folder = folderWith(
-      'plugins/README.md',
-      `import { defineConfig } from 'sluice';
-       ${demo}
-       import promptLimit from './plugins/prompt-limit.ts';
-       import redact from './plugins/redact.ts';
-       export default defineConfig({
-         plugins: [redact({ words: ['moonshine', 'a.b'] }), promptLimit({ tokens: 100 })],
-         channels: [demo()],
-       });`,
-    );
-    expect(await typeErrors(folder)).toBe('');
+    const folder = folderWith('plugins/README.md', pluginConfigs.masking);
     const gateway = await startGatewayIn(folder);
     const said = 'Moonshine, not acb, a.b or moon shine 🙂moonshine🙂';
     const masked = 'You said: *********, not acb, *** or moon shine 🙂*********🙂';
@@ -135,12 +157,7 @@ describe('the plugins on the page', () => {
   });
 
   test('answer without any provider, in every format, streamed and whole', async () => {
-    const folder = folderWith(
-      'plugins/README.md',
-      `import { defineConfig } from 'sluice';
-       import maintenance from './plugins/maintenance.ts';
-       export default defineConfig({ plugins: [maintenance({ message: 'Back at noon.' })] });`,
-    );
+    const folder = folderWith('plugins/README.md', pluginConfigs.closed);
     const gateway = await startGatewayIn(folder);
     expect(await answerOf(await chat(gateway, 'hello'))).toBe('Back at noon.');
     expect(await streamedBy(await chat(gateway, 'hello', { stream: true }))).toBe('Back at noon.');
@@ -192,20 +209,10 @@ describe('the channels on the page', () => {
       );
     });
     onTestFinished(() => upstream.close());
-    const paths = Object.keys(filesOn('channels/README.md')).filter((path) => path.startsWith('channels/'));
-    expect(paths.length).toBeGreaterThan(0);
-    const names = paths.map((path) => path.replace(/^channels\/(.*)\.ts$/, '$1'));
-    const folder = folderWith(
-      'channels/README.md',
-      `import { defineConfig } from 'sluice';
-       ${names.map((name) => `import ${name} from './channels/${name}.ts';`).join('\n')}
-       export default defineConfig({
-         channels: [${names.map((name) => `${name}({ key: 'the-key-of-${name}', baseUrl: '${upstream.url}/${name}', models: ['from-${name}'] })`).join(', ')}],
-       });`,
-    );
-    expect(await typeErrors(folder)).toBe('');
+    expect(channelNames.length).toBeGreaterThan(0);
+    const folder = folderWith('channels/README.md', channelConfig(upstream.url));
     const gateway = await startGatewayIn(folder);
-    for (const name of names) {
+    for (const name of channelNames) {
       // oxlint-disable-next-line no-await-in-loop
       expect(await answerOf(await chat(gateway, 'hello', { model: `from-${name}` }))).toBe(
         'Hello from there.',

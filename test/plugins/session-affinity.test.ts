@@ -1,27 +1,29 @@
-import { of } from 'rxjs';
-import { describe, expect, test } from 'vitest';
-import type { Affinity } from '../../core/sdk/call.ts';
-import type { GatewayEvent } from '../../core/model/event.ts';
+import { definePlugin, type Affinity } from 'sluice';
+import { testPlugins } from 'sluice/testing';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import sessionAffinity from '../../plugins/session-affinity.ts';
 import { catalogOf, FakeHealth, type Wanted } from '../core/routing/_targets.ts';
-import { handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
 
-async function setUp(wanted: readonly Wanted[], health = new FakeHealth()) {
-  const { tools } = testTools({ catalog: catalogOf(...wanted), health });
-  const handler = await handlerOf(sessionAffinity, tools);
+type Asked = Parameters<Awaited<ReturnType<typeof testPlugins>>['run']>[0];
+
+/** Wishes for a place before the plugin is asked. */
+const wishing = (affinity: Affinity) =>
+  definePlugin({
+    name: 'wishing',
+    stage: 'shape',
+    before: ['session-affinity'],
+    setup: () => async (call, next) => next(call.with({ affinity })),
+  })();
+
+async function setUp(wanted: readonly Wanted[], health = new FakeHealth(), wish?: Affinity) {
+  const plugins = [...(wish === undefined ? [] : [wishing(wish)]), sessionAffinity];
+  const tested = await testPlugins(plugins, { tools: { catalog: catalogOf(...wanted), health } });
+  onTestFinished(() => tested.close());
   /** Where the call is sent by preference. */
-  return async (options: CallOptions, affinity?: Affinity): Promise<Affinity | undefined> => {
-    const { call } = testCall({ model: 'm', ...options });
-    let found: Affinity | undefined;
-    await handler(affinity === undefined ? call : call.with({ affinity }), (sent) => {
-      found = sent.edits.affinity;
-      return Promise.resolve(of<GatewayEvent>());
-    });
-    return found;
-  };
+  return async (asked: Asked): Promise<Affinity | undefined> => (await tested.run(asked)).sent[0]?.affinity;
 }
 
-const named = (session: number): CallOptions => ({ headers: { 'x-session-id': `session-${session}` } });
+const named = (session: number) => ({ model: 'm', headers: { 'x-session-id': `session-${session}` } });
 const sessions = Array.from({ length: 2_000 }, (_, index) => index);
 
 describe('sessions', () => {
@@ -31,10 +33,9 @@ describe('sessions', () => {
       { id: 'three', weight: 3, keys: ['a', 'b'] },
     ]);
     const counts: Record<string, number> = {};
-    for (const session of sessions) {
-      const { channel, key } = (await home(named(session))) ?? { channel: 'none' };
+    const homes = await Promise.all(sessions.map((session) => home(named(session))));
+    for (const { channel, key } of homes.map((one) => one ?? { channel: 'none', key: 'none' }))
       counts[`${channel}/${key}`] = (counts[`${channel}/${key}`] ?? 0) + 1;
-    }
     // A quarter is 500, three eighths are 750; a deviation of 100 is about five times the standard one.
     expect(Math.abs((counts['one/a'] ?? 0) - 500)).toBeLessThan(100);
     expect(Math.abs((counts['three/a'] ?? 0) - 750)).toBeLessThan(110);
@@ -48,9 +49,11 @@ describe('sessions', () => {
     health.waits.set('x/b', 60_000);
     const without = await setUp(wanted, health);
     const takenBy = new Set<string>();
-    for (const session of sessions) {
-      const before = (await whole(named(session)))?.key;
-      const after = (await without(named(session)))?.key ?? '';
+    const moves = sessions.map(async (session) => [
+      (await whole(named(session)))?.key ?? '',
+      (await without(named(session)))?.key ?? '',
+    ]);
+    for (const [before = '', after = ''] of await Promise.all(moves)) {
       if (before === 'b') takenBy.add(after);
       else expect(after).toBe(before);
     }
@@ -73,16 +76,20 @@ describe('sessions', () => {
 
   test('are asked for by what names them, and only where there is a choice', async () => {
     const home = await setUp([{ id: 'x', keys: ['a', 'b'] }]);
-    expect(await home({})).toBeUndefined();
-    expect(await home({ headers: { 'session-id': 'x' }, operation: 'embed' })).toBeUndefined();
-    expect(await home({ headers: { session_id: 'x' } })).toMatchObject({ channel: 'x', warm: true });
+    expect(await home({ model: 'm' })).toBeUndefined();
+    const input = { operation: 'embed', format: 'embeddings', body: { model: 'm', input: 'x' } } as const;
+    expect(await home({ ...input, headers: { 'session-id': 'x' } })).toBeUndefined();
+    expect(await home({ model: 'm', headers: { session_id: 'x' } })).toMatchObject({
+      channel: 'x',
+      warm: true,
+    });
     const alone = await setUp([{ id: 'x' }, { id: 'y', priority: -1, keys: ['a', 'b'] }]);
     expect(await alone(named(1))).toBeUndefined();
   });
 
   test('that must go back somewhere are left alone', async () => {
-    const home = await setUp([{ id: 'x', keys: ['a', 'b'] }]);
     const affinity = { channel: 'elsewhere', only: true };
-    expect(await home(named(1), affinity)).toBe(affinity);
+    const home = await setUp([{ id: 'x', keys: ['a', 'b'] }], new FakeHealth(), affinity);
+    expect(await home(named(1))).toBe(affinity);
   });
 });

@@ -17,6 +17,8 @@ const secrets: readonly (readonly [RegExp, string])[] = [
   [/\b(?:user|team|account|acc|ap)[-_](?=[A-Za-z0-9]*\d)[A-Za-z0-9]{6,}/g, '[account]'],
   [/\bprojects?\/[^\s"',/]+/g, '[account]'],
   [/\b(?:consumer ['"]?)?project_number:\d+/g, '[account]'],
+  [/\b[0-9a-f]{32,128}\b/gi, '[key]'],
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[id]'],
   [/\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g, '[address]'],
 ];
 

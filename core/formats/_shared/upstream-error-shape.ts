@@ -124,22 +124,45 @@ function quoted(error: JsonObject, depth: number): ErrorShape | undefined {
   return undefined;
 }
 
-/** Bodies with no `error`: `message`, `msg`, `detail`, `errors[]`, `base_resp`. */
+/** Bodies with no `error`: `message`, `msg`, `detail`, `errors[]`, `base_resp`, `err_msg`. */
 function readPlain(body: JsonObject, depth: number): ErrorShape {
   if (Array.isArray(body.errors) && body.errors.length > 0 && depth < deepest) {
     const first: JsonValue | undefined = body.errors[0];
     if (isObject(first)) return readPlain(first, depth + 1);
-    if (isString(first)) return { shape: 'message', message: first, words: [] };
+    if (isString(first)) return { shape: 'message', message: first, words: words([body.name, body.code]) };
   }
   const base = isObject(body.base_resp) ? body.base_resp : {};
-  const texts = [body.message, body.msg, body.detail, body.error_msg, body.Message, base.status_msg];
+  const texts = [
+    body.message,
+    body.msg,
+    body.detail,
+    body.error_msg,
+    body.err_msg,
+    body.Message,
+    base.status_msg,
+  ];
   const message = texts.map(sentence).find((text) => text !== '') ?? '';
   return {
     shape: message === '' ? 'empty' : 'message',
     message,
-    words: words([body.code, body.type, body[awsType], body.status, body.error_code]),
+    words: words([
+      body.code,
+      body.type,
+      body.name,
+      body[awsType],
+      body.status,
+      body.error_code,
+      body.err_code,
+      ...detailWords(body.detail),
+    ]),
     ...statusIn(body.code, body.status, body.status_code, body.error_code),
   };
+}
+
+/** The words of a `detail` that is an object, or a list of them. */
+function detailWords(detail: JsonValue | undefined): readonly (JsonValue | undefined)[] {
+  const list: readonly JsonValue[] = Array.isArray(detail) ? detail.slice(0, 10) : [detail ?? null];
+  return list.filter(isObject).flatMap(({ type, code, status }) => [type, code, status]);
 }
 
 /** Text of a value that should be a sentence; validation lists (`[{loc, msg}]`) are joined. */

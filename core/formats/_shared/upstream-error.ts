@@ -111,7 +111,7 @@ const wordsOf: readonly (readonly [UpstreamFault, ReadonlySet<string>])[] = [
   [
     'content-policy',
     new Set(
-      'content_policy_violation content_filter responsibleaipolicyviolation data_inspection_failed datainspectionfailed moderation_blocked sensitive_words_detected cyber_policy invalid_prompt bio_policy'.split(
+      'content_policy_violation content_filter responsibleaipolicyviolation data_inspection_failed datainspectionfailed moderation_blocked content_moderation sensitive_words_detected cyber_policy invalid_prompt bio_policy'.split(
         ' ',
       ),
     ),
@@ -119,7 +119,7 @@ const wordsOf: readonly (readonly [UpstreamFault, ReadonlySet<string>])[] = [
   [
     'no-credit',
     new Set(
-      'insufficient_quota credit_balance_exhausted billing_error billing_not_active billing_hard_limit_reached insufficient_balance insufficient_user_quota insufficient_credits arrearage exceeded_current_quota_error'.split(
+      'insufficient_quota credit_balance_exhausted billing_error billing_not_active billing_hard_limit_reached insufficient_balance insufficient_user_quota insufficient_credits arrearage exceeded_current_quota_error quota_exceeded'.split(
         ' ',
       ),
     ),

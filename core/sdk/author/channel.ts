@@ -4,7 +4,7 @@ import type { Form } from '../../model/form.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { PriceRow } from '../../settings/prices.ts';
-import type { Upstream, UpstreamRequest } from '../channel.ts';
+import type { BodyStream, Upstream, UpstreamRequest } from '../channel.ts';
 import type { Call } from './call.ts';
 import type { Log } from './tools.ts';
 
@@ -79,11 +79,13 @@ export interface ChannelOptions {
 export interface HttpRequest {
   /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A form is sent as `multipart/form-data`, which replaces the content type. */
   readonly body?: Buffer | string | Form;
+  /** Sent in place of the body, as it comes. */
+  readonly upload?: BodyStream;
 }
 
 /**
@@ -98,8 +100,11 @@ export interface HttpClient {
    * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
    */
   send(call: Call, request: HttpRequest): Promise<Upstream>;
-  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
-  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
+  /**
+   * Reads a small document outside of any call; a `body` asks for it by POST. Rejects when that takes longer than half a minute, or the
+   * answer exceeds four MiB or is no 200.
+   */
+  read(request: Pick<HttpRequest, 'url' | 'headers'> & { readonly body?: string }): Promise<Buffer>;
 }
 
 /**
@@ -129,6 +134,11 @@ export interface ChannelTools {
 export interface ChannelParts {
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /**
+   * What the provider keeps for whoever shows its key, by the format whose API that belongs to: `{ 'chat-completions': ['files', 'batches'] }`.
+   * Its names are those of the paths. Requests for them come to `open` with the operation `state`. Default: nothing.
+   */
+  readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** What a model, by the provider's name, can do. */
   traits?(upstreamModel: string): ModelTraits;
   /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */

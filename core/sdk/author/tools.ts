@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ParameterizedContext } from 'koa';
 import type { Keyv } from 'keyv';
 import type { Observable } from 'rxjs';
 import type { GatewayEvent, ListedModel } from '../../model/event.ts';
@@ -148,16 +148,29 @@ export interface DirectCall {
 }
 
 /**
- * A plain request handler for a plugin's own route.
+ * A request to a plugin's own route, and its answer: Koa's context (https://koajs.com). `params` has what the path matched. The body is not
+ * read: whoever reads `req` sets a limit.
  *
  * @example
- * tools.route('GET', '/hello/:name', (request, response, { name }) => void response.end(`Hello, ${name}.`));
+ * const greet = (ctx: RouteContext): void => {
+ *   ctx.body = { hello: ctx.params['name'] };
+ * };
  */
-export type RouteHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  params: Readonly<Record<string, string>>,
-) => void | Promise<void>;
+export type RouteContext = ParameterizedContext<
+  object,
+  { readonly params: Readonly<Record<string, string>> }
+>;
+
+/**
+ * Answers a plugin's own route. A GatewayError that it throws is answered with its status and sentence, as is what `ctx.throw` makes of a
+ * status below 500; anything else is a 500 that tells nothing, and stands in the log.
+ *
+ * @example
+ * tools.route('GET', '/hello/:name', (ctx) => {
+ *   ctx.body = `Hello, ${ctx.params['name']}.`;
+ * });
+ */
+export type RouteHandler = (ctx: RouteContext) => void | Promise<void>;
 
 /**
  * A route that answers callers with a key from what the gateway keeps: it has no model and reaches no channel.

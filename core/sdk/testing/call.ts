@@ -5,6 +5,9 @@ import type { ChatRequest, ChatSettings, Message, Tool, ToolChoice } from '../..
 import type { JsonObject } from '../../model/json.ts';
 import type { ApiKey } from '../api-key.ts';
 import { caller } from '../caller.ts';
+import type { Codec, Format, Operation } from '../format.ts';
+import { endpointCodec } from '../../front/endpoints.ts';
+import { listingCodec } from '../../front/models.ts';
 import { formatNamed } from './formats.ts';
 
 /**
@@ -14,6 +17,8 @@ import { formatNamed } from './formats.ts';
  * await tested.run({ messages: ['Hello', 'Hi, how can I help?', 'Tell me a joke'], stream: true, format: 'messages' });
  */
 export interface CallOptions {
+  /** What the client wants done. Lists and what is kept (`list-models`, `state`) have no model and no body. Default `chat`. */
+  readonly operation?: Operation;
   /** The format in which the client speaks. */
   readonly format?: string;
   readonly model?: string;
@@ -24,7 +29,10 @@ export interface CallOptions {
   readonly tools?: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly settings?: ChatSettings;
-  /** The body as the client writes it, in place of all of the above but `format`; it names the model and the wish for a stream itself. */
+  /**
+   * The body as the client writes it, in place of all of the above but `operation` and `format`; it names the model and the wish for a
+   * stream itself. Operations other than chats and counts need one.
+   */
   readonly body?: JsonObject;
   /** Lower-case names. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -48,26 +56,18 @@ let made = 0;
 
 /** Makes a call as the gateway makes it of a request. */
 export async function makeCall(options: CallOptions = {}): Promise<MadeCall> {
-  const { format: name = 'chat-completions', model = 'test-model', stream = false } = options;
-  const format = await formatNamed(name);
-  const codec = format.codecs.chat;
-  if (codec === undefined) throw new Error(`The format "${name}" has no chats.`);
-  const request = requestOf(options, name, model, stream);
-  const encoded = codec.encodeRequest(request, {
-    model,
-    stream,
-    traits: {},
-    headers: {},
-    lose: () => {},
-    unsupported: 'refuse',
-  });
-  const body = options.body ?? encoded.body;
+  const { operation = 'chat', model = 'test-model', stream = false } = options;
+  const format = await formatNamed(options.format ?? 'chat-completions');
+  const query = new URLSearchParams(options.query);
+  const codec = codecOf(format, operation, query);
+  const hasBody = operation !== 'list-models' && operation !== 'state';
+  const body = hasBody ? (options.body ?? bodyOf(codec, options, model, stream)) : {};
   const params = 'model' in body ? {} : { model, stream };
   made += 1;
-  const exchange = new Exchange(`req_test${made}`, 'chat', format, codec, {
-    method: 'POST',
-    path: format.routes.find(({ operation }) => operation === 'chat')?.path ?? '/',
-    query: new URLSearchParams(options.query),
+  const exchange = new Exchange(`req_test${made}`, operation, format, codec, {
+    method: hasBody ? 'POST' : 'GET',
+    path: format.routes.find((route) => route.operation === operation)?.path ?? '/',
+    query,
     headers: { 'content-type': 'application/json', ...options.headers },
     params,
     ip: options.ip ?? '192.0.2.7',
@@ -80,16 +80,39 @@ export async function makeCall(options: CallOptions = {}): Promise<MadeCall> {
     call,
     exchange,
     read() {
+      if (!hasBody) return;
       exchange.understand(Buffer.from(JSON.stringify(body)), body);
       exchange.decoded = codec.validate(body, params);
     },
   };
 }
 
-function requestOf(options: CallOptions, format: string, model: string, stream: boolean): ChatRequest {
+function codecOf(format: Format, operation: Operation, query: URLSearchParams): Codec {
+  if (operation === 'list-models') return listingCodec(format, undefined, query);
+  if (operation === 'state') return endpointCodec(format);
+  const codec: Codec | undefined = format.codecs[operation];
+  if (codec === undefined) throw new Error(`The format "${format.name}" has nothing for ${operation}.`);
+  return codec;
+}
+
+function bodyOf(codec: Codec, options: CallOptions, model: string, stream: boolean): JsonObject {
+  if (codec.operation !== 'chat' && codec.operation !== 'count-tokens')
+    throw new Error(`A call for ${codec.operation} needs a body.`);
+  const request = requestOf(options, codec.operation, codec.format, model, stream);
+  const target = { model, stream, traits: {}, headers: {}, lose: () => {} };
+  return codec.encodeRequest(request, { ...target, unsupported: 'refuse' }).body;
+}
+
+function requestOf(
+  options: CallOptions,
+  operation: ChatRequest['operation'],
+  format: string,
+  model: string,
+  stream: boolean,
+): ChatRequest {
   const { system, messages = ['Hello'], tools = [], toolChoice, settings = {} } = options;
   return {
-    operation: 'chat',
+    operation,
     format,
     model,
     stream,

@@ -5,6 +5,8 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { ChannelEntry } from '../author/channel.ts';
 import { startGateway, type TestGateway } from './gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from './provider.ts';
+import { trials, tryOut, type Trial } from '../../conformance/index.ts';
+import { oblige, obliging } from './obliging.ts';
 import { ended, reply, text, thought, toolCall, type Script } from './script.ts';
 import { formatVoice, type Heard, type Voice } from './voice.ts';
 
@@ -21,7 +23,9 @@ export type Lack =
   | 'images'
   | 'structured output'
   | 'reasoning'
-  | 'limits';
+  | 'limits'
+  | 'documents'
+  | 'prompt cache';
 
 /**
  * A channel kind, and what is to be known of it to try it out.
@@ -132,6 +136,34 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
   const unless = (lack: Lack, ...cases: readonly ChannelCase[]): readonly ChannelCase[] =>
     lacks.includes(lack) ? [] : cases;
 
+  const tried = (trial: Trial): ChannelCase => ({
+    name: `holds what is asked of providers live: ${trial.name}`,
+    async run() {
+      const voice = tested.voice ?? (await formatVoice(format));
+      const provider = await startUpstream((request, response) => oblige(voice, request, response, obliging));
+      const { kind, spec, options } = tested.channel({ url: provider.url, key });
+      const models = { [model]: model, 'sluice-no-such-model': 'sluice-no-such-model' };
+      const gateway = await startGateway({
+        channels: [{ kind, spec, options: { ...options, models } }],
+        routing: { attempts: 1 },
+      });
+      try {
+        const place = {
+          url: gateway.url,
+          key: gateway.key,
+          model,
+          stranger: 'sluice-no-such-model',
+          format,
+        };
+        const { result, remark } = await tryOut(trial, place);
+        assert.equal(result, 'holds', remark);
+      } finally {
+        await gateway.close();
+        await provider.close();
+      }
+    },
+  });
+
   return [
     one(
       'answers with a text, and tells what was used',
@@ -225,6 +257,9 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
         },
       ),
     ),
+    ...trials
+      .filter(({ operation, lack }) => operation === 'chat' && (lack === undefined || !lacks.includes(lack)))
+      .map(tried),
     ...Object.entries({ ...usualErrors, ...errors }).map(([status, expected]) =>
       one(
         `answers ${expected} when its provider answers ${status}`,

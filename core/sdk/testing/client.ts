@@ -21,7 +21,10 @@ export interface Received {
 export function received(exchange: Exchange, events: readonly GatewayEvent[], failure: unknown): Received {
   const told = events.filter(({ type }) => type !== 'request' && type !== 'attempt' && type !== 'loss');
   if (failure !== undefined && (told.length === 0 || !exchange.stream)) return refused(exchange, failure);
-  const context = replyContext(exchange, () => {});
+  const { name } = exchange.format;
+  const context = replyContext(exchange, (path) =>
+    exchange.reportLoss({ path, kind: 'response', from: '', to: name }),
+  );
   const frames = told.filter((event) => event.type === 'frames' || event.type === 'bytes');
   if (frames.length > 0) {
     const wire = Buffer.concat(frames.map(({ bytes }) => bytes)).toString();

@@ -17,7 +17,7 @@ export interface VirtualClock {
 }
 
 /**
- * From now on timers and `Date` stand still, for all in this process; sockets do not. One at a time.
+ * From now on timers, `Date` and `performance.now()` stand still, for all in this process; sockets do not. One at a time.
  *
  * @example
  * const clock = virtualClock();
@@ -27,14 +27,20 @@ export interface VirtualClock {
  * clock.restore();
  */
 export function virtualClock(): VirtualClock {
-  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: Date.now() });
+  const begun = { date: Date.now(), elapsed: performance.now() };
+  mock.timers.enable({ apis: ['setTimeout', 'setInterval', 'Date'], now: begun.date });
+  performance.now = () => begun.elapsed + Date.now() - begun.date;
   return {
     async advance(milliseconds) {
       await settled();
       mock.timers.tick(milliseconds);
       await settled();
     },
-    restore: () => mock.timers.reset(),
+    restore() {
+      mock.timers.reset();
+      // What stood in front of the method that all of them inherit.
+      Reflect.deleteProperty(performance, 'now');
+    },
   };
 }
 

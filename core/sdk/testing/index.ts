@@ -6,11 +6,11 @@
 export type { CallOptions } from './call.ts';
 export { virtualClock, type VirtualClock } from './clock.ts';
 export { startGateway, type TestGateway } from './gateway.ts';
+export type { ScriptedChannel, Sent } from './pipeline.ts';
 export {
   testPlugins,
   type Outcome,
   type RunOptions,
-  type Sent,
   type TestedPlugins,
   type TestOptions,
 } from './plugins.ts';

@@ -1,50 +1,41 @@
-import { Subscriber, type Observable } from 'rxjs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
-import { callKey, type CallKey } from '../call-key.ts';
-import { type Affinity, type Call, type Channel } from '../call.ts';
-import { compose, orderPlugins, type Running } from '../../call/pipeline.ts';
+import type { CallKey } from '../call-key.ts';
+
+import { orderPlugins, type Running } from '../../call/pipeline.ts';
 import { readConfig } from '../../config/config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { closeSurroundings, openSurroundings } from '../../config/surroundings.ts';
 import { createLog } from '../../log.ts';
-import { isChat } from '../../model/request.ts';
-import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
+import { createProviderCalls } from '../../call/provider-call.ts';
 import { createTaskCalls } from '../../call/task-call.ts';
-import { addressed } from '../../routing/target.ts';
 import { createApiKeys } from '../../state/api-keys.ts';
 import { openStores } from '../../state/stores.ts';
 import { openServices } from '../../upstream/services.ts';
 import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';
 import type { Handler, Next } from '../define.ts';
 import type { InternalTools } from '../../config/internal-tools.ts';
-import { GatewayError, toGatewayError } from '../errors.ts';
+import { toGatewayError, type GatewayError } from '../errors.ts';
 import { Notices } from '../notices.ts';
 import { replyHeaders } from '../reply-headers.ts';
 import { makeCall, type CallOptions } from './call.ts';
 import { received, type Received } from './client.ts';
 import { allFormats } from './formats.ts';
-import { played, reply as replyOf, type Script } from './script.ts';
-
-/**
- * What reached the channel: the call as the plugins left it.
- *
- * @example
- * expect(sent[0]?.model).toBe('gpt-5-mini');
- */
-export interface Sent {
-  readonly model: string;
-  readonly stream: boolean;
-  /** The decoded request: its messages, tools and settings. */
-  readonly request: ChatRequest;
-  /** All texts of its messages, instructions left out, each on a line of its own. */
-  readonly text: string;
-  /** Where the call was wished to go. */
-  readonly affinity: Affinity | undefined;
-}
+import {
+  composedAround,
+  consumed,
+  leaving,
+  scripted,
+  underTest,
+  usualReply,
+  type ScriptedChannel,
+  type Sent,
+} from './pipeline.ts';
+import type { Script } from './script.ts';
 
 /**
  * What became of one call.
@@ -76,11 +67,18 @@ export interface Outcome extends Received {
  * await tested.run({ messages: ['hello'], stream: true }, { reply: reply('Hi', cut()), leaveAfter: 2 });
  */
 export interface RunOptions {
-  /** What the channel answers: the text of a whole reply, a script, or one made for each try. Default `'Hello.'`. */
-  readonly reply?: string | Script | ((sent: Sent, index: number) => string | Script);
+  /**
+   * What the channel answers: the text of a whole reply, a script, or one made for each try. Default `'Hello.'`; for a list the models of
+   * all channels.
+   */
+  readonly reply?: string | Script | ((sent: Sent, index: number) => Answer | Promise<Answer>);
   /** The client leaves after so many events. */
   readonly leaveAfter?: number;
+  /** The client leaves when this aborts, also while it waits for an answer. */
+  readonly signal?: AbortSignal;
 }
+
+type Answer = string | Script;
 
 /**
  * Plugins that were set up for a test, with a scripted channel behind them.
@@ -108,8 +106,8 @@ export interface TestedPlugins {
  * await testPlugins(router(), { channels: { cheap: ['small-*'], dear: ['large-*'] } });
  */
 export interface TestOptions {
-  /** Channels by id, with the models that each serves. Default: one, `test`, with all of them. */
-  readonly channels?: Readonly<Record<string, readonly string[]>>;
+  /** Channels by id, with the models that each serves, or all that is to be known of it. Default: one, `test`, with all models. */
+  readonly channels?: Readonly<Record<string, readonly string[] | ScriptedChannel>>;
   /** Settings of the config, such as `prices`. */
   readonly settings?: Omit<GatewayConfig, 'plugins' | 'channels'>;
   /** In place of what the gateway would give; with a whole one of the gateway's own, also what only its own plugins get. */
@@ -167,6 +165,7 @@ export async function testPlugins(
       (name) => formats.find((one) => one.name === name),
       (call) => translation(call),
     ),
+    providerCalls: createProviderCalls((name) => formats.find((one) => one.name === name)),
     http: services,
     download: notInTests,
     fetchMedia: notInTests,
@@ -194,17 +193,18 @@ export async function testPlugins(
   return {
     lines,
     tools,
-    async run(asked = {}, { reply = 'Hello.', leaveAfter } = {}) {
+    async run(asked = {}, { reply, leaveAfter, signal } = {}) {
       const { call, exchange, read } = await makeCall(
         typeof asked === 'string' ? { messages: [asked] } : asked,
       );
+      const left = leaving(signal);
       const sent: Sent[] = [];
       call.set(underTest, {
         read,
-        answer(arrived) {
+        async answer(arrived) {
           sent.push(arrived);
-          const wanted = typeof reply === 'function' ? reply(arrived, sent.length - 1) : reply;
-          return typeof wanted === 'string' ? replyOf(wanted) : wanted;
+          const wanted = typeof reply === 'function' ? await reply(arrived, sent.length - 1) : reply;
+          return typeof wanted === 'object' ? wanted : usualReply(arrived, wanted, catalog);
         },
       });
       const startedAt = Date.now();
@@ -212,17 +212,20 @@ export async function testPlugins(
       const times: number[] = [];
       let failure: unknown;
       try {
-        const stream = await composed.handle(call);
-        await consumed(stream, exchange, leaveAfter, (event) => {
+        const stream = await Promise.race([composed.handle(call), left.beforeAnswer]);
+        const take = (event: GatewayEvent): void => {
           events.push(event);
           times.push(Date.now() - startedAt);
-        });
+        };
+        await consumed(stream, exchange, take, leaveAfter, left.during);
       } catch (error) {
         failure = error;
       }
       const result = received(exchange, events, failure);
       const headers = call.get(replyHeaders) ?? {};
       exchange.end();
+      // What is done for a call in the turn behind its end, such as its line in the log, is done when this returns.
+      await nextTurn();
       return {
         ...result,
         text: textOf(events),
@@ -243,94 +246,6 @@ export async function testPlugins(
   };
 }
 
-/** What a call of a test carries to where it is read, and to where it is answered. */
-const underTest = callKey<{ read(): void; answer(sent: Sent): Script }>('under test');
-
-/** The plugins as a gateway composes them, around a channel that answers as the call's test says. */
-function composedAround(
-  running: readonly Running[],
-  catalog: InternalTools['catalog'],
-): { readonly handle: Next; readonly translate: Next } {
-  const at = (...wanted: readonly string[]): Running[] =>
-    running.filter(({ stage }) => wanted.includes(stage));
-  const channel: Next = (call) => {
-    const test = call.get(underTest);
-    if (test === undefined) throw new Error('This call was not made by the test.');
-    const script = test.answer(sentOf(call));
-    const [first] = script;
-    if (first !== undefined && 'fail' in first) return Promise.reject(first.fail);
-    return Promise.resolve(played(script));
-  };
-  const translate = compose(at('translate'), channel, true);
-  const attempt: Next = (call) => {
-    const [target] = catalog.targets(call.model);
-    if (target === undefined)
-      return Promise.reject(
-        new GatewayError('no_available_channel', `No channel serves the model "${call.model}".`),
-      );
-    return translate(addressed(call, target));
-  };
-  const body: Running = {
-    name: 'the reading of the body',
-    stage: 'identify',
-    after: [],
-    handler(call, next) {
-      call.get(underTest)?.read();
-      return next(call);
-    },
-  };
-  return {
-    handle: compose([...at('observe', 'identify'), body, ...at('admit', 'shape')], attempt, true),
-    translate,
-  };
-}
-
-function sentOf(call: Call): Sent {
-  const { request } = call;
-  if (!isChat(request)) throw new Error('Calls of tests are chats.');
-  const words = request.messages.flatMap(({ content }) =>
-    content.flatMap((block) => (block.type === 'text' ? [block.text] : [])),
-  );
-  return {
-    model: call.model,
-    stream: call.stream,
-    request,
-    text: words.join('\n'),
-    affinity: call.edits.affinity,
-  };
-}
-
-/** Takes all events of a reply, as its writer would: until it ends, or the client leaves. */
-function consumed(
-  stream: Observable<GatewayEvent>,
-  exchange: { fail(error: GatewayError): void; writer: { fail(error: GatewayError): void } | undefined },
-  leaveAfter: number | undefined,
-  take: (event: GatewayEvent) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let count = 0;
-    const writing = new Subscriber<GatewayEvent>({
-      next(event) {
-        take(event);
-        count += 1;
-        if (count === leaveAfter) {
-          writing.unsubscribe();
-          resolve();
-        }
-      },
-      error: reject,
-      complete: resolve,
-    });
-    exchange.writer = {
-      fail(error) {
-        writing.unsubscribe();
-        reject(error);
-      },
-    };
-    stream.subscribe(writing);
-  });
-}
-
 function textOf(events: readonly GatewayEvent[]): string {
   return events
     .map((event) => (event.type === 'text-delta' && event.choice === 0 ? event.text : ''))
@@ -343,25 +258,5 @@ function orderOf({ name, stage, after, before }: PluginSpec<z.ZodType>) {
     stage,
     ...(after === undefined ? {} : { after }),
     ...(before === undefined ? {} : { before }),
-  };
-}
-
-function scripted([id, models]: readonly [string, readonly string[]]): Channel {
-  return {
-    id,
-    kind: 'scripted',
-    models,
-    priority: 0,
-    weight: 1,
-    keys: [{ id: '', index: 0 }],
-    codecs: {},
-    speaks: { chat: ['chat-completions'] },
-    upstreamModel: (model) =>
-      models.some((one) => one === model || (one.endsWith('*') && model.startsWith(one.slice(0, -1))))
-        ? model
-        : undefined,
-    traits: () => ({}),
-    open: () => Promise.reject(new Error('A scripted channel is not opened.')),
-    close: () => Promise.resolve(),
   };
 }

@@ -77,16 +77,20 @@ async function writeLater<Result>(
   write: () => Result,
   deadline: number,
 ): Promise<Result> {
+  const made = await before;
   // Where the one before has given up, another try would only hold the event loop up.
-  if ((await before) === false && performance.now() > deadline) throw tooLong;
-  for (let pause = blockedFor; ; pause = Math.min(longestPause, pause * 1.5)) {
-    await pass(pause * (0.5 + Math.random()));
+  if (made === false && performance.now() > deadline) throw tooLong;
+  // Where it was made the lock is free: with a pause before each, those that wait would become more with every call that comes.
+  let pause = made === true ? 0 : blockedFor;
+  for (;;) {
+    if (pause > 0) await pass(pause * (0.5 + Math.random()));
     try {
       return write();
     } catch (error) {
       if (!isBusy(error)) throw error;
     }
     if (performance.now() > deadline) throw tooLong;
+    pause = Math.min(longestPause, Math.max(blockedFor, pause * 1.5));
   }
 }
 

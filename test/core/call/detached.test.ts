@@ -2,7 +2,7 @@ import { Subject, of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { DetachedCalls, followDetached } from '../../../core/call/detached.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { all, testCall } from '../../plugins/_call.ts';
+import { all, testCall } from '../../support/call.ts';
 
 const head: GatewayEvent = { type: 'head', id: '1', model: 'x' };
 
@@ -36,7 +36,9 @@ describe('a call that goes on without its client', () => {
 
   test('tells of a failure before its reply and in it', async () => {
     const { call, told } = followed();
-    await expect(new DetachedCalls().detach(call).send(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    await expect(
+      new DetachedCalls().detach(call).send(() => Promise.reject(new Error('no'))),
+    ).rejects.toThrow('no');
     expect(told.slice(2)).toEqual(['inner error', 'outer error']);
     const other = followed();
     const source = new Subject<GatewayEvent>();

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll } from 'vitest';
+import { compiled } from '../../support/compiled.ts';
 
 /** How a command ended, and what it wrote. */
 export interface Told {
@@ -39,7 +40,7 @@ interface Shell {
 
 function start(): Shell {
   const child = fork(fileURLToPath(new URL('./_shell-process.ts', import.meta.url)), {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...compiled },
   });
   const ended = once(child, 'exit').then(() => {
     throw new Error('The process ended with its command.');

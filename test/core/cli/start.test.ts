@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { Agent, request, type IncomingMessage } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -65,44 +67,40 @@ describe('sluice start', () => {
 
   test('makes no second key, and shows none that the operator chose', async () => {
     const folder = operatorFolder({ 'gateway.config.ts': config });
-    const once = start(process.execPath, [main, ...startArguments(folder)], {
+    const first = start(process.execPath, [main, ...startArguments(folder)], {
       SLUICE_PORT: '0',
       SLUICE_BOOTSTRAP_KEY: 'chosen-by-the-operator',
     });
-    const [, url = ''] = await once.wrote(/listens on (http:\S+)/);
+    const [, url = ''] = await first.wrote(/listens on (http:\S+)/);
     const status = async (key: string): Promise<number> =>
       (await fetch(`${url}/v1/models`, { headers: { 'x-api-key': key } })).status;
     expect(await status('chosen-by-the-operator')).toBe(200);
     expect(await status('chosen-by-another-one')).toBe(401);
-    await once.wrote(/Channels/);
-    expect(once.stdout()).not.toMatch(/chosen-by-the-operator|first API key/);
-    once.child.kill('SIGTERM');
-    await once.ended;
+    await first.wrote(/Channels/);
+    expect(first.stdout()).not.toMatch(/chosen-by-the-operator|first API key/);
+    first.child.kill('SIGTERM');
+    await first.ended;
     const again = start(process.execPath, [main, ...startArguments(folder)], { SLUICE_PORT: '0' });
     await again.wrote(/Channels/);
     expect(again.stdout()).not.toContain('shown only this once');
   });
 
-  test('finishes open streams when it is told to stop', async () => {
-    const gateway = await startGatewayIn(operatorFolder({ 'gateway.config.ts': config }));
-    const response = await stream(gateway, 'hello !silence=700');
-    gateway.child.kill('SIGTERM');
-    await gateway.wrote(/"signal":"SIGTERM"/);
-    await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow('fetch failed');
-    expect(await text(response)).toMatch(/data: \[DONE\]\n\n$/);
-    expect(await gateway.ended).toMatchObject({ code: 0 });
-  });
-
-  test('does not wait for connections that clients keep open', async () => {
+  test('finishes open streams when it is told to stop, and does not wait for connections that clients keep open', async () => {
     const folder = operatorFolder({
       'gateway.config.ts': config.replace('channels:', 'timeouts: { drain: 600_000 }, channels:'),
     });
     const gateway = await startGatewayIn(folder);
     const agent = new Agent({ keepAlive: true });
     onTestFinished(() => agent.destroy());
-    const response = await stream(gateway, 'hello !silence=500', agent);
+    const open = await Promise.all([
+      stream(gateway, 'hello !silence=700'),
+      stream(gateway, 'hello !silence=500', agent),
+    ]);
     gateway.child.kill('SIGTERM');
-    await text(response);
+    await gateway.wrote(/"signal":"SIGTERM"/);
+    await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow('fetch failed');
+    for (const all of await Promise.all(open.map((response) => text(response))))
+      expect(all).toMatch(/data: \[DONE\]\n\n$/);
     // Long before the time that open calls are given.
     expect(await gateway.ended).toMatchObject({ code: 0 });
   });
@@ -136,8 +134,10 @@ describe('sluice start', () => {
   });
 
   test('says that its port is taken, and ends', async () => {
-    const { url } = await startGatewayIn(operatorFolder({ 'gateway.config.ts': config }));
-    const { port } = new URL(url);
+    const other = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void other.close());
+    await once(other, 'listening');
+    const port = String((other.address() as AddressInfo).port);
     const folder = operatorFolder({ 'gateway.config.ts': config });
     expect(await sluice(startArguments(folder), { SLUICE_PORT: port })).toMatchObject({
       code: 1,

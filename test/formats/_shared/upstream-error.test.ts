@@ -48,6 +48,50 @@ describe('the status that a client sees', () => {
   });
 });
 
+describe('what providers of sound and images say', () => {
+  it.each([
+    [
+      401,
+      { detail: { type: 'payment_required', code: 'quota_exceeded', message: 'You have no quota left.' } },
+      'no_available_channel',
+      /no credit left/,
+    ],
+    [
+      422,
+      {
+        detail: [
+          { loc: ['body', 'prompt'], msg: 'The content is refused.', type: 'content_policy_violation' },
+        ],
+      },
+      'content_policy_violation',
+      /body\.prompt: The content is refused\./,
+    ],
+    [
+      403,
+      { id: 'a', name: 'content_moderation', errors: ['Your request was flagged.'] },
+      'content_policy_violation',
+      /^Your request was flagged\.$/,
+    ],
+    [
+      400,
+      { err_code: 'Bad Request', err_msg: 'Failed to process audio.', request_id: 'r' },
+      'invalid_request',
+      /^Failed to process audio\.$/,
+    ],
+    [
+      422,
+      { title: 'Input validation failed', detail: 'prompt is required', status: 422 },
+      'invalid_request',
+      /^prompt is/,
+    ],
+  ])('with %i and %o is understood', (status, body, code, message) => {
+    expect(upstreamError(status, JSON.stringify(body))).toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
 describe('a thread that the provider does not keep', () => {
   const refused = (status: number, code: string): ReturnType<typeof upstreamError> =>
     upstreamError(

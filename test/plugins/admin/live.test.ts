@@ -1,11 +1,11 @@
-import { EventEmitter } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import { NEVER } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { PassThrough, Readable } from 'node:stream';
+import { definePlugin } from 'sluice';
+import type { Call } from 'sluice/internal';
+import { testPlugins } from 'sluice/testing';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnlyPeer } from '../../../core/state/links/peers.ts';
 import { LiveCalls } from '../../../plugins/admin/live.ts';
 import { liveFrame, type LiveFrame } from '../../../plugins/admin/schemas.ts';
-import { answering, testCall } from '../_call.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -14,28 +14,32 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A response whose reader may stop reading. */
-class FakeResponse extends EventEmitter {
+/** Somebody who watches, and may stop reading. */
+class Watching {
   text = '';
-  writable = true;
-  writableLength = 0;
-  reads = true;
+  readonly #stream: Readable;
 
-  writeHead(): void {}
-
-  write(text: string): void {
-    this.text += text;
-    if (!this.reads) this.writableLength += text.length;
+  constructor(live: LiveCalls, mayWatch: () => Promise<boolean>) {
+    this.#stream = live.watch(mayWatch);
+    this.#stream.on('data', (bytes: Buffer) => (this.text += bytes.toString()));
   }
 
-  end(): void {
-    this.destroy();
+  stopReading(): void {
+    this.#stream.pause();
   }
 
-  destroy(): void {
-    if (!this.writable) return;
-    this.writable = false;
-    this.emit('close');
+  leave(): void {
+    this.#stream.destroy();
+  }
+
+  /** Bytes that wait for it. */
+  get waiting(): number {
+    const { readableLength, writableLength } = this.#stream as PassThrough;
+    return readableLength + writableLength;
+  }
+
+  get isOpen(): boolean {
+    return !this.#stream.destroyed;
   }
 
   get frames(): LiveFrame[] {
@@ -47,47 +51,69 @@ class FakeResponse extends EventEmitter {
 
 const allowed = () => Promise.resolve(true);
 
-function watching(live: LiveCalls, mayWatch = allowed): FakeResponse {
-  const response = new FakeResponse();
-  live.watch(response as unknown as ServerResponse, mayWatch);
-  return response;
-}
+const watch = (live: LiveCalls, mayWatch = allowed): Watching => new Watching(live, mayWatch);
 
 /** What is on its way arrives. */
 const soon = () => vi.advanceTimersByTimeAsync(1);
 
-const waiting = () => Promise.resolve(NEVER);
+/** A gateway's calls, followed by this. */
+async function callsOf(live: LiveCalls) {
+  const following = definePlugin({
+    name: 'following',
+    stage: 'observe',
+    setup: () => (call: Call, next) => live.follow(call, next),
+  });
+  const { run, close } = await testPlugins(following);
+  onTestFinished(close);
+  /** Begins a call that is answered when its client has left. */
+  const begin = async (): Promise<() => Promise<unknown>> => {
+    const client = new AbortController();
+    const { promise: arrived, resolve } = Promise.withResolvers<void>();
+    const reply = (): Promise<never> => {
+      resolve();
+      return new Promise(() => {});
+    };
+    const running = run({ model: 'm' }, { reply, signal: client.signal });
+    await arrived;
+    return () => {
+      client.abort();
+      return running;
+    };
+  };
+  return { run, begin };
+}
 
 describe('those who watch', () => {
   test('cost nothing while there are none: no timer runs, and calls are only counted', async () => {
     const live = new LiveCalls(new OnlyPeer());
-    const { call, exchange } = testCall({ model: 'm' });
-    void live.follow(call, waiting);
+    const { begin } = await callsOf(live);
+    const before = vi.getTimerCount();
+    const leave = await begin();
     expect(await live.running()).toBe(1);
-    expect(vi.getTimerCount()).toBe(0);
-    exchange.end();
+    expect(vi.getTimerCount()).toBe(before);
+    await leave();
     expect(await live.running()).toBe(0);
-    const response = watching(live);
-    expect(vi.getTimerCount()).toBe(2);
-    response.destroy();
-    expect(vi.getTimerCount()).toBe(0);
+    const watching = watch(live);
+    expect(vi.getTimerCount()).toBe(before + 2);
+    watching.leave();
+    await soon();
+    expect(vi.getTimerCount()).toBe(before);
   });
 
   test('are told of a call when it changes, and not again when it does not', async () => {
     const live = new LiveCalls(new OnlyPeer());
-    const response = watching(live);
+    const watching = watch(live);
     await soon();
-    const { call, exchange } = testCall({ model: 'm' });
-    void live.follow(call, waiting);
+    const leave = await (await callsOf(live)).begin();
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(response.frames).toMatchObject([
+    expect(watching.frames).toMatchObject([
       { running: 0, calls: [] },
-      { running: 1, calls: [{ id: 'req_test', phase: 'waiting', model: 'm' }] },
+      { running: 1, calls: [{ phase: 'waiting', model: 'm' }] },
     ]);
-    exchange.end();
+    await leave();
     await vi.advanceTimersByTimeAsync(2_000);
-    expect(response.frames).toHaveLength(3);
-    expect(response.frames[2]).toMatchObject({
+    expect(watching.frames).toHaveLength(3);
+    expect(watching.frames[2]).toMatchObject({
       running: 0,
       calls: [{ phase: 'ended', ended: 'left', status: 499 }],
     });
@@ -96,61 +122,57 @@ describe('those who watch', () => {
   test('hear something in a silence, and nothing once their login is over', async () => {
     const live = new LiveCalls(new OnlyPeer());
     let loggedIn = true;
-    const response = watching(live, () => Promise.resolve(loggedIn));
+    const watching = watch(live, () => Promise.resolve(loggedIn));
     await vi.advanceTimersByTimeAsync(15_000);
-    expect(response.text).toMatch(/\n\n: ping\n\n$/);
-    expect(response.writable).toBe(true);
+    expect(watching.text).toMatch(/\n\n: ping\n\n$/);
+    expect(watching.isOpen).toBe(true);
     loggedIn = false;
     await vi.advanceTimersByTimeAsync(15_000);
-    expect(response.writable).toBe(false);
+    expect(watching.isOpen).toBe(false);
   });
 
   test('are let go of when they read too slowly; others see everything', async () => {
     const live = new LiveCalls(new OnlyPeer());
-    const slow = watching(live);
-    const quick = watching(live);
+    const { run } = await callsOf(live);
+    const slow = watch(live);
+    const quick = watch(live);
     await soon();
-    slow.reads = false;
+    slow.stopReading();
     for (let round = 0; round < 400; round += 1) {
-      for (let index = 0; index < 20; index += 1) {
-        const { call, exchange } = testCall({ model: `m${round}` });
-        void live.follow(call, answering());
-        exchange.end();
-      }
+      // oxlint-disable-next-line no-await-in-loop
+      await Promise.all(Array.from({ length: 20 }, () => run({ model: `m${round}` })));
       // oxlint-disable-next-line no-await-in-loop
       await vi.advanceTimersByTimeAsync(250);
     }
-    expect(slow.writable).toBe(false);
-    expect(slow.writableLength).toBeLessThan(2 * 1024 * 1024);
-    expect(quick.writable).toBe(true);
+    expect(slow.isOpen).toBe(false);
+    expect(slow.waiting).toBeLessThan(2 * 1024 * 1024);
+    expect(quick.isOpen).toBe(true);
     expect(quick.frames.flatMap(({ calls }) => calls)).toHaveLength(8_000);
   });
 
   test('are told how much was left out when there was too much at once', async () => {
     const live = new LiveCalls(new OnlyPeer());
-    const response = watching(live);
+    const { run } = await callsOf(live);
+    const watching = watch(live);
     await soon();
-    for (let index = 0; index < 800; index += 1) {
-      const { call, exchange } = testCall({ model: 'm' });
-      void live.follow(call, answering());
-      exchange.end();
-    }
+    await Promise.all(Array.from({ length: 800 }, () => run({ model: 'm' })));
     await vi.advanceTimersByTimeAsync(250);
-    expect(response.frames[1]?.calls).toHaveLength(500);
-    expect(response.frames[1]?.skipped).toBe(300);
+    expect(watching.frames[1]?.calls).toHaveLength(500);
+    expect(watching.frames[1]?.skipped).toBe(300);
   });
 
   test('are few', () => {
     const live = new LiveCalls(new OnlyPeer());
-    for (let index = 0; index < 20; index += 1) watching(live);
-    expect(() => watching(live)).toThrow(expect.objectContaining({ code: 'server_is_overloaded' }));
+    for (let index = 0; index < 20; index += 1) watch(live);
+    expect(() => watch(live)).toThrow(expect.objectContaining({ code: 'server_is_overloaded' }));
   });
 
-  test('are all let go of at the end', () => {
+  test('are all let go of at the end', async () => {
     const live = new LiveCalls(new OnlyPeer());
-    const responses = [watching(live), watching(live)];
+    const responses = [watch(live), watch(live)];
     live.close();
-    expect(responses.map(({ writable }) => writable)).toEqual([false, false]);
+    await soon();
+    expect(responses.map(({ isOpen }) => isOpen)).toEqual([false, false]);
     expect(vi.getTimerCount()).toBe(0);
   });
 });

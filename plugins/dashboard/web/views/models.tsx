@@ -106,6 +106,20 @@ const columns: readonly Column<ModelView>[] = [
         </span>
       ),
   },
+  {
+    id: 'abilities',
+    title: 'Takes and does',
+    show: ({ takes = [], can = [], cannot = [] }) => {
+      const known = [...takes, ...can, ...cannot.map((ability) => `no ${ability}`)];
+      return known.length === 0 ? (
+        <span className="muted">–</span>
+      ) : (
+        <span className="small" title="As far as the catalogue knows">
+          {known.join(', ')}
+        </span>
+      );
+    },
+  },
 ];
 
 /** Which models there are, who serves them, and what they cost. */

@@ -126,6 +126,25 @@ describe('while another process is writing to the database', () => {
     expect(await store.get('a')).toBe(21);
   });
 
+  test('those that waited behind the first are written as soon as it is', async () => {
+    const given = stage();
+    const ledger = openLedger(given.stores);
+    const budget = { unit: 'token', period: 'total', amount: 100_000 } as const;
+    given.lock();
+    let claimed = 0;
+    const claims = Array.from({ length: 200 }, async () => {
+      await ledger.reserve('key', [budget], { microDollars: 0, tokens: 1 });
+      claimed += 1;
+    });
+    await turns(5);
+    given.release();
+    await claims[0];
+    // With a pause before each they would become more with every call that comes, until they have waited for too long.
+    await turns(20);
+    expect(claimed).toBe(claims.length);
+    await Promise.all(claims);
+  });
+
   test('all that wait are told when it takes too long, and what comes later is written', async () => {
     const given = stage();
     const ledger = openLedger(given.stores);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { Operation } from '../../sdk/format.ts';
-import type { KnownModel } from '../../sdk/channel.ts';
+import type { Operation } from '../sdk/format.ts';
+import type { KnownModel } from '../sdk/channel.ts';
 
 /** A list of models with their prices and limits, as it is kept in a file. */
 export interface ModelList {
@@ -16,9 +16,9 @@ export interface ModelList {
 
 let read: ModelList | undefined;
 
-/** The list that comes with Sluice. It is read when it is first asked for, and made by `sluice prices import FILE --known`. */
+/** The list that comes with Sluice. It is read when it is first asked for, and made by `sluice models import FILE`. */
 export function shippedModels(): ModelList {
-  read ??= JSON.parse(readFileSync(new URL('known-models.json', import.meta.url), 'utf8')) as ModelList;
+  read ??= JSON.parse(readFileSync(new URL('catalogue.json', import.meta.url), 'utf8')) as ModelList;
   return read;
 }
 

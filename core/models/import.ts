@@ -1,9 +1,9 @@
-import type { Operation } from '../../sdk/format.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
-import { nameAt, providerOf, readPrice, sample } from './import-list.ts';
-import type { KnownModel } from '../../sdk/channel.ts';
-import type { ModelList } from './known-models.ts';
-import type { PriceRow } from '../../settings/prices.ts';
+import type { Operation } from '../sdk/format.ts';
+import { isObject, type JsonObject } from '../model/json.ts';
+import { nameAt, providerOf, readPrice, sample } from '../money/prices/import-list.ts';
+import { abilities, media, type Ability, type KnownModel, type Medium } from '../sdk/channel.ts';
+import type { ModelList } from './catalogue.ts';
+import type { PriceRow } from '../settings/prices.ts';
 
 /** What a list of models is made with besides the price list. */
 export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licence'> {
@@ -69,9 +69,47 @@ function knownModel(entry: JsonObject, operation: Operation, date: string): Know
     ...(operation === 'chat' ? {} : { operation }),
     ...(inputLimit === undefined ? {} : { inputLimit }),
     ...(outputLimit === undefined ? {} : { outputLimit }),
+    ...unlessEmpty({
+      takes: media.filter((medium) => takes(entry, medium)),
+      can: abilities.filter((ability) => can(entry, ability) === true),
+      cannot: abilities.filter((ability) => can(entry, ability) === false),
+    }),
     ...(typeof end === 'string' && /^\d{4}-\d\d-\d\d$/.test(end) && end < date ? { retired: true } : {}),
     ...(row === undefined || (isFree(row) && operation !== 'moderate') ? {} : { price: row }),
   };
+}
+
+/** The members of the price list that tell what a model takes besides text, and what it can do. */
+const takenBy: Readonly<Record<Medium, string>> = {
+  image: 'supports_vision',
+  document: 'supports_pdf_input',
+  audio: 'supports_audio_input',
+  video: 'supports_video_input',
+};
+const doneBy: Readonly<Record<Ability, string>> = {
+  tools: 'supports_function_calling',
+  'parallel-tools': 'supports_parallel_function_calling',
+  'structured-output': 'supports_response_schema',
+  reasoning: 'supports_reasoning',
+  'prompt-cache': 'supports_prompt_caching',
+  'web-search': 'supports_web_search',
+};
+
+function takes(entry: JsonObject, medium: Medium): boolean {
+  const modalities = entry['supported_modalities'];
+  return entry[takenBy[medium]] === true || (Array.isArray(modalities) && modalities.includes(medium));
+}
+
+/** Undefined where the list does not tell. */
+function can(entry: JsonObject, ability: Ability): boolean | undefined {
+  const told = entry[doneBy[ability]];
+  return typeof told === 'boolean' ? told : undefined;
+}
+
+function unlessEmpty<Lists extends Readonly<Record<string, readonly string[]>>>(
+  lists: Lists,
+): Partial<Lists> {
+  return Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0)) as Partial<Lists>;
 }
 
 function limitOf(value: unknown): number | undefined {

@@ -3,32 +3,32 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { Keyv } from 'keyv';
 import { describe, expect, test } from 'vitest';
-import { rowSchema } from '../../../../core/settings/prices.ts';
-import { importKnownModels, writeKnownModels } from '../../../../core/money/prices/import-known.ts';
-import { KnownModels, shippedModels } from '../../../../core/money/prices/known-models.ts';
-import { type KnownModel } from '../../../../core/sdk/channel.ts';
-import type { Usage } from '../../../../core/model/usage.ts';
-import { createPrices } from '../../../../core/money/prices/index.ts';
-import { readConfig } from '../../../../core/config/config.ts';
-import { createLog } from '../../../../core/log.ts';
-import { makeChannel } from '../../../../core/config/configured-channel.ts';
-import { ModelDiscovery } from '../../../../core/routing/model-discovery.ts';
-import { createCatalog, type Catalog } from '../../../../core/routing/catalog.ts';
-import type { ChannelEntry } from '../../../../core/sdk/define.ts';
-import anthropic from '../../../../channels/anthropic.ts';
-import cohere from '../../../../channels/cohere.ts';
-import deepseek from '../../../../channels/deepseek.ts';
-import demo from '../../../../channels/demo/index.ts';
-import gemini from '../../../../channels/gemini.ts';
-import groq from '../../../../channels/groq.ts';
-import jina from '../../../../channels/jina.ts';
-import mistral from '../../../../channels/mistral.ts';
-import ollama from '../../../../channels/ollama.ts';
-import openai from '../../../../channels/openai.ts';
-import openrouter from '../../../../channels/openrouter.ts';
-import voyage from '../../../../channels/voyage.ts';
-import { operatorFolder } from '../../../support/operator-folder.ts';
-import { sluice } from '../../cli/_process.ts';
+import { rowSchema } from '../../../core/settings/prices.ts';
+import { importKnownModels, writeKnownModels } from '../../../core/models/import.ts';
+import { KnownModels, shippedModels } from '../../../core/models/catalogue.ts';
+import { type KnownModel } from '../../../core/sdk/channel.ts';
+import type { Usage } from '../../../core/model/usage.ts';
+import { createPrices } from '../../../core/money/prices/index.ts';
+import { readConfig } from '../../../core/config/config.ts';
+import { createLog } from '../../../core/log.ts';
+import { makeChannel } from '../../../core/config/configured-channel.ts';
+import { ModelDiscovery } from '../../../core/routing/model-discovery.ts';
+import { createCatalog, type Catalog } from '../../../core/routing/catalog.ts';
+import type { ChannelEntry } from '../../../core/sdk/define.ts';
+import anthropic from '../../../channels/anthropic.ts';
+import cohere from '../../../channels/cohere.ts';
+import deepseek from '../../../channels/deepseek.ts';
+import demo from '../../../channels/demo/index.ts';
+import gemini from '../../../channels/gemini.ts';
+import groq from '../../../channels/groq.ts';
+import jina from '../../../channels/jina.ts';
+import mistral from '../../../channels/mistral.ts';
+import ollama from '../../../channels/ollama.ts';
+import openai from '../../../channels/openai.ts';
+import openrouter from '../../../channels/openrouter.ts';
+import voyage from '../../../channels/voyage.ts';
+import { operatorFolder } from '../../support/operator-folder.ts';
+import { sluice } from '../cli/_process.ts';
 
 const key = 'k';
 
@@ -262,7 +262,7 @@ describe('the list that comes along', () => {
     expect(source).toMatch(/\w/);
     expect(date).toMatch(/^20\d\d-\d\d-\d\d$/);
     expect(licence).toContain('MIT License');
-    const readme = readFileSync(new URL('../../../../README.md', import.meta.url), 'utf8');
+    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
     expect(readme.includes(date)).toBe(true);
   });
 
@@ -295,11 +295,8 @@ describe('the list that comes along', () => {
   });
 
   test('is small, and in the order of its names', () => {
-    const text = readFileSync(
-      new URL('../../../../core/money/prices/known-models.json', import.meta.url),
-      'utf8',
-    );
-    expect(text.length).toBeLessThan(400_000);
+    const text = readFileSync(new URL('../../../core/models/catalogue.json', import.meta.url), 'utf8');
+    expect(text.length).toBeLessThan(600_000);
     expect(writeKnownModels(shippedModels())).toBe(text);
     for (const names of [models, ...Object.values(models)].map(Object.keys))
       expect(names).toEqual(names.toSorted((one, other) => (one < other ? -1 : 1)));
@@ -441,8 +438,8 @@ describe('a list made from a price list', () => {
     const own = { 'voyage/v-1': { ...list['one/vector'], litellm_provider: 'voyage' }, ...list };
     const folder = operatorFolder({ 'list.json': JSON.stringify(own), terms: 'Take it.\n' });
     const at = (name: string): string => join(folder, name);
-    const asked = ['--known', '--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
-    const run = (...args: string[]) => sluice(['prices', 'import', at('list.json'), ...args]);
+    const asked = ['--source', 'a test', '--date', '2026-06-01', '--licence', at('terms')];
+    const run = (...args: string[]) => sluice(['models', 'import', at('list.json'), ...args]);
     expect(await run(...asked, '--out', at('known.json'))).toMatchObject({
       code: 0,
       stderr: 'Took 1 models of 1 providers.\n',
@@ -459,7 +456,7 @@ describe('a list made from a price list', () => {
     });
     expect(await run(...asked)).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('--known needs --source') as string,
+      stderr: expect.stringContaining('A catalogue needs --source') as string,
     });
   });
 });

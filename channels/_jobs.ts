@@ -1,0 +1,137 @@
+import { map, of, type Observable } from 'rxjs';
+import {
+  gathered,
+  GatewayError,
+  type GatewayEvent,
+  type JsonObject,
+  type Upstream,
+  type UpstreamRequest,
+} from 'sluice';
+import { parseObject, reachedProviders, toGatewayError, type Call, type ChannelParts } from 'sluice/internal';
+
+/** Sends one request, as a channel does. */
+type Open = ChannelParts['open'];
+
+/** Largest answer of one step that is held, in bytes: the transcript of a day is smaller. */
+const largestAnswer = 32 * 1024 * 1024;
+
+/** Milliseconds between two questions: the first, how each grows, and the longest. */
+const firstPause = 250;
+const growth = 1.4;
+const longestPause = 4_000;
+
+/** Questions in a row that may fail for a reason that passes. */
+const mostFailures = 4;
+
+/** One answer of a provider that is worked with before anything is told to the client. */
+export interface Step extends Pick<Upstream, 'status' | 'headers'> {
+  readonly bytes: Buffer;
+  /** Undefined where the bytes are no JSON object. */
+  readonly body: JsonObject | undefined;
+}
+
+/** True for a step that the provider has taken. What is not goes to the client's format as it came: {@link answerOf}. */
+export function went(step: Step): step is Step & { readonly body: JsonObject } {
+  return step.status < 300 && step.body !== undefined;
+}
+
+/** Another request of the same call: what is not given is as in a question without a body. */
+export function stepOf(
+  { operation, format, model }: UpstreamRequest,
+  step: Pick<UpstreamRequest, 'path'> & Partial<UpstreamRequest>,
+): UpstreamRequest {
+  const method = step.body === undefined ? 'GET' : 'POST';
+  return { operation, format, model, stream: false, query: {}, headers: {}, method, body: '', ...step };
+}
+
+/** Sends one request of several that a call needs, and reads its answer whole. Rejects with GatewayError, also when the call ends first. */
+export async function ask(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
+  const { status, headers, bytes } = await open(call, request);
+  const whole = await readAll(call, bytes);
+  return { status, headers, bytes: whole, body: parseObject(whole.toString()) };
+}
+
+/**
+ * As {@link ask}, for what costs nothing: a file that is uploaded, a question about a job. A client who leaves pays for each request that
+ * has reached a provider, and this one is none of these.
+ */
+export async function askFree(call: Call, open: Open, request: UpstreamRequest): Promise<Step> {
+  const step = await ask(call, open, request);
+  if (step.status < 400) call.set(reachedProviders, (call.get(reachedProviders) ?? 1) - 1);
+  return step;
+}
+
+/** A step's answer as that of the whole call. */
+export function answerOf({ status, headers, bytes }: Step, body?: JsonObject): Upstream {
+  const { 'content-encoding': _, 'content-length': _length, ...rest } = headers;
+  return { status, headers: rest, bytes: of(body === undefined ? bytes : Buffer.from(JSON.stringify(body))) };
+}
+
+/**
+ * Asks again and again until `isRunning` says no of an answer, which is then given, or until the provider refuses. It lasts as long as the
+ * call, which has its timeouts, and ends with it: rejects with GatewayError then.
+ */
+export async function settled(
+  call: Call,
+  open: Open,
+  question: UpstreamRequest,
+  isRunning: (body: JsonObject) => boolean,
+): Promise<Step> {
+  let failures = 0;
+  for (let pause = firstPause; ; pause = Math.min(longestPause, pause * growth)) {
+    // oxlint-disable-next-line no-await-in-loop -- each question waits for the answer before it
+    await waited(call, pause);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    const step = await askFree(call, open, question).catch((error: unknown) => {
+      const failure = toGatewayError(error);
+      if (!failure.retryable || failures >= mostFailures) throw failure;
+      return undefined;
+    });
+    if (step !== undefined && !passes(step)) {
+      if (step.body === undefined || step.status >= 300 || !isRunning(step.body)) return step;
+      failures = 0;
+    } else if ((failures += 1) > mostFailures && step !== undefined) return step;
+  }
+}
+
+/** The job goes on although the question was refused. */
+function passes({ status }: Step): boolean {
+  return status === 429 || status >= 500;
+}
+
+/** Milliseconds that are cut short by the end of the call: rejects then. */
+function waited(call: Call, milliseconds: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      forget();
+      resolve();
+    }, milliseconds);
+    const forget = call.onEnd(() => {
+      clearTimeout(timer);
+      reject(gone());
+    });
+  });
+}
+
+/** Rejects with GatewayError where the call ends first, or where it is more than is held. */
+async function readAll(call: Call, bytes: Observable<Buffer>): Promise<Buffer> {
+  let size = 0;
+  const pieces = await gathered(
+    call,
+    bytes.pipe(
+      map((piece): GatewayEvent => {
+        size += piece.length;
+        if (size > largestAnswer)
+          throw new GatewayError('upstream_error', 'The upstream sent more than the gateway can hold.', {
+            origin: 'upstream',
+          });
+        return { type: 'bytes', bytes: piece };
+      }),
+    ),
+  );
+  return Buffer.concat(pieces.flatMap((piece) => (piece.type === 'bytes' ? [piece.bytes] : [])));
+}
+
+function gone(): GatewayError {
+  return new GatewayError('client_closed_request', 'The call ended before it was answered.');
+}

@@ -1,0 +1,51 @@
+import { GatewayError } from 'sluice';
+import {
+  decodeSpeechRefusal,
+  oneShot,
+  SpeechBytesDecoder,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type SpeakRequest,
+} from 'sluice/internal';
+
+/** Speech in a provider's own words, which no client sends: a request, and the bytes of a file as they come. */
+export function speechCodec(
+  format: string,
+  encode: (request: SpeakRequest, target: EncodeTarget) => EncodedRequest,
+): Codec<SpeakRequest> {
+  const noClient = (): never => {
+    throw new Error('No client speaks the words of this channel.');
+  };
+  return oneShot<SpeakRequest>({
+    format,
+    operation: 'speak',
+    path: '',
+    decodeRequest: noClient,
+    encodeRequest(request, target) {
+      const { headers, ...encoded } = encode(request, target);
+      return { ...encoded, headers: { accept: '*/*', ...headers } };
+    },
+    decodeBytes: () => new SpeechBytesDecoder(),
+    decodeWhole: decodeSpeechRefusal,
+    encodeWhole: noClient,
+  });
+}
+
+/** What a table has for the kind of file that a client wants. Throws 400 where it has nothing: sound of another kind would not be played. */
+export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Record<string, Value>>): Value {
+  const found = Object.hasOwn(table, fileFormat) ? table[fileFormat] : undefined;
+  if (found !== undefined) return found;
+  throw new GatewayError(
+    'unsupported_value',
+    `This model does not give speech as ${fileFormat.slice(0, 40)}: use ${Object.keys(table)
+      .join(', ')
+      .replace(/, ([^,]+)$/, ' or $1')}.`,
+    { param: 'response_format' },
+  );
+}
+
+/** The provider's name of a voice. */
+export function voiceName({ voice }: SpeakRequest): string {
+  return (typeof voice === 'string' ? voice : voice.id).trim();
+}

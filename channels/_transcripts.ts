@@ -1,0 +1,123 @@
+import type { GatewayEvent, JsonObject } from 'sluice';
+import {
+  loseForeign,
+  noUsage,
+  oneShot,
+  type Codec,
+  type EncodedRequest,
+  type EncodeTarget,
+  type TranscribeRequest,
+  type TranscriptSegment,
+} from 'sluice/internal';
+
+/** A word with its times, in seconds. */
+export interface HeardWord {
+  readonly word: string;
+  /** What stands before it, where that is no space. */
+  readonly before?: string;
+  readonly start: number;
+  readonly end: number;
+  readonly speaker?: string;
+}
+
+/** What a provider has heard. */
+export interface Heard {
+  readonly text: string;
+  readonly language?: string | undefined;
+  /** Seconds, where the provider tells. */
+  readonly duration?: number | undefined;
+  readonly words: readonly HeardWord[];
+}
+
+/** Transcripts in a provider's own words, which no client sends. `decode` throws GatewayError where a reply is none. */
+export function transcriptCodec(
+  format: string,
+  encode: (request: TranscribeRequest, target: EncodeTarget) => EncodedRequest,
+  decode: (body: JsonObject) => Heard,
+): Codec<TranscribeRequest> {
+  const noClient = (): never => {
+    throw new Error('No client speaks the words of this channel.');
+  };
+  return oneShot<TranscribeRequest>({
+    format,
+    operation: 'transcribe',
+    path: '',
+    decodeRequest: noClient,
+    encodeRequest(request, target) {
+      loseForeign(request.extra, format, undefined, target.lose);
+      return encode(request, target);
+    },
+    decodeWhole: (body) => eventsOf(decode(body)),
+    encodeWhole: noClient,
+  });
+}
+
+/** True where the client wants to know who speaks. */
+export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
+  return replyFormat === 'diarized_json';
+}
+
+function eventsOf({ text, language, duration, words }: Heard): readonly GatewayEvent[] {
+  const segments = segmentsOf(words);
+  const last = duration ?? words.at(-1)?.end;
+  return [
+    {
+      type: 'result',
+      value: {
+        text,
+        ...(language === undefined ? {} : { language }),
+        ...(last === undefined ? {} : { duration: last }),
+        segments: segments.length === 0 && text !== '' ? [{ start: 0, end: last ?? 0, text }] : segments,
+        words: words.map(({ word, start, end }) => ({ word, start, end })),
+      },
+    },
+    ...(duration === undefined
+      ? []
+      : [{ type: 'usage', usage: { ...noUsage, units: { seconds: duration } } } as const]),
+  ];
+}
+
+/** A segment is a sentence, or as much of one as is said without a rest, within so many seconds, by one speaker. */
+const longestRest = 1.5;
+const longestSegment = 12;
+const sentenceEnd = /[.!?…。！？]["'”’)\]]*$/u;
+
+function segmentsOf(words: readonly HeardWord[]): readonly TranscriptSegment[] {
+  const segments: TranscriptSegment[] = [];
+  let begun: HeardWord[] = [];
+  const close = (): void => {
+    const [first] = begun;
+    const last = begun.at(-1);
+    if (first === undefined || last === undefined) return;
+    segments.push({
+      start: first.start,
+      end: last.end,
+      text: begun
+        .map(({ word, before = ' ' }) => before + word)
+        .join('')
+        .trim(),
+      ...(first.speaker === undefined ? {} : { speaker: first.speaker }),
+    });
+    begun = [];
+  };
+  for (const word of words) {
+    const [first] = begun;
+    const last = begun.at(-1);
+    const breaks =
+      first !== undefined &&
+      last !== undefined &&
+      (first.speaker !== word.speaker ||
+        word.start - last.end > longestRest ||
+        word.end - first.start > longestSegment ||
+        sentenceEnd.test(last.word));
+    if (breaks) close();
+    begun.push(word);
+  }
+  close();
+  return segments;
+}
+
+/** A time in seconds; 0 for what is none. */
+export function secondsOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
+}

@@ -1,0 +1,121 @@
+import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
+import {
+  isObject,
+  unusable,
+  upstreamError,
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type Form,
+  type TranscribeRequest,
+} from 'sluice/internal';
+import { bareFiles } from './_bare-files.ts';
+import { overHttp, plainKind } from './_http.ts';
+import { answerOf, ask, askFree, settled, stepOf, went } from './_jobs.ts';
+import { secondsOf, transcriptCodec, wantsSpeakers, type Heard, type HeardWord } from './_transcripts.ts';
+
+/** https://www.assemblyai.com/docs/api-reference/transcripts/submit */
+function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { file, language, prompt, temperature } = request;
+  // Only the models that are asked in words know of these.
+  const asked = model.startsWith('universal-3');
+  if (prompt !== undefined && !asked) lose('prompt');
+  if (temperature !== undefined && !asked) lose('temperature');
+  const wish: JsonObject = {
+    speech_models: [model],
+    ...(language === undefined ? { language_detection: true } : { language_code: language }),
+    ...(wantsSpeakers(request) ? { speaker_labels: true } : {}),
+    ...(prompt !== undefined && asked ? { prompt } : {}),
+    ...(temperature !== undefined && asked ? { temperature } : {}),
+  };
+  return {
+    path: '/transcript',
+    body: {},
+    form: [
+      { name: 'file', file },
+      ...Object.entries(wish).map(([name, value]) => ({ name, value: JSON.stringify(value) })),
+    ],
+  };
+}
+
+function heard(body: JsonObject): Heard {
+  const { text, status, error, language_code: language, audio_duration: duration, words } = body;
+  if (status === 'error') throw failed(typeof error === 'string' ? error : '');
+  if (typeof text !== 'string') throw unusable('sent JSON that is no transcript');
+  return {
+    text,
+    language: typeof language === 'string' ? language : undefined,
+    duration: typeof duration === 'number' ? secondsOf(duration) : undefined,
+    words: Array.isArray(words) ? words.flatMap(wordIn) : [],
+  };
+}
+
+/** Times are milliseconds. */
+function wordIn(one: unknown): readonly HeardWord[] {
+  if (!isObject(one) || typeof one.text !== 'string') return [];
+  const { text, start, end, speaker } = one;
+  return [
+    {
+      word: text,
+      start: secondsOf(start) / 1000,
+      end: secondsOf(end) / 1000,
+      ...(typeof speaker === 'string' ? { speaker } : {}),
+    },
+  ];
+}
+
+/** Most recordings that fail are none, or are silent: https://www.assemblyai.com/docs/guides/common_errors_and_solutions */
+function failed(message: string): Error {
+  const isTheirs = /server error|internal|try again|timed? ?out/i.test(message);
+  return upstreamError(isTheirs ? 500 : 422, JSON.stringify({ message }));
+}
+
+/** The texts of a form as members of an object. What an operator has added to it may be plain text. */
+function membersOf(form: Form): JsonObject {
+  return Object.fromEntries(
+    form.flatMap((part) => ('value' in part ? [[part.name, jsonOr(part.value)]] : [])),
+  );
+}
+
+function jsonOr(text: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return text;
+  }
+}
+
+const isRunning = ({ status }: JsonObject): boolean => status === 'queued' || status === 'processing';
+
+/** AssemblyAI: a recording is uploaded, a transcript of it ordered, and asked for until it is there. https://www.assemblyai.com/docs/api-reference */
+export default plainKind(
+  defineChannel({
+    name: 'assemblyai',
+    catalogue: ['assemblyai'],
+    models: ['universal*', 'best', 'nano', 'slam-*'],
+    setup(options, tools: ChannelTools): ChannelParts {
+      const { open } = overHttp(options, bareFiles(tools), {
+        baseUrl: 'https://api.assemblyai.com/v2',
+        headers: (key): Readonly<Record<string, string>> => ({ authorization: key ?? '' }),
+        speaks: {},
+      });
+      return {
+        speaks: { transcribe: ['assemblyai'] },
+        codecs: { transcribe: transcriptCodec('assemblyai', transcribe, heard) },
+        async open(call, request) {
+          const form = Array.isArray(request.body) ? request.body : [];
+          const body = form.filter((part) => 'file' in part);
+          const upload = await askFree(call, open, stepOf(request, { path: '/upload', body }));
+          if (!went(upload)) return answerOf(upload);
+          const { upload_url: address = null } = upload.body;
+          const wish = JSON.stringify({ audio_url: address, ...membersOf(form) });
+          const order = await ask(call, open, stepOf(request, { path: '/transcript', body: wish }));
+          if (!went(order) || !isRunning(order.body)) return answerOf(order);
+          const path = `/transcript/${encodeURIComponent(String(order.body.id))}`;
+          return answerOf(await settled(call, open, stepOf(request, { path }), isRunning));
+        },
+      };
+    },
+  }),
+);

@@ -1,0 +1,118 @@
+import { defineChannel, type JsonObject } from 'sluice';
+import {
+  isObject,
+  loseForeign,
+  throwIfError,
+  unusable,
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type SpeakRequest,
+  type TranscribeRequest,
+} from 'sluice/internal';
+import { bareFiles } from './_bare-files.ts';
+import { overHttp, plainKind } from './_http.ts';
+import { soundFor, speechCodec, voiceName } from './_speech.ts';
+import { secondsOf, transcriptCodec, wantsSpeakers, type Heard, type HeardWord } from './_transcripts.ts';
+
+/** https://developers.deepgram.com/docs/tts-media-output-settings */
+const sounds: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  mp3: { encoding: 'mp3' },
+  opus: { encoding: 'opus', container: 'ogg' },
+  aac: { encoding: 'aac' },
+  flac: { encoding: 'flac' },
+  wav: { encoding: 'linear16', container: 'wav', sample_rate: '24000' },
+  pcm: { encoding: 'linear16', container: 'none', sample_rate: '24000' },
+};
+
+/** https://developers.deepgram.com/reference/text-to-speech/speak-request */
+function speak(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { text, speed, instructions, extra } = request;
+  loseForeign(extra, 'deepgram', undefined, lose);
+  if (speed !== undefined && speed !== 1) lose('speed');
+  if (instructions !== undefined) lose('instructions');
+  return {
+    path: '/speak',
+    query: { model: voiceOf(model, voiceName(request), lose), ...soundFor(request, sounds) },
+    body: { text },
+  };
+}
+
+/** Models are voices here: `aura-2` with the voice `thalia`, or `thalia-en`, is `aura-2-thalia-en`. */
+function voiceOf(model: string, voice: string, lose: (path: string) => void): string {
+  if (voice.startsWith('aura-')) return voice;
+  if (/^aura(-\d+)?$/.test(model)) return `${model}-${voice}${/-[a-z]{2}$/.test(voice) ? '' : '-en'}`;
+  if (!model.includes(voice)) lose('voice');
+  return model;
+}
+
+/** https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
+function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { file, language, prompt, temperature } = request;
+  if (prompt !== undefined) lose('prompt');
+  if (temperature !== undefined) lose('temperature');
+  return {
+    path: '/listen',
+    query: {
+      model,
+      smart_format: 'true',
+      ...(language === undefined ? { detect_language: 'true' } : { language }),
+      ...(wantsSpeakers(request) ? { diarize: 'true' } : {}),
+    },
+    body: {},
+    form: [{ name: 'file', file }],
+  };
+}
+
+function heard(body: JsonObject): Heard {
+  throwIfError(body);
+  const { results, metadata } = body;
+  const [channel] = isObject(results) && Array.isArray(results.channels) ? results.channels : [];
+  const [best] = isObject(channel) && Array.isArray(channel.alternatives) ? channel.alternatives : [];
+  if (!isObject(best) || typeof best.transcript !== 'string' || !isObject(channel))
+    throw unusable('sent JSON that is no transcript');
+  const { detected_language: language } = channel;
+  const duration = isObject(metadata) ? metadata.duration : undefined;
+  return {
+    text: best.transcript,
+    language: typeof language === 'string' ? language : undefined,
+    duration: typeof duration === 'number' ? secondsOf(duration) : undefined,
+    words: Array.isArray(best.words) ? best.words.flatMap(wordIn) : [],
+  };
+}
+
+function wordIn(one: unknown): readonly HeardWord[] {
+  if (!isObject(one) || typeof one.word !== 'string') return [];
+  const { word, punctuated_word: written, start, end, speaker } = one;
+  return [
+    {
+      word: typeof written === 'string' ? written : word,
+      start: secondsOf(start),
+      end: secondsOf(end),
+      ...(typeof speaker === 'number' ? { speaker: String(speaker) } : {}),
+    },
+  ];
+}
+
+/** Deepgram: transcripts and speech. Recordings are sent as they are. https://developers.deepgram.com/reference */
+export default plainKind(
+  defineChannel({
+    name: 'deepgram',
+    catalogue: ['deepgram'],
+    models: ['nova*', 'enhanced*', 'base*', 'whisper*', 'aura*'],
+    // The list has these without saying what they are for.
+    prices: { 'aura-2*': { perCharacter: 0.000_03 }, 'aura*': { perCharacter: 0.000_015 } },
+    setup: (options, tools: ChannelTools): ChannelParts => ({
+      ...overHttp(options, bareFiles(tools), {
+        baseUrl: 'https://api.deepgram.com/v1',
+        headers: (key): Readonly<Record<string, string>> => ({ authorization: `Token ${key ?? ''}` }),
+        speaks: { transcribe: ['deepgram'], speak: ['deepgram'] },
+      }),
+      codecs: {
+        transcribe: transcriptCodec('deepgram', transcribe, heard),
+        speak: speechCodec('deepgram', speak),
+      },
+    }),
+  }),
+);

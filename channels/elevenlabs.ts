@@ -1,0 +1,141 @@
+import { defineChannel, type JsonObject, type Upstream } from 'sluice';
+import {
+  isObject,
+  throwIfError,
+  unusable,
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type SpeakRequest,
+  type TranscribeRequest,
+} from 'sluice/internal';
+import { overHttp, plainKind } from './_http.ts';
+import { ownWords } from './_own-words.ts';
+import { soundFor, speechCodec, voiceName } from './_speech.ts';
+import { secondsOf, transcriptCodec, wantsSpeakers, type Heard, type HeardWord } from './_transcripts.ts';
+
+/** `output_format`: codec, samples a second, kilobits a second. */
+const sounds = {
+  mp3: 'mp3_44100_128',
+  opus: 'opus_48000_96',
+  wav: 'wav_24000',
+  pcm: 'pcm_24000',
+} as const;
+
+/** How fast voices can speak. */
+const slowest = 0.7;
+const fastest = 1.2;
+
+/** What clients may say in this provider's own words. */
+const takes = ['voice_settings', 'language_code', 'seed', 'apply_text_normalization'];
+
+/** https://elevenlabs.io/docs/api-reference/text-to-speech/convert */
+function speak(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { text, speed, instructions, stream, extra } = request;
+  const { voice_settings: settings, ...own } = ownWords(extra, takes, lose);
+  if (instructions !== undefined) lose('instructions');
+  const pace = speed === undefined ? undefined : Math.min(fastest, Math.max(slowest, speed));
+  if (pace !== speed) lose('speed');
+  const voiceSettings: JsonObject = {
+    ...(isObject(settings) ? settings : {}),
+    ...(pace === undefined ? {} : { speed: pace }),
+  };
+  return {
+    path: `/text-to-speech/${encodeURIComponent(voiceName(request))}${stream ? '/stream' : ''}`,
+    query: { output_format: soundFor(request, sounds) },
+    body: {
+      text,
+      model_id: model,
+      ...own,
+      ...(Object.keys(voiceSettings).length === 0 ? {} : { voice_settings: voiceSettings }),
+    },
+  };
+}
+
+/** https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
+function transcribe(request: TranscribeRequest, { model, lose }: EncodeTarget): EncodedRequest {
+  const { file, language, prompt, temperature } = request;
+  if (prompt !== undefined) lose('prompt');
+  const texts: Readonly<Record<string, string | undefined>> = {
+    model_id: model,
+    language_code: language,
+    temperature: temperature === undefined ? undefined : String(temperature),
+    timestamps_granularity: 'word',
+    // Laughter and steps are no words.
+    tag_audio_events: 'false',
+    diarize: wantsSpeakers(request) ? 'true' : undefined,
+  };
+  return {
+    path: '/speech-to-text',
+    body: {},
+    form: [
+      ...Object.entries(texts).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }])),
+      { name: 'file', file },
+    ],
+  };
+}
+
+function heard(body: JsonObject): Heard {
+  throwIfError(body);
+  const { text, language_code: language, audio_duration_secs: duration, words } = body;
+  if (typeof text !== 'string') throw unusable('sent JSON that is no transcript');
+  return {
+    text,
+    language: typeof language === 'string' ? language : undefined,
+    duration: typeof duration === 'number' ? secondsOf(duration) : undefined,
+    words: Array.isArray(words) ? wordsIn(words) : [],
+  };
+}
+
+/** What stands between words is told as if it were one. */
+function wordsIn(list: readonly unknown[]): readonly HeardWord[] {
+  const words: HeardWord[] = [];
+  let before = '';
+  for (const one of list) {
+    if (!isObject(one) || typeof one.text !== 'string') continue;
+    const { text, type, start, end, speaker_id: speaker } = one;
+    if (type === 'spacing') {
+      before += text;
+      continue;
+    }
+    words.push({
+      word: text,
+      before,
+      start: secondsOf(start),
+      end: secondsOf(end),
+      ...(typeof speaker === 'string' ? { speaker } : {}),
+    });
+    before = '';
+  }
+  return words;
+}
+
+/** ElevenLabs: speech and transcripts. https://elevenlabs.io/docs/api-reference/introduction */
+export default plainKind(
+  defineChannel({
+    name: 'elevenlabs',
+    catalogue: ['elevenlabs'],
+    models: ['eleven_*', 'scribe_*'],
+    setup(options, tools: ChannelTools): ChannelParts {
+      const parts = overHttp(options, tools, {
+        baseUrl: 'https://api.elevenlabs.io/v1',
+        headers: (key): Readonly<Record<string, string>> => ({ 'xi-api-key': key ?? '' }),
+        speaks: { speak: ['elevenlabs'], transcribe: ['elevenlabs'] },
+      });
+      return {
+        ...parts,
+        codecs: {
+          speak: speechCodec('elevenlabs', speak),
+          transcribe: transcriptCodec('elevenlabs', transcribe, heard),
+        },
+        open: async (call, request) => aboutVoices(await parts.open(call, request)),
+      };
+    },
+  }),
+);
+
+/** What is not found here is a voice, or the model that the client named: no other channel would be tried for that, and no model rests. */
+function aboutVoices(answer: Upstream): Upstream {
+  return answer.status === 404 ? { ...answer, status: 400 } : answer;
+}

@@ -1,0 +1,31 @@
+import type { LoadedConfig } from '../config/config.ts';
+import { closeSurroundings, openSurroundings } from '../config/surroundings.ts';
+import type { Gateway } from '../front/gateway.ts';
+import { createGateway } from '../gateway.ts';
+import { createLog } from '../log.ts';
+import { createApiKeys } from '../state/api-keys.ts';
+import { openStores } from '../state/stores.ts';
+
+/** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
+export async function tryGateway<Found>(
+  config: LoadedConfig,
+  look: (gateway: Gateway) => Found,
+): Promise<Found> {
+  const stores = openStores('sqlite::memory:');
+  try {
+    const surroundings = openSurroundings(
+      createLog('silent'),
+      stores,
+      createApiKeys(stores),
+      // What other gateways share is not touched.
+      { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
+    );
+    const gateway = await createGateway(config, surroundings);
+    const found = look(gateway);
+    await gateway.close();
+    await closeSurroundings(surroundings);
+    return found;
+  } finally {
+    await stores.close();
+  }
+}

@@ -1,0 +1,90 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { chatTrials } from './chat.ts';
+import { otherTrials } from './others.ts';
+import { toolTrials } from './tools.ts';
+import { Answer, Differs, Refused, type Asking, type Trial } from './trial.ts';
+import { parseObject, type JsonObject } from '../model/json.ts';
+
+export type { Trial } from './trial.ts';
+
+/** All that channels are tried with, in the order in which it is told. */
+export const trials: readonly Trial[] = [...chatTrials, ...toolTrials, ...otherTrials];
+
+/** What came of one trial. */
+export interface Finding {
+  readonly result: 'holds' | 'differs' | 'refused';
+  /** What differs, or what the provider said. */
+  readonly remark: string;
+}
+
+/** A gateway on which one channel is tried, and how to ask it. */
+export interface Place {
+  readonly url: string;
+  readonly key: string;
+  /** Public names: a model of the channel, and one that its provider does not have. */
+  readonly model: string;
+  readonly stranger: string;
+  /** The format of chats that the channel speaks first. */
+  readonly format: string;
+  /** The longest pause that a provider may ask for before it is asked again, in milliseconds. Default a minute. */
+  readonly patience?: number;
+}
+
+/** How often a provider that has too much to do is asked again. */
+const again = 3;
+
+/** Tries one thing on a channel. Never rejects. */
+export async function tryOut({ run }: Trial, place: Place): Promise<Finding> {
+  try {
+    await run(askingAt(place));
+    return { result: 'holds', remark: '' };
+  } catch (error) {
+    if (error instanceof Differs) return { result: 'differs', remark: error.message };
+    const { message, cause } = error as Error;
+    const behind = cause instanceof Error ? `: ${cause.message}` : '';
+    return { result: 'refused', remark: error instanceof Refused ? message : `${message}${behind}` };
+  }
+}
+
+function askingAt({ url, key, model, stranger, format, patience = 60_000 }: Place): Asking {
+  const look = async (path: string, body: JsonObject | FormData): Promise<Response> => {
+    for (let attempt = 1; ; attempt += 1) {
+      // One request after the other: a provider's limits are not what is tried.
+      // oxlint-disable-next-line no-await-in-loop
+      const answer = await fetch(url + path, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(path.startsWith('/v1/messages') ? { 'anthropic-version': '2023-06-01' } : {}),
+          ...(body instanceof FormData ? {} : { 'content-type': 'application/json' }),
+        },
+        body: body instanceof FormData ? body : JSON.stringify(body),
+      });
+      const wait = Number(answer.headers.get('retry-after') ?? 1) * 1000;
+      if (answer.status !== 429 || attempt > again || wait > patience) return answer;
+      // oxlint-disable-next-line no-await-in-loop
+      await answer.arrayBuffer();
+      // oxlint-disable-next-line no-await-in-loop
+      await pause(wait);
+    }
+  };
+  return {
+    model,
+    stranger,
+    format,
+    look,
+    async ask(path, body) {
+      const answer = await look(path, body);
+      const bytes = Buffer.from(await answer.arrayBuffer());
+      if (answer.status !== 200) throw new Refused(`${answer.status}: ${sentenceOf(bytes.toString())}`);
+      return new Answer(bytes);
+    },
+  };
+}
+
+/** What an error says, in one line. */
+function sentenceOf(body: string): string {
+  const error = parseObject(body)?.['error'];
+  const message = (error as { readonly message?: unknown } | undefined)?.message;
+  return (typeof message === 'string' ? message : body).replaceAll(/\s+/g, ' ').slice(0, 160);
+}

@@ -1,0 +1,108 @@
+import { at, countAt, holds, type Trial } from './trial.ts';
+
+/** What is tried besides chats. What costs more than cents (images, videos, realtime) is left out. */
+export const otherTrials: readonly Trial[] = [
+  {
+    name: 'token counts',
+    operation: 'count-tokens',
+    requests: 1,
+    input: 0,
+    output: 0,
+    async run({ ask, model }) {
+      const { json } = await ask('/v1/messages/count_tokens', {
+        model,
+        messages: [{ role: 'user', content: 'How many tokens are these?' }],
+      });
+      holds(countAt(json, 'input_tokens') > 0, 'no tokens are counted');
+    },
+  },
+  {
+    name: 'embeddings',
+    operation: 'embed',
+    requests: 1,
+    input: 20,
+    output: 0,
+    async run({ ask, model }) {
+      const { json } = await ask('/v1/embeddings', { model, input: ['a lamp', 'a cat'] });
+      const vectors = [0, 1].map((index) => at(json, 'data', index, 'embedding'));
+      holds(
+        vectors.every((vector) => Array.isArray(vector) && vector.length > 0),
+        'there are not as many vectors as texts',
+      );
+      holds(countAt(json, 'usage', 'prompt_tokens') > 0, 'no tokens are told');
+    },
+  },
+  {
+    name: 'rerank',
+    operation: 'rerank',
+    requests: 1,
+    input: 50,
+    output: 0,
+    async run({ ask, model }) {
+      const documents = ['Lamps give light.', 'Cats catch mice.', 'Bread is baked.'];
+      const { json } = await ask('/v1/rerank', { model, query: 'What catches mice?', documents });
+      const first = at(json, 'results', 0, 'index');
+      holds(first === 1, `the best document is number ${String(first)}, where 1 is`);
+    },
+  },
+  {
+    name: 'moderations',
+    operation: 'moderate',
+    requests: 1,
+    input: 20,
+    output: 0,
+    async run({ ask, model }) {
+      const { json } = await ask('/v1/moderations', { model, input: 'The cat sleeps.' });
+      holds(at(json, 'results', 0, 'flagged') === false, 'a sleeping cat is flagged');
+    },
+  },
+  {
+    name: 'speech',
+    operation: 'speak',
+    requests: 1,
+    input: 20,
+    output: 100,
+    async run({ ask, model }) {
+      const { bytes } = await ask('/v1/audio/speech', {
+        model,
+        input: 'Good day.',
+        voice: 'alloy',
+        response_format: 'wav',
+      });
+      holds(bytes.subarray(0, 4).toString('latin1') === 'RIFF', 'the sound is no WAV file');
+    },
+  },
+  {
+    name: 'audio to text',
+    operation: 'transcribe',
+    requests: 1,
+    input: 50,
+    output: 20,
+    async run({ ask, model }) {
+      const form = new FormData();
+      form.set('model', model);
+      form.set('file', new Blob([silence()], { type: 'audio/wav' }), 'silence.wav');
+      const { json } = await ask('/v1/audio/transcriptions', form);
+      holds(typeof at(json, 'text') === 'string', 'the answer has no text');
+    },
+  },
+];
+
+/** A second of silence as a WAV file: 16 bits, 16,000 times a second. */
+function silence(): Buffer<ArrayBuffer> {
+  const samples = 16_000;
+  const file = Buffer.alloc(44 + samples * 2);
+  file.write('RIFF', 0, 'latin1');
+  file.writeUInt32LE(36 + samples * 2, 4);
+  file.write('WAVEfmt ', 8, 'latin1');
+  file.writeUInt32LE(16, 16);
+  file.writeUInt16LE(1, 20);
+  file.writeUInt16LE(1, 22);
+  file.writeUInt32LE(samples, 24);
+  file.writeUInt32LE(samples * 2, 28);
+  file.writeUInt16LE(2, 32);
+  file.writeUInt16LE(16, 34);
+  file.write('data', 36, 'latin1');
+  file.writeUInt32LE(samples * 2, 40);
+  return file;
+}

@@ -1,0 +1,131 @@
+import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
+import type { Operation } from '../sdk/format.ts';
+
+/** One thing that a channel may be able to do, and how to find out: what is asked, and what of the answer must hold. */
+export interface Trial {
+  readonly name: string;
+  /** What a provider lacks of which it cannot hold, in the words of the test kit. */
+  readonly lack?:
+    | 'streams'
+    | 'tools'
+    | 'parallel tools'
+    | 'images'
+    | 'structured output'
+    | 'reasoning'
+    | 'limits'
+    | 'documents'
+    | 'prompt cache';
+  /** Tried only where the channel serves this. */
+  readonly operation: Operation;
+  /** Requests, and the most tokens in and out that all of them take together, for what is said of the cost before. */
+  readonly requests: number;
+  readonly input: number;
+  readonly output: number;
+  /** Rejects with {@link Differs} or {@link Refused} where it does not hold. */
+  run(asking: Asking): Promise<void>;
+}
+
+/** Asks the channel under trial, as a client of the gateway would. */
+export interface Asking {
+  /** The public name of the model. */
+  readonly model: string;
+  /** A name that the gateway sends on to the provider, who has no such model. */
+  readonly stranger: string;
+  /** The format of chats that the channel speaks first. */
+  readonly format: string;
+  /** Resolves with an answer that is no error; rejects with {@link Refused}. */
+  ask(path: string, body: JsonObject | FormData): Promise<Answer>;
+  /** Resolves whatever the status, when the first of the answer is there. */
+  look(path: string, body: JsonObject): Promise<Response>;
+}
+
+/** The provider answers, and not as it should. */
+export class Differs extends Error {}
+
+/** The provider does not take the request. */
+export class Refused extends Error {}
+
+/** Throws {@link Differs} with a sentence unless something holds. */
+export function holds(condition: boolean, sentence: string): asserts condition {
+  if (!condition) throw new Differs(sentence);
+}
+
+/** An answer that is no error. */
+export class Answer {
+  readonly bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  /** Throws {@link Differs} when it is no JSON. */
+  get json(): JsonValue {
+    try {
+      return JSON.parse(this.bytes.toString()) as JsonValue;
+    } catch {
+      throw new Differs('the answer is no JSON');
+    }
+  }
+
+  /** The data of its server-sent events, but for the last word of a stream of chat completions. */
+  get frames(): readonly JsonValue[] {
+    return [...this.bytes.toString().matchAll(/^data: (\{.*\})$/gm)].map(
+      ([, data = '']) => JSON.parse(data) as JsonValue,
+    );
+  }
+
+  /** True when the stream says that it is complete. */
+  get isDone(): boolean {
+    return /data: \[DONE\]\s*$/.test(this.bytes.toString());
+  }
+}
+
+/** What stands at a path of a document; undefined when there is nothing. */
+export function at(
+  value: JsonValue | undefined,
+  ...path: readonly (string | number)[]
+): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>(
+    (found, step) => (found as Record<string | number, JsonValue> | null | undefined)?.[step],
+    value,
+  );
+}
+
+/** A number at a path; 0 when there is none. */
+export function countAt(value: JsonValue | undefined, ...path: readonly (string | number)[]): number {
+  const found = at(value, ...path);
+  return typeof found === 'number' ? found : 0;
+}
+
+/** The calls of tools in a message of chat completions, or joined from the pieces of its stream: names with what was given to them. */
+export function callsOf(
+  calls: readonly JsonValue[],
+): readonly { readonly name: string; readonly input: JsonObject }[] {
+  return calls.map((call) => {
+    const text = at(call, 'function', 'arguments');
+    let input: unknown;
+    try {
+      input = JSON.parse(String(text));
+    } catch {
+      input = undefined;
+    }
+    if (!isObject(input)) throw new Differs(`a tool is called with what is no JSON object: ${String(text)}`);
+    return { name: String(at(call, 'function', 'name')), input };
+  });
+}
+
+/** The calls of a stream, put together from their pieces. */
+export function streamedCalls(frames: readonly JsonValue[]): readonly JsonValue[] {
+  const calls: { function: { name: string; arguments: string } }[] = [];
+  for (const frame of frames) {
+    const pieces = at(frame, 'choices', 0, 'delta', 'tool_calls');
+    if (!Array.isArray(pieces)) continue;
+    for (const piece of pieces as readonly JsonValue[]) {
+      const index = countAt(piece, 'index');
+      const call = (calls[index] ??= { function: { name: '', arguments: '' } });
+      call.function.name += String(at(piece, 'function', 'name') ?? '');
+      call.function.arguments += String(at(piece, 'function', 'arguments') ?? '');
+    }
+  }
+  return calls.filter((call) => call !== undefined);
+}

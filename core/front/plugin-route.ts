@@ -1,0 +1,49 @@
+import type { IncomingMessage } from 'node:http';
+import { Stream } from 'node:stream';
+import type { Context } from 'koa';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
+import type { Front } from './front.ts';
+import type { PluginRoute } from './gateway.ts';
+import { familyOf, linger, refuse } from './refusal.ts';
+import { matchedParams } from './wire.ts';
+
+/** The handler of a plugin's own route: Koa writes what it leaves in its context, and what it throws is a refusal, or a 500. */
+export function pluginRoute(front: Front, { plugin, handler }: PluginRoute): (ctx: Context) => Promise<void> {
+  const { log } = front.gateway;
+  return async function routePlugin(ctx) {
+    ctx.params = matchedParams(ctx);
+    // Who writes to a client that has left hears of it elsewhere.
+    ctx.res.on('error', () => {});
+    try {
+      await handler(ctx as Context & { params: Record<string, string> });
+    } catch (thrown) {
+      const error = told(thrown);
+      if (error.code === 'internal_error')
+        log.error({ plugin, error: error.cause ?? error }, 'a route of a plugin failed');
+      if (ctx.headerSent) {
+        ctx.res.destroy();
+        return;
+      }
+      ctx.respond = true;
+      refuse(ctx, front.formatNamed(familyOf(ctx.path)), error);
+    }
+    if (ctx.status >= 400 && sendsOn(ctx.req) && !(ctx.body instanceof Stream)) {
+      ctx.set('connection', 'close');
+      linger(ctx.req);
+    }
+  };
+}
+
+/** What `ctx.throw` makes is for the client to read, unless it is a failure of the server's. */
+function told(thrown: unknown): GatewayError {
+  if (!(thrown instanceof Error) || !('expose' in thrown) || thrown.expose !== true)
+    return toGatewayError(thrown);
+  const status = 'status' in thrown && typeof thrown.status === 'number' ? thrown.status : 400;
+  return new GatewayError('invalid_request', thrown.message, { status });
+}
+
+/** True while a body is on its way that nobody has read to its end. */
+function sendsOn(request: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  return !request.complete && (coding !== undefined || (length !== undefined && length !== '0'));
+}

@@ -1,0 +1,93 @@
+import type { ServerResponse } from 'node:http';
+import type { ChatRequest, Message } from '../../model/chat.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { SeenRequest } from './provider.ts';
+import { ended, reply, text, thought, toolCall, type Script } from './script.ts';
+import type { Heard, Voice } from './voice.ts';
+
+/**
+ * What a provider says that does everything a channel is tried with: it calls tools, sees images, reads documents, keeps schemas, reasons,
+ * remembers prompts. For what it is not tried with it says "Apple."
+ *
+ * @example
+ * await startUpstream((request, response) => oblige(voice, request, response, (heard) => obliging(heard)));
+ */
+export function obliging({ request }: Heard): Script {
+  const { settings, messages, tools, toolChoice } = request;
+  const blocks = messages.flatMap(({ content }) => content);
+  const asked = wordsOf(messages.slice(-1));
+  const instructions = wordsOf([...request.system, ...messages.filter(({ role }) => role === 'system')]);
+  if (settings.maxOutput === 16) return ended({ finish: 'length', usage: { output: 16 } }, 'One two three');
+  if (blocks.some(({ type }) => type === 'tool-result')) return reply('There is hail in Oslo.');
+  const answer = { city: 'Oslo', people: 700_000 };
+  if (settings.responseFormat?.type === 'json-schema') return reply(JSON.stringify(answer));
+  const cities = ['Oslo', 'Rome'].filter((city) => asked.includes(city));
+  const forced = toolChoice?.type === 'tool' ? toolChoice.name : undefined;
+  // Where a format knows no schema of answers, a tool that must be called stands in.
+  if (forced !== undefined && forced !== 'weather') return reply(toolCall(forced, answer));
+  if (tools.length > 0 && cities.length > 0)
+    return reply(...cities.map((city, index) => toolCall('weather', { city }, `call_${index}`)));
+  if (blocks.some(({ type }) => type === 'image')) return reply('Red.');
+  if (blocks.some(({ type }) => type === 'file')) return reply('Marmalade.');
+  if (settings.stop !== undefined && settings.stop.length > 0) return reply('A B C ');
+  if (instructions.includes('pear')) return reply('Pear.');
+  if (instructions.includes('Rule 0:')) return ended({ usage: { cacheRead: 5 } }, '0');
+  if (asked.includes('my cat')) return reply('Minka.');
+  if (asked.includes('Count')) return reply(text('one two three ', 'four five six ', 'seven eight nine ten'));
+  if (asked.includes('391'))
+    return ended({ usage: { output: 20, reasoning: 12 } }, thought('17 times 23 is 391.'), 'No.');
+  return reply('Apple.');
+}
+
+function wordsOf(messages: readonly Message[]): string {
+  return messages
+    .flatMap(({ content }) => content.map((block) => (block.type === 'text' ? block.text : '')))
+    .join('\n');
+}
+
+/**
+ * Answers one request as a provider does that knows every model but `sluice-no-such-model`, and takes temperatures up to 2; a stream comes
+ * one event a write.
+ *
+ * @example
+ * const provider = await startUpstream((request, response) => oblige(voice, request, response, obliging));
+ */
+export function oblige(
+  voice: Voice,
+  request: SeenRequest,
+  response: ServerResponse,
+  says: (heard: Heard) => Script,
+): void {
+  const json = { 'content-type': 'application/json' };
+  if (request.method === 'GET') {
+    response.writeHead(404, json).end('{}');
+    return;
+  }
+  if (`${request.url} ${request.body.toString()}`.includes('sluice-no-such-model')) {
+    response.writeHead(404, json).end(voice.error(404, 'There is no such model.'));
+    return;
+  }
+  const heard = voice.hear(request);
+  if (isWrong(heard.request)) {
+    response.writeHead(400, json).end(voice.error(400, 'temperature: must be at most 2.'));
+    return;
+  }
+  const events = says(heard).filter((step): step is GatewayEvent => 'type' in step);
+  if (!heard.stream) {
+    response.writeHead(200, json).end(voice.whole(events, request));
+    return;
+  }
+  const { pieces, end } = voice.stream(events, request);
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const step = (index: number): void => {
+    if (response.destroyed) return;
+    const piece = pieces[index];
+    if (piece === undefined) response.end(end);
+    else response.write(piece, () => setImmediate(step, index + 1));
+  };
+  step(0);
+}
+
+function isWrong({ settings }: ChatRequest): boolean {
+  return (settings.temperature ?? 0) > 2;
+}

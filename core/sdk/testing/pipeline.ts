@@ -1,0 +1,202 @@
+import { Subscriber, type Observable } from 'rxjs';
+import { compose, type Running } from '../../call/pipeline.ts';
+import type { InternalTools } from '../../config/internal-tools.ts';
+import type { ChatRequest } from '../../model/chat.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import { isChat } from '../../model/request.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { sending } from '../../money/charge.ts';
+import { addressed } from '../../routing/target.ts';
+import { callKey } from '../call-key.ts';
+import { chatOf, type Affinity, type Call, type Channel } from '../call.ts';
+import type { Next } from '../define.ts';
+import { GatewayError } from '../errors.ts';
+import { played, reply as replyOf, type Script } from './script.ts';
+
+/**
+ * What reached the channel: the call as the plugins left it.
+ *
+ * @example
+ * expect(sent[0]?.model).toBe('gpt-5-mini');
+ */
+export interface Sent {
+  /** All of it: its edits, its target, what plugins left in it. */
+  readonly call: Call;
+  readonly model: string;
+  readonly stream: boolean;
+  /** The decoded request: its messages, tools and settings. Throws unless it is a chat. */
+  readonly request: ChatRequest;
+  /** All texts of its messages, instructions left out, each on a line of its own. Empty unless it is a chat. */
+  readonly text: string;
+  /** Where the call was wished to go. */
+  readonly affinity: Affinity | undefined;
+}
+
+/** What a call of a test carries to where it is read, and to where it is answered. */
+export const underTest = callKey<{ read(): void; answer(sent: Sent): Promise<Script> }>('under test');
+
+/** The plugins as a gateway composes them, around a channel that answers as the call's test says. */
+export function composedAround(
+  running: readonly Running[],
+  catalog: InternalTools['catalog'],
+): { readonly handle: Next; readonly translate: Next } {
+  const at = (...wanted: readonly string[]): Running[] =>
+    running.filter(({ stage }) => wanted.includes(stage));
+  const channel: Next = async (call) => {
+    const test = call.get(underTest);
+    if (test === undefined) throw new Error('This call was not made by the test.');
+    const script = await test.answer(sentOf(call));
+    const [first] = script;
+    if (first !== undefined && 'fail' in first) throw first.fail;
+    return played(script);
+  };
+  const translate = compose(at('translate'), channel, true);
+  const attempt: Next = (call) => {
+    const [target] = catalog.targets(call.model);
+    if (target === undefined)
+      return Promise.reject(
+        new GatewayError('no_available_channel', `No channel serves the model "${call.model}".`),
+      );
+    return translate(addressed(call, target));
+  };
+  const body: Running = {
+    name: 'the reading of the body',
+    stage: 'identify',
+    after: [],
+    handler(call, next) {
+      call.get(underTest)?.read();
+      return next(call);
+    },
+  };
+  const identified = [...at('observe', 'identify'), body, ...at('admit')];
+  const all = [...identified, ...at('shape')];
+  const chain = {
+    calls: compose(all, (call) => call.get(sending)?.(call, attempt) ?? attempt(call), true),
+    lists: compose(all, channel, true),
+    state: compose(identified, channel, true),
+  };
+  return {
+    handle: (call) =>
+      chain[call.operation === 'list-models' ? 'lists' : call.operation === 'state' ? 'state' : 'calls'](
+        call,
+      ),
+    translate,
+  };
+}
+
+function sentOf(call: Call): Sent {
+  const chat = call.operation === 'list-models' || call.operation === 'state' ? undefined : call.request;
+  const words =
+    chat === undefined || !isChat(chat)
+      ? []
+      : chat.messages.flatMap(({ content }) =>
+          content.flatMap((block) => (block.type === 'text' ? [block.text] : [])),
+        );
+  return {
+    call,
+    model: call.model,
+    stream: call.stream,
+    get request() {
+      return chatOf(call);
+    },
+    text: words.join('\n'),
+    affinity: call.edits.affinity,
+  };
+}
+
+/** What is answered where the test says no more than a text. */
+export function usualReply(
+  { call }: Sent,
+  text: string | undefined,
+  catalog: InternalTools['catalog'],
+): Script {
+  if (call.operation === 'list-models') return [{ type: 'models', models: catalog.list() }];
+  if (call.operation === 'state') return [{ type: 'result', value: {} }];
+  return replyOf(text ?? 'Hello.');
+}
+
+/** A client that leaves when its signal says so. */
+export function leaving(signal: AbortSignal | undefined) {
+  const error = new GatewayError('client_closed_request', 'The client left.');
+  const { promise, reject } = Promise.withResolvers<never>();
+  promise.catch(() => {});
+  if (signal?.aborted === true) reject(error);
+  signal?.addEventListener('abort', () => reject(error), { once: true });
+  return { beforeAnswer: promise, during: promise.catch(() => {}) };
+}
+
+/** Takes all events of a reply, as its writer would: until it ends, or the client leaves. */
+export function consumed(
+  stream: Observable<GatewayEvent>,
+  exchange: { fail(error: GatewayError): void; writer: { fail(error: GatewayError): void } | undefined },
+  take: (event: GatewayEvent) => void,
+  leaveAfter: number | undefined,
+  left: Promise<void>,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let count = 0;
+    const leave = (): void => {
+      writing.unsubscribe();
+      resolve();
+    };
+    const writing = new Subscriber<GatewayEvent>({
+      next(event) {
+        take(event);
+        count += 1;
+        if (count === leaveAfter) leave();
+      },
+      error: reject,
+      complete: resolve,
+    });
+    exchange.writer = {
+      fail(error) {
+        writing.unsubscribe();
+        reject(error);
+      },
+    };
+    stream.subscribe(writing);
+    void left.then(leave);
+    if (leaveAfter === 0) leave();
+  });
+}
+
+/**
+ * A channel of a test. What it answers is said with each call.
+ *
+ * @example
+ * await testPlugins(router(), { channels: { long: { models: ['*'], traits: { inputLimit: 1_000_000 } } } });
+ */
+export interface ScriptedChannel {
+  /** Names and patterns; `*` stands at the end alone. */
+  readonly models: readonly string[];
+  /** The formats that it speaks for chats, best first. Default `chat-completions`. */
+  readonly speaks?: readonly string[];
+  /** What all its models can do. */
+  readonly traits?: ModelTraits;
+}
+
+/** What the catalog lists of it. */
+export function scripted([id, said]: readonly [string, readonly string[] | ScriptedChannel]): Channel {
+  const {
+    models,
+    speaks = ['chat-completions'],
+    traits = {},
+  }: ScriptedChannel = 'models' in said ? said : { models: said };
+  return {
+    id,
+    kind: 'scripted',
+    models,
+    priority: 0,
+    weight: 1,
+    keys: [{ id: '', index: 0 }],
+    codecs: {},
+    speaks: { chat: speaks },
+    upstreamModel: (model) =>
+      models.some((one) => one === model || (one.endsWith('*') && model.startsWith(one.slice(0, -1))))
+        ? model
+        : undefined,
+    traits: () => traits,
+    open: () => Promise.reject(new Error('A scripted channel is not opened.')),
+    close: () => Promise.resolve(),
+  };
+}

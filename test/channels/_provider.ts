@@ -1,0 +1,111 @@
+import type { ServerResponse } from 'node:http';
+import { Busboy } from '@fastify/busboy';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
+
+type Config = Parameters<typeof startGateway>[0];
+
+/** What a scripted provider says to one request. */
+export interface Said {
+  readonly status?: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON, unless it is bytes. */
+  readonly body?: unknown;
+}
+
+/** A provider that a test changes as it goes, and a gateway before it. */
+export class Provider {
+  readonly requests: SeenRequest[];
+  readonly gateway: TestGateway;
+  /** Says what follows to a request; `undefined` for an answer that never comes. */
+  script: (request: SeenRequest, count: number) => Said | undefined | Promise<Said | undefined> = () => ({
+    status: 500,
+  });
+  readonly #upstream: ScriptedUpstream;
+
+  private constructor(upstream: ScriptedUpstream, gateway: TestGateway) {
+    this.#upstream = upstream;
+    this.gateway = gateway;
+    this.requests = upstream.requests;
+  }
+
+  /** `config` is given the provider's address. */
+  static async start(config: (url: string) => Config): Promise<Provider> {
+    let provider: Provider | undefined;
+    const upstream = await startUpstream(async (request, response, count) => {
+      const said = await provider?.script(request, count);
+      if (said !== undefined) answer(response, said);
+    });
+    provider = new Provider(
+      upstream,
+      await startGateway({ health: { enabled: false }, ...config(upstream.url) }),
+    );
+    return provider;
+  }
+
+  /** Forgets what was asked, and says this from now on. */
+  says(script: Provider['script']): void {
+    this.requests.length = 0;
+    this.script = script;
+  }
+
+  /** `METHOD path` of all requests, in their order. */
+  get paths(): readonly string[] {
+    return this.requests.map(({ method, url }) => `${method} ${url}`);
+  }
+
+  async close(): Promise<void> {
+    await this.gateway.close();
+    await this.#upstream.close();
+  }
+}
+
+function answer(response: ServerResponse, { status = 200, headers = {}, body }: Said): void {
+  const isBytes = Buffer.isBuffer(body);
+  const type = isBytes ? 'application/octet-stream' : 'application/json';
+  response.writeHead(status, { 'content-type': type, ...headers });
+  response.end(isBytes ? body : body === undefined ? '' : JSON.stringify(body));
+}
+
+/** The JSON of a request. */
+export function sentJson({ body }: SeenRequest): Record<string, unknown> {
+  return JSON.parse(body.toString()) as Record<string, unknown>;
+}
+
+/** A form that a provider was sent. */
+export interface SentForm {
+  readonly fields: Readonly<Record<string, string>>;
+  readonly files: Readonly<
+    Record<string, { readonly name: string; readonly type: string; readonly bytes: Buffer }>
+  >;
+}
+
+/** The form of a request. */
+export function sentForm({ headers, body }: SeenRequest): Promise<SentForm> {
+  return new Promise((resolve, reject) => {
+    const parser = new Busboy({ headers: { 'content-type': headers['content-type'] ?? '' } });
+    const fields: Record<string, string> = {};
+    const files: Record<string, SentForm['files'][string]> = {};
+    parser.on('field', (name, value) => void (fields[name] = value));
+    parser.on('file', (field, stream, name, _encoding, type) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => (files[field] = { name: name ?? '', type, bytes: Buffer.concat(chunks) }));
+    });
+    parser.on('finish', () => resolve({ fields, files }));
+    parser.on('error', reject);
+    parser.end(body);
+  });
+}
+
+/** How a call was refused, in the client's words. */
+export async function refusal(
+  call: Promise<unknown>,
+): Promise<{ readonly status?: number; readonly code?: string | null; readonly message: string }> {
+  try {
+    await call;
+  } catch (error) {
+    return error as { status: number; code: string; message: string };
+  }
+  throw new Error('It was not refused.');
+}

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { definePlugin, type JsonObject } from 'sluice';
+import openai from '../../channels/openai.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { fetchRaw } from './_wire.ts';
+
+let upstream: ScriptedUpstream;
+let gateway: TestGateway;
+
+/** Members of a body that nobody has read so far, by whom the body was parsed in parts. */
+let unread: readonly string[] = [];
+const watcher = definePlugin({
+  name: 'watcher',
+  stage: 'admit',
+  setup: () => (call, next) => {
+    const { body } = call;
+    call.onEnd(() => {
+      unread = Object.entries(Object.getOwnPropertyDescriptors(body)).flatMap(([name, { get }]) =>
+        get === undefined ? [] : [name],
+      );
+    });
+    return next(call);
+  },
+});
+
+beforeAll(async () => {
+  upstream = await startUpstream((request, response) => {
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(request.url.includes('/responses') ? responseReply : chatReply));
+  });
+  const provider = { key: 'sk-upstream', baseUrl: `${upstream.url}/v1` };
+  gateway = await startGateway({
+    plugins: [watcher()],
+    channels: [
+      openai({
+        ...provider,
+        id: 'chat',
+        models: ['chat'],
+        traits: { '*': { formats: ['chat-completions'] } },
+      }),
+      openai({ ...provider, id: 'own', models: ['own'], traits: { '*': { formats: ['responses'] } } }),
+    ],
+  });
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+beforeEach(() => {
+  unread = [];
+  upstream.requests.length = 0;
+});
+
+const responseReply: JsonObject = {
+  id: 'resp_1',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  model: 'own',
+  output: [],
+  usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+};
+const chatReply: JsonObject = {
+  id: 'c',
+  object: 'chat.completion',
+  choices: [{ index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+};
+
+const long = 'It is long.\n"Quoted", too. '.repeat(2_000);
+
+describe('a long request that passes through', () => {
+  test.each<[string, string, JsonObject, string]>([
+    [
+      'chat completions',
+      '/v1/chat/completions',
+      { model: 'chat', messages: [{ role: 'user', content: long }] },
+      'messages',
+    ],
+    [
+      'responses that are not stored',
+      '/v1/responses',
+      {
+        model: 'own',
+        store: false,
+        input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: long }] }],
+      },
+      'input',
+    ],
+  ])('is not parsed as a whole: %s', async (_name, path, body, member) => {
+    const answer = await fetchRaw(gateway, path, { body: JSON.stringify(body), headers: {} });
+    expect(answer.status).toBe(200);
+    expect(upstream.requests[0]?.body.toString()).toBe(JSON.stringify(body));
+    await expect.poll(() => unread).toEqual([member]);
+  });
+});
+
+test('a long response that is stored keeps every word of what was asked', async () => {
+  const input = [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: long }] }];
+  const asked = await fetchRaw(gateway, '/v1/responses', {
+    body: JSON.stringify({ model: 'own', input }),
+    headers: {},
+  });
+  expect(asked.status).toBe(200);
+  const { id } = JSON.parse(asked.text) as { readonly id: string };
+  const kept = await fetch(`${gateway.url}/v1/responses/${id}/input_items`, {
+    headers: { authorization: `Bearer ${gateway.key}` },
+  });
+  expect(kept.status).toBe(200);
+  expect(await kept.json()).toMatchObject({ data: [{ content: [{ type: 'input_text', text: long }] }] });
+});
