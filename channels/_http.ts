@@ -28,6 +28,8 @@ export interface HttpPlace {
   headers(key: string | undefined): Readonly<Record<string, string>>;
   /** For each operation the formats spoken, best first. */
   readonly speaks: ChannelParts['speaks'];
+  /** What the provider keeps: see `ChannelParts.keeps`. */
+  readonly keeps?: ChannelParts['keeps'];
   /** Headers for requests that bring none of that name, in lower case. */
   readonly defaults?: Readonly<Record<string, string>>;
   /** What a model, by the provider's name, can do. */
@@ -93,6 +95,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
   };
   return {
     speaks: place.speaks,
+    ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
     ...(place.traits === undefined ? {} : { traits: place.traits }),
     ...(place.modelList === undefined
       ? {}
@@ -105,11 +108,14 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     open(call, request) {
       const headers = ready[call.target?.key.index ?? 0];
       const common = request.stream ? headers?.stream : headers?.whole;
+      const { method = 'POST', service, upload } = request;
+      const isPlain = isEmpty(request.query) && service === undefined;
       return tools.http.send(call, {
-        url: plain !== undefined && isEmpty(request.query) ? plain + request.path : address(base, request),
-        method: request.method ?? 'POST',
+        url: plain !== undefined && isPlain ? plain + request.path : address(base, request),
+        method,
         headers: (isEmpty(request.headers) ? common : headers?.make(request.stream, request.headers)) ?? {},
-        ...(request.method === undefined || request.method === 'POST'
+        ...(upload === undefined ? {} : { upload }),
+        ...(method === 'POST' || method === 'PATCH'
           ? { body: place.fields === undefined ? request.body : respell(request.body, place.fields) }
           : {}),
       });
@@ -156,9 +162,12 @@ function isEmpty(object: object): boolean {
   return true;
 }
 
-function address(base: URL, request: Pick<UpstreamRequest, 'path' | 'query'>): string {
+function address(base: URL, request: Pick<UpstreamRequest, 'path' | 'query' | 'service'>): string {
   const url = new URL(base);
-  url.pathname = base.pathname.replace(/\/+$/, '') + request.path;
+  const root = base.pathname.replace(/\/+$/, '');
+  // The same place of a service beside the API: https://host/upload/v1beta/files.
+  const there = request.service === undefined ? root : root.replace(/(?=\/[^/]*$)/, `/${request.service}`);
+  url.pathname = there + request.path;
   for (const [name, value] of Object.entries(request.query)) url.searchParams.set(name, value);
   return url.href;
 }

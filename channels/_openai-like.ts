@@ -19,6 +19,8 @@ export interface OpenaiLike {
   readonly prices?: NonNullable<ChannelSpec<ZodObject>['prices']>;
   /** Default: chat completions for chat. */
   readonly speaks?: ChannelParts['speaks'];
+  /** What the provider keeps, by the format whose API that belongs to. Default: nothing. */
+  readonly keeps?: NonNullable<ChannelParts['keeps']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
   /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */

@@ -8,6 +8,7 @@ export default httpChannel({
   baseUrl: 'https://api.anthropic.com/v1',
   models: ['claude-*'],
   speaks: { chat: ['messages'], 'count-tokens': ['messages'] },
+  keeps: { messages: ['files', 'messages/batches'] },
   modelList: '/models?limit=1000',
   headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.

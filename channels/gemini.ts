@@ -44,6 +44,7 @@ export default httpChannel({
     'create-video': ['generate-content'],
     'get-video': ['generate-content'],
   },
+  keeps: { 'generate-content': ['files', 'cachedContents', 'batches'] },
   modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
   traits: geminiTraits,

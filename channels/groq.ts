@@ -23,6 +23,7 @@ export default openaiLike({
     'translate-audio': ['audio'],
     speak: ['audio'],
   },
+  keeps: { 'chat-completions': ['files', 'batches'] },
   traits: {
     '*': { reasoning: 'none', refuses: ['logprobs', 'topLogprobs', 'choices'], inputLimit: 131_072 },
     '*whisper-*': { transcripts: ['json', 'text', 'verbose_json'] },

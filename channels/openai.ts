@@ -72,6 +72,17 @@ export default openaiLike({
     'edit-image': ['images'],
     'vary-image': ['images'],
   },
+  keeps: {
+    'chat-completions': [
+      'files',
+      'uploads',
+      'batches',
+      'fine_tuning/jobs',
+      'vector_stores',
+      'containers',
+      'evals',
+    ],
+  },
   customTools: ['gpt-5*', 'gpt-6*', '*codex*'],
   traits: {
     '*': {

@@ -4,7 +4,7 @@ import type { Channel } from './sdk/call.ts';
 import { sending } from './money/charge.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
-import type { ChannelKind, Endpoint, Next, Plugin, Handler, PluginEntry, Reads } from './sdk/define.ts';
+import type { ChannelKind, Handler, Next, Plugin, PluginEntry, Reads, WholeEndpoint } from './sdk/define.ts';
 import type { InternalTools } from './config/internal-tools.ts';
 import { discover, type Discovered } from './config/discover.ts';
 import type { Format } from './sdk/format.ts';
@@ -21,6 +21,7 @@ import { createAttempts, sendToChannel } from './routing/attempts.ts';
 import { createCatalog } from './routing/catalog.ts';
 import { createDirectCalls } from './call/direct-call.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
+import { createProviderCalls } from './call/provider-call.ts';
 import { createTaskCalls } from './call/task-call.ts';
 import { createPrices } from './money/prices/index.ts';
 import type { Surroundings } from './config/surroundings.ts';
@@ -109,7 +110,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const download = createGuardedStream(settings.fetch, settings.timeouts.idle);
   let translation: Next = () => Promise.reject(new Error('The gateway is not built yet.'));
   const routes: PluginRoute[] = [];
-  const endpoints: Endpoint[] = [];
+  const endpoints: WholeEndpoint[] = [];
   const operators: IsOperator[] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
@@ -126,6 +127,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
         catalog,
         calls: createDirectCalls(format, (call) => translation(call)),
         taskCalls: createTaskCalls(format, (call) => translation(call)),
+        providerCalls: createProviderCalls(format),
         download,
         prices,
         settings,

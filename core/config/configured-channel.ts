@@ -184,6 +184,7 @@ function channelOf(
     ...(routingFields.size === 0 ? {} : { routingFields }),
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
+    ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed() {
@@ -210,7 +211,9 @@ function channelOf(
       }
       return traits;
     },
-    open: (call, request) => parts.open(call, edited === undefined ? request : edited(request)),
+    // What operators change in bodies is about calls of models.
+    open: (call, request) =>
+      parts.open(call, edited === undefined || request.operation === 'state' ? request : edited(request)),
     ...(parts.connect === undefined
       ? {}
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),

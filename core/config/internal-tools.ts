@@ -1,7 +1,8 @@
 import type { ApiKeys } from '../state/api-keys.ts';
-import type { DirectCalls, TaskCalls } from '../sdk/direct-call.ts';
+import type { DirectCalls, ProviderCalls, TaskCalls } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
-import type { Services, RouteHandler, Endpoint } from '../sdk/author/tools.ts';
+import type { Services, RouteHandler } from '../sdk/author/tools.ts';
+import type { WholeEndpoint } from '../sdk/endpoint.ts';
 import type { GuardedStream } from '../upstream/guarded/stream.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
 import type { UsageLog } from '../money/usage-log/index.ts';
@@ -31,6 +32,8 @@ export interface InternalTools {
   readonly calls: DirectCalls;
   /** Questions to providers about tasks that they work on. As `calls`, not during `setup`. */
   readonly taskCalls: TaskCalls;
+  /** Calls by which a channel is asked for what its provider keeps. */
+  readonly providerCalls: ProviderCalls;
   /** Asks services that the operator has named. */
   readonly http: Services;
   /** Streams a file from a URL that a provider gave. */
@@ -58,7 +61,7 @@ export interface InternalTools {
     handler: RouteHandler,
   ) => void;
   /** Adds a route of the plugin's own inside the pipeline: its caller is identified and admitted; the stages behind that are about models. */
-  readonly endpoint: (endpoint: Endpoint) => void;
+  readonly endpoint: (endpoint: WholeEndpoint) => void;
   /** Adds a way to tell that a request comes from whoever runs the gateway, who may see what strangers may not. */
   readonly operator: (isOperator: (ctx: Context) => Promise<boolean>) => void;
   /** The most that any running plugin reads of replies. */

@@ -136,8 +136,11 @@ async function decompress(
   }
 }
 
-/** Bodies of this length and more, where it was announced, are put where they stay: their pieces would be held beside the whole. */
-const largeBody = 256 * 1024;
+/**
+ * Bodies of this length and more, where it was announced, are put where they stay while their pieces are still in the processor's caches:
+ * held until the end, the pieces would be there beside the whole. Node reads no more than this at once.
+ */
+const largeBody = 64 * 1024;
 
 function collect(
   source: Readable,
@@ -163,7 +166,8 @@ function collect(
       length += chunk.length;
       held?.grow(length);
       // Nothing is set aside for a body of which nothing has come.
-      if (announced >= largeBody && start === 0) whole = Buffer.allocUnsafeSlow(announced);
+      if (announced >= largeBody && start === 0 && chunk.length < announced)
+        whole = Buffer.allocUnsafeSlow(announced);
       if (whole === undefined) (chunks ??= []).push(chunk);
       else chunk.copy(whole, start);
     };

@@ -1,10 +1,19 @@
 import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
-import type { Endpoint } from '../sdk/define.ts';
+import { requestBody, type RequestBody, type WholeEndpoint } from '../sdk/endpoint.ts';
 import { accept } from './accept.ts';
-import { bodyReader, BudgetShare, checkJsonType, parseJsonBody, readBytes, withoutMark } from './body.ts';
+import {
+  bodyReader,
+  BudgetShare,
+  checkJsonType,
+  decompressing,
+  parseJsonBody,
+  readBytes,
+  tooLarge,
+  withoutMark,
+} from './body.ts';
 import type { Front } from './front.ts';
-import { matchedParams, requestId, wireOf } from './wire.ts';
+import { matchedParams, queryOf, requestId, wireOf } from './wire.ts';
 import type { Codec, Format } from '../sdk/format.ts';
 import type { JsonObject } from '../model/json.ts';
 import { answerCodec } from './answer-codec.ts';
@@ -34,28 +43,24 @@ export function endpointCodec(format: Format): Codec {
 }
 
 /** The handler of a plugin's endpoint: a call that its plugin answers, once its caller is known and admitted. */
-export function endpointRoute(front: Front, endpoint: Endpoint): (ctx: Context) => void {
-  const { gateway, parts } = front;
-  const { limits } = gateway.settings;
-  const format = front.formatNamed(endpoint.format);
-  const codec = endpointCodec(format);
+export function endpointRoute(front: Front, endpoint: WholeEndpoint): (ctx: Context) => void {
+  const { gateway } = front;
+  const formatOf = formatsOf(front, endpoint);
   return function routeEndpoint(ctx) {
     const wire = wireOf(ctx, front.clientAddress(ctx.req));
+    const { format, codec } = formatOf(ctx);
     const exchange = new Exchange(requestId(), 'state', format, codec, wire);
     wire.body = {};
     if (endpoint.streams?.(wire.query) === true) {
       exchange.stream = true;
       exchange.framing = 'sse';
     }
-    exchange.values.set(bodyReader, async () => {
-      const held = new BudgetShare(parts.overload.bodyBudget);
-      exchange.hold(held);
-      const bytes = withoutMark(await readBytes(ctx.req, limits.body, held));
-      if (bytes.length === 0) return;
-      checkJsonType(ctx.req);
-      wire.bytes = bytes;
-      wire.body = parseJsonBody(bytes, limits);
-    });
+    const body = bodyOf(ctx, front, exchange);
+    if (endpoint.readsBody === true) exchange.values.set(requestBody, body);
+    else
+      exchange.values.set(bodyReader, async () => {
+        wire.body = await body.json();
+      });
     const matched = matchedParams(ctx);
     accept(
       ctx,
@@ -63,5 +68,49 @@ export function endpointRoute(front: Front, endpoint: Endpoint): (ctx: Context) 
       exchange,
       gateway.identified((call) => endpoint.handle(call, matched)),
     );
+  };
+}
+
+interface Answering {
+  readonly format: Format;
+  readonly codec: Codec;
+}
+
+/** The format of each request, with its codec made once. */
+function formatsOf(front: Front, { format: told }: WholeEndpoint): (ctx: Context) => Answering {
+  const made = new Map<string, Answering>();
+  const named = (name: string): Answering => {
+    let answering = made.get(name);
+    if (answering === undefined) {
+      const format = front.formatNamed(name);
+      made.set(name, (answering = { format, codec: endpointCodec(format) }));
+    }
+    return answering;
+  };
+  if (typeof told === 'function') return (ctx) => named(told(ctx.req.headers, queryOf(ctx)));
+  const only = named(told);
+  return () => only;
+}
+
+function bodyOf({ req }: Context, { gateway, parts }: Front, exchange: Exchange): RequestBody {
+  const { limits } = gateway.settings;
+  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = req.headers;
+  const announced = req.headers['content-length'];
+  return {
+    type,
+    length: announced === undefined || encoding !== 'identity' ? undefined : Number(announced),
+    async json() {
+      const held = new BudgetShare(parts.overload.bodyBudget);
+      exchange.hold(held);
+      const bytes = withoutMark(await readBytes(req, limits.body, held));
+      if (bytes.length === 0) return {};
+      checkJsonType(req);
+      exchange.wire.bytes = bytes;
+      return parseJsonBody(bytes, limits);
+    },
+    stream(limit) {
+      if (Number(announced) > limit) throw tooLarge(limit);
+      return decompressing(req);
+    },
   };
 }

@@ -6,7 +6,7 @@ import type { Running } from '../call/pipeline.ts';
 import type { Notices } from '../sdk/notices.ts';
 import type { Log } from '../log.ts';
 import type { Context } from 'koa';
-import type { Endpoint, Next, RouteHandler } from '../sdk/define.ts';
+import type { Next, RouteHandler, WholeEndpoint } from '../sdk/define.ts';
 
 /** A route that a plugin added. */
 export interface PluginRoute {
@@ -28,7 +28,7 @@ export interface Gateway {
   /** Order in which plugins run. */
   readonly plugins: readonly Running[];
   readonly routes: readonly PluginRoute[];
-  readonly endpoints: readonly Endpoint[];
+  readonly endpoints: readonly WholeEndpoint[];
   /** Each tells whether a request comes from whoever runs the gateway. */
   readonly operators: readonly IsOperator[];
   readonly notices: Notices;

@@ -200,6 +200,8 @@ export interface Channel {
   readonly routingFields?: ReadonlySet<string>;
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */
+  readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
   /**

@@ -1,7 +1,20 @@
 import type { Observable } from 'rxjs';
+import type { Readable } from 'node:stream';
 import type { Operation } from './format.ts';
 import type { Form } from '../model/form.ts';
 import type { PriceRow } from '../settings/prices.ts';
+
+/**
+ * A body that nobody holds: it is read while it is sent, once. Destroyed when the request comes to nothing.
+ *
+ * @example
+ * const upload: BodyStream = { bytes: createReadStream(path), length: size };
+ */
+export interface BodyStream {
+  readonly bytes: Readable;
+  /** How many bytes there are; absent where that is not known. */
+  readonly length?: number;
+}
 
 /**
  * A request as it goes to a provider, in one of the formats that the channel speaks.
@@ -20,9 +33,13 @@ export interface UpstreamRequest {
   readonly query: Readonly<Record<string, string>>;
   /** Lower case: versions and beta flags. Never a client's credential. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Default POST. The others carry no body. */
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  /** Default POST. GET and DELETE carry no body. */
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
   readonly body: Buffer | string | Form;
+  /** Sent in place of the body, as it comes; `headers` name its type. */
+  readonly upload?: BodyStream;
+  /** A service of the provider's beside the API, whose name stands in front of the version that the base URL ends with. */
+  readonly service?: 'upload';
 }
 
 /**

@@ -24,3 +24,12 @@ export type DirectCalls = (format: string, body: JsonObject, target: Target) => 
  * meets the translate stage alone; the reply is one `result` with a VideoReport. Throws when the channel has no such call.
  */
 export type TaskCalls = (request: VideoTaskRequest, target: Target) => DirectCall;
+
+/**
+ * A call of the gateway's own for one target, which whoever asked for it sends to the channel by itself, as often as it likes; `end` lets
+ * go of all of it. Throws where there is no format of that name.
+ */
+export type ProviderCalls = (
+  format: string,
+  target: Target,
+) => { readonly call: Call; readonly end: () => void };

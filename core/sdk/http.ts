@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { Call } from './call.ts';
-import type { Upstream } from './channel.ts';
+import type { BodyStream, Upstream } from './channel.ts';
 import type { Form, Upload } from '../model/form.ts';
 import type { GatewayEvent } from '../model/event.ts';
 
@@ -8,11 +8,13 @@ import type { GatewayEvent } from '../model/event.ts';
 export interface HttpRequest {
   /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A form is sent as `multipart/form-data`, which replaces the content type; a file as its bytes, read while they are sent. */
   readonly body?: Buffer | string | Form | Upload;
+  /** Sent in place of the body, as it comes. */
+  readonly upload?: BodyStream;
 }
 
 /** Sends requests to providers over kept-alive connections. */

@@ -55,7 +55,7 @@ export {
   type HttpClient,
   type HttpRequest,
 } from './author/channel.ts';
-export type { ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
+export type { BodyStream, ChannelKey, Upstream, UpstreamRequest } from './channel.ts';
 export type { ModelTraits } from '../model/traits.ts';
 
 // The config

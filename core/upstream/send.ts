@@ -28,7 +28,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
         const reader = new Reader(call, resolve, reject);
         if (reader.gone) return;
         const headers = edited === undefined ? request.headers : edited(request.headers);
-        const { body, added } = upstreamBody(request.body);
+        const { body, added } = upstreamBody(request.upload ?? request.body);
         // Where one kept-alive connection was closed unseen, the others may be too.
         const unused = call.get(foundStale) === true;
         if (unused) call.set(foundStale, false);

@@ -47,7 +47,7 @@ export default definePlugin({
   name: 'stored-responses',
   stage: 'admit',
   // What an answer may cost is found in the whole conversation.
-  before: ['quota'],
+  before: ['quota', 'provider-objects'],
   options,
   setup(chosen, tools: InternalTools) {
     const { catalog, log } = tools;

@@ -330,13 +330,13 @@ describe('paths and methods', () => {
     ['messages', 'PUT', '/v1/messages'],
     ['generate-content', 'GET', '/v1beta/models/m:generateContent/x'],
     ['generate-content', 'PUT', '/v1beta/models/m:generateContent'],
-    ['chat-completions', 'POST', '/v1/files'],
+    ['chat-completions', 'POST', '/v1/assistants'],
     ['chat-completions', 'GET', '/'],
     ['chat-completions', 'GET', '/v1/unknown'],
-    ['messages', 'POST', '/v1/messages/batches'],
+    ['messages', 'POST', '/v1/messages/unknown'],
     ['generate-content', 'POST', '/v1beta/models/m:unknownMethod'],
     ['generate-content', 'POST', '/v1/models/m:unknownMethod'],
-    ['generate-content', 'GET', '/v1beta/files'],
+    ['generate-content', 'GET', '/v1beta/tunedModels'],
     ['chat-completions', 'OPTIONS', '/v1/chat/completions'],
   ];
   test.each(paths)('in the words of %s: %s %s is a 404 or a 405', async (format, method, path) => {

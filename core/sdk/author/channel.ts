@@ -4,7 +4,7 @@ import type { Form } from '../../model/form.ts';
 import type { JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import type { PriceRow } from '../../settings/prices.ts';
-import type { Upstream, UpstreamRequest } from '../channel.ts';
+import type { BodyStream, Upstream, UpstreamRequest } from '../channel.ts';
 import type { Call } from './call.ts';
 import type { Log } from './tools.ts';
 
@@ -79,11 +79,13 @@ export interface ChannelOptions {
 export interface HttpRequest {
   /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A form is sent as `multipart/form-data`, which replaces the content type. */
   readonly body?: Buffer | string | Form;
+  /** Sent in place of the body, as it comes. */
+  readonly upload?: BodyStream;
 }
 
 /**
@@ -132,6 +134,11 @@ export interface ChannelTools {
 export interface ChannelParts {
   /** For each operation the formats spoken, best first. An operation that is absent is answered 503. */
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
+  /**
+   * What the provider keeps for whoever shows its key, by the format whose API that belongs to: `{ 'chat-completions': ['files', 'batches'] }`.
+   * Its names are those of the paths. Requests for them come to `open` with the operation `state`. Default: nothing.
+   */
+  readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** What a model, by the provider's name, can do. */
   traits?(upstreamModel: string): ModelTraits;
   /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */

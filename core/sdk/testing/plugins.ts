@@ -11,6 +11,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { createPrices } from '../../money/prices/index.ts';
 import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
+import { createProviderCalls } from '../../call/provider-call.ts';
 import { createTaskCalls } from '../../call/task-call.ts';
 import { createApiKeys } from '../../state/api-keys.ts';
 import { openStores } from '../../state/stores.ts';
@@ -155,6 +156,7 @@ export async function testPlugins(
       (name) => formats.find((one) => one.name === name),
       (call) => translation(call),
     ),
+    providerCalls: createProviderCalls((name) => formats.find((one) => one.name === name)),
     http: services,
     download: notInTests,
     fetchMedia: notInTests,

@@ -67,19 +67,19 @@ describe('sluice start', () => {
 
   test('makes no second key, and shows none that the operator chose', async () => {
     const folder = operatorFolder({ 'gateway.config.ts': config });
-    const once = start(process.execPath, [main, ...startArguments(folder)], {
+    const first = start(process.execPath, [main, ...startArguments(folder)], {
       SLUICE_PORT: '0',
       SLUICE_BOOTSTRAP_KEY: 'chosen-by-the-operator',
     });
-    const [, url = ''] = await once.wrote(/listens on (http:\S+)/);
+    const [, url = ''] = await first.wrote(/listens on (http:\S+)/);
     const status = async (key: string): Promise<number> =>
       (await fetch(`${url}/v1/models`, { headers: { 'x-api-key': key } })).status;
     expect(await status('chosen-by-the-operator')).toBe(200);
     expect(await status('chosen-by-another-one')).toBe(401);
-    await once.wrote(/Channels/);
-    expect(once.stdout()).not.toMatch(/chosen-by-the-operator|first API key/);
-    once.child.kill('SIGTERM');
-    await once.ended;
+    await first.wrote(/Channels/);
+    expect(first.stdout()).not.toMatch(/chosen-by-the-operator|first API key/);
+    first.child.kill('SIGTERM');
+    await first.ended;
     const again = start(process.execPath, [main, ...startArguments(folder)], { SLUICE_PORT: '0' });
     await again.wrote(/Channels/);
     expect(again.stdout()).not.toContain('shown only this once');

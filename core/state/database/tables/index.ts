@@ -1,6 +1,7 @@
 import { keyvSteps } from './entries.ts';
 import { ledgerSteps } from './ledger.ts';
 import type { Step } from '../migrations.ts';
+import { providerObjectSteps } from './provider-objects.ts';
 import { responseSteps } from './responses.ts';
 import { taskSteps } from './tasks.ts';
 import { usageLogSteps } from './usage-log.ts';
@@ -15,4 +16,5 @@ export const schema: readonly Step[] = [
   ...ledgerSteps,
   ...usageLogSteps,
   ...taskSteps,
+  ...providerObjectSteps,
 ];

@@ -1,0 +1,107 @@
+import { defineChannel, type ChannelOptions, type JsonObject } from 'sluice';
+import {
+  contentRefused,
+  isObject,
+  unusable,
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type ImageRequest,
+  type MadeImage,
+} from 'sluice/internal';
+import { overHttp, plainKind } from './_http.ts';
+import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
+import { bytesOf, modelPath, pictureAt, pictureCodecs, ratioFor, sidesFor } from './_pictures.ts';
+
+const home = 'https://api.bfl.ai/v1';
+
+const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
+
+/** Models that are told a ratio, where the others are told width and height. */
+const byRatio = /ultra|kontext/;
+
+/** https://docs.bfl.ai/flux_2/flux2_image_editing, https://docs.bfl.ai/kontext/kontext_image_editing */
+function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { prompt, images, mask, fileFormat } = request;
+  const fills = model.includes('-fill');
+  const ratio = byRatio.test(model) ? ratioFor(request, ratios, lose) : undefined;
+  const sides = byRatio.test(model) || fills ? undefined : sidesFor(request, lose);
+  if (fills && request.size !== undefined && request.size !== 'auto') lose('size');
+  if (mask !== undefined && !fills) lose('mask', 'content');
+  const isKnown = fileFormat === 'png' || fileFormat === 'jpeg';
+  if (fileFormat !== undefined && !isKnown) lose('output_format');
+  const pictures = images.map((image, index): readonly [string, string] => [
+    fills ? 'image' : index === 0 ? 'input_image' : `input_image_${index + 1}`,
+    bytesOf(image).data,
+  ]);
+  return {
+    path: modelPath(model),
+    body: {
+      ...own,
+      prompt,
+      ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+      ...sides,
+      ...(isKnown ? { output_format: fileFormat } : {}),
+      ...Object.fromEntries(pictures),
+      ...(mask !== undefined && fills ? { mask: bytesOf(mask).data } : {}),
+    },
+  };
+}
+
+/** https://docs.bfl.ai/api-reference/utility/get-result */
+function decode({ status, result }: JsonObject): readonly MadeImage[] {
+  if (typeof status === 'string' && /moderated/i.test(status)) throw contentRefused(`${status}.`);
+  if (!isObject(result) || typeof result.sample !== 'string') throw unusable('made no image');
+  return [pictureAt(result.sample)];
+}
+
+const isRunning = ({ status }: JsonObject): boolean =>
+  typeof status === 'string' && /^(pending|queued|processing)$/i.test(status);
+
+/** Black Forest Labs: an image is ordered, and asked for where the order says. https://docs.bfl.ai/quick_start/generating_images */
+export default plainKind(
+  defineChannel({
+    name: 'black-forest-labs',
+    catalogue: ['black_forest_labs'],
+    models: ['flux-*'],
+    setup(options, tools: ChannelTools): ChannelParts {
+      const base = options.baseUrl ?? home;
+      const openAt = (baseUrl: string): ChannelParts['open'] =>
+        overHttp({ ...options, baseUrl } satisfies ChannelOptions, tools, {
+          baseUrl,
+          headers: (key): Readonly<Record<string, string>> => ({ 'x-key': key ?? '' }),
+          speaks: {},
+        }).open;
+      const open = openAt(base);
+      return {
+        speaks: { 'generate-image': ['black-forest-labs'], 'edit-image': ['black-forest-labs'] },
+        codecs: pictureCodecs({
+          format: 'black-forest-labs',
+          changes: 8,
+          carries: ['fileFormat', 'mask'],
+          own: ['seed', 'prompt_upsampling', 'guidance', 'raw'],
+          encode,
+          decode,
+        }),
+        async open(call, request) {
+          const order = await ask(call, open, request);
+          if (!went(order)) return answerOf(order);
+          const { id, polling_url: told } = order.body;
+          const root = typeof told === 'string' ? regionOf(told, base) : undefined;
+          const question = stepOf(request, { path: '/get_result', query: { id: String(id) } });
+          return answerOf(await settled(call, root === undefined ? open : openAt(root), question, isRunning));
+        },
+      };
+    },
+  }),
+);
+
+/** The region that works on an order, which alone knows of it. The key goes to addresses of the same owner and no others. */
+function regionOf(told: string, base: string): string | undefined {
+  if (!URL.canParse(told)) return undefined;
+  const { protocol, hostname, origin } = new URL(told);
+  const own = new URL(base);
+  const isOwn = hostname.endsWith(`.${own.hostname.split('.').slice(-2).join('.')}`);
+  return isOwn && protocol === 'https:' ? `${origin}/v1` : undefined;
+}

@@ -1,0 +1,113 @@
+import { defineChannel, type JsonObject, type JsonValue } from 'sluice';
+import {
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type ImageRequest,
+  type MadeImage,
+} from 'sluice/internal';
+import { bearer, overHttp, plainKind } from './_http.ts';
+import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
+import {
+  asDataUrls,
+  modelPath,
+  pictureAt,
+  pictureCodecs,
+  ratioFor,
+  sidesFor,
+  throwReason,
+} from './_pictures.ts';
+
+const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
+
+/** Older models are told width and height, where the others are told a ratio. */
+const bySides = /sdxl|stable-diffusion(?!-3)/;
+
+/** What models call the images that are given to them; others take one `image`. */
+const listed = /nano-banana|seedream/;
+const numbered = /flux-2|kontext/;
+
+/** Where a model is asked, and what says which: `owner/name`, or `owner/name:version`. */
+export function placeOf(model: string): { readonly path: string; readonly version?: string } {
+  const [name = '', version] = model.split(':');
+  return version === undefined
+    ? { path: `/models${modelPath(name)}/predictions` }
+    : { path: '/predictions', version };
+}
+
+function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { prompt, images, mask, fileFormat } = request;
+  const { path, version } = placeOf(model);
+  const ratio = bySides.test(model) ? undefined : ratioFor(request, ratios, lose);
+  const takesSeveral = listed.test(model) || numbered.test(model);
+  if (images.length > 1 && !takesSeveral) lose('image', 'content');
+  if (mask !== undefined && takesSeveral) lose('mask', 'content');
+  return {
+    path,
+    headers: { prefer: 'wait' },
+    body: {
+      ...(version === undefined ? {} : { version }),
+      input: {
+        ...own,
+        prompt,
+        ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+        ...(bySides.test(model) ? sidesFor(request, lose) : {}),
+        ...(fileFormat === undefined ? {} : { output_format: fileFormat === 'jpeg' ? 'jpg' : fileFormat }),
+        ...givenImages(model, asDataUrls(images)),
+        ...(mask === undefined || takesSeveral ? {} : { mask: asDataUrls([mask])[0] ?? '' }),
+      },
+    },
+  };
+}
+
+function givenImages(model: string, urls: readonly string[]): JsonObject {
+  if (urls.length === 0) return {};
+  if (listed.test(model)) return { image_input: urls };
+  if (numbered.test(model))
+    return Object.fromEntries(
+      urls.map((url, index) => [index === 0 ? 'input_image' : `input_image_${index + 1}`, url]),
+    );
+  return { image: urls[0] ?? '' };
+}
+
+function decode({ status, output, error }: JsonObject): readonly MadeImage[] {
+  if (status !== 'succeeded') throwReason(typeof error === 'string' ? error : '');
+  const outputs: readonly JsonValue[] = Array.isArray(output) ? output : [output ?? null];
+  return outputs.flatMap((one) => (typeof one === 'string' ? [pictureAt(one)] : []));
+}
+
+/** Still being worked on: https://replicate.com/docs/topics/predictions/lifecycle */
+const isRunning = ({ status }: JsonObject): boolean => status === 'starting' || status === 'processing';
+
+/** Replicate: predictions, waited for and then asked about. https://replicate.com/docs/reference/http */
+export default plainKind(
+  defineChannel({
+    name: 'replicate',
+    models: ['*/*'],
+    setup(options, tools: ChannelTools): ChannelParts {
+      const { open } = overHttp(options, tools, {
+        baseUrl: 'https://api.replicate.com/v1',
+        headers: bearer,
+        speaks: {},
+      });
+      return {
+        speaks: { 'generate-image': ['replicate'], 'edit-image': ['replicate'] },
+        codecs: pictureCodecs({
+          format: 'replicate',
+          changes: 8,
+          carries: ['fileFormat', 'mask'],
+          own: ['seed', 'negative_prompt', 'guidance', 'guidance_scale', 'prompt_strength', 'go_fast'],
+          encode,
+          decode,
+        }),
+        async open(call, request) {
+          const made = await ask(call, open, request);
+          if (!went(made) || !isRunning(made.body)) return answerOf(made);
+          const path = `/predictions/${encodeURIComponent(String(made.body.id))}`;
+          return answerOf(await settled(call, open, stepOf(request, { path }), isRunning));
+        },
+      };
+    },
+  }),
+);

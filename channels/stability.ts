@@ -1,0 +1,123 @@
+import { defineChannel, GatewayError, type JsonObject } from 'sluice';
+import {
+  contentRefused,
+  unusable,
+  uploadOf,
+  type ChannelParts,
+  type ChannelTools,
+  type EncodedRequest,
+  type EncodeTarget,
+  type ImageRequest,
+  type MadeImage,
+} from 'sluice/internal';
+import { bearer, overHttp, plainKind } from './_http.ts';
+import { bytesOf, pictureCodecs, ratioFor } from './_pictures.ts';
+
+const ratios = '21:9 16:9 3:2 5:4 1:1 4:5 2:3 9:16 9:21'.split(' ');
+
+/** Where models and services are asked. What is not here is a model of Stable Diffusion 3, which is named in the form. */
+const paths: Readonly<Record<string, string>> = {
+  'stable-image-core': 'generate/core',
+  'stable-image-ultra': 'generate/ultra',
+  inpaint: 'edit/inpaint',
+  outpaint: 'edit/outpaint',
+  erase: 'edit/erase',
+  'search-and-replace': 'edit/search-and-replace',
+  'search-and-recolor': 'edit/search-and-recolor',
+  'remove-background': 'edit/remove-background',
+  sketch: 'control/sketch',
+  structure: 'control/structure',
+  style: 'control/style',
+  fast: 'upscale/fast',
+  conservative: 'upscale/conservative',
+};
+
+/** What can be said of an image beside its prompt: each service takes some of it, and refuses the rest. */
+const own = [
+  'seed',
+  'negative_prompt',
+  'style_preset',
+  'strength',
+  'search_prompt',
+  'select_prompt',
+  'grow_mask',
+  'control_strength',
+  'fidelity',
+  'creativity',
+  'left',
+  'right',
+  'up',
+  'down',
+];
+
+/** https://platform.stability.ai/docs/api-reference#tag/Generate */
+function encode(request: ImageRequest, { model, lose }: EncodeTarget, said: JsonObject): EncodedRequest {
+  const { operation, prompt, images, mask, fileFormat, delivery } = request;
+  if (delivery === 'url') lose('response_format');
+  const place = Object.hasOwn(paths, model) ? paths[model] : undefined;
+  const [image] = images;
+  const makes = place === undefined || place.startsWith('generate/');
+  if (operation === 'generate-image' && !makes)
+    throw new GatewayError('unsupported_value', 'This model changes images: ask /v1/images/edits.', {
+      param: 'model',
+    });
+  // An image that is changed keeps its sides.
+  const ratio =
+    image === undefined || place === 'control/style' ? ratioFor(request, ratios, lose) : undefined;
+  if (
+    image !== undefined &&
+    place !== 'control/style' &&
+    request.size !== undefined &&
+    request.size !== 'auto'
+  )
+    lose('size');
+  const texts: Readonly<Record<string, unknown>> = {
+    ...(place === undefined ? { model } : {}),
+    ...(place === undefined && image !== undefined ? { mode: 'image-to-image', strength: 0.7 } : {}),
+    ...said,
+    prompt,
+    aspect_ratio: ratio,
+    output_format: fileFormat,
+  };
+  return {
+    path: `/${place ?? 'generate/sd3'}`,
+    body: {},
+    form: [
+      ...Object.entries(texts).flatMap(([name, value]) =>
+        typeof value === 'string' || typeof value === 'number' ? [{ name, value: String(value) }] : [],
+      ),
+      ...(image === undefined ? [] : [{ name: 'image', file: uploadOf(bytesOf(image)) }]),
+      ...(mask === undefined ? [] : [{ name: 'mask', file: uploadOf(bytesOf(mask)) }]),
+    ],
+  };
+}
+
+function decode({ image, finish_reason: reason }: JsonObject): readonly MadeImage[] {
+  if (reason === 'CONTENT_FILTERED') throw contentRefused('');
+  if (typeof image !== 'string') throw unusable('made no image');
+  return [{ base64: image }];
+}
+
+/** Stability AI: forms there and back, an image a request, as bytes. https://platform.stability.ai/docs/api-reference */
+export default plainKind(
+  defineChannel({
+    name: 'stability',
+    catalogue: ['stability'],
+    models: ['sd3*', 'stable-image-*', ...Object.keys(paths).filter((name) => !name.startsWith('stable-'))],
+    setup: (options, tools: ChannelTools): ChannelParts => ({
+      ...overHttp(options, tools, {
+        baseUrl: 'https://api.stability.ai/v2beta/stable-image',
+        headers: bearer,
+        speaks: { 'generate-image': ['stability'], 'edit-image': ['stability'] },
+      }),
+      codecs: pictureCodecs({
+        format: 'stability',
+        changes: 1,
+        carries: ['fileFormat', 'mask', 'delivery'],
+        own,
+        encode,
+        decode,
+      }),
+    }),
+  }),
+);

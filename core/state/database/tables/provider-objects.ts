@@ -1,0 +1,22 @@
+import type { Step } from '../migrations.ts';
+
+/**
+ * What providers keep for keys. The owner is part of the key, so that no question can be asked without one. `ask_at` stands where something
+ * is still to be charged: whoever asks the provider then holds `lease` until `lease_until`. Times are Unix milliseconds. The large column
+ * comes last.
+ */
+const tables = `
+  CREATE TABLE provider_objects (
+    owner TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, channel TEXT NOT NULL, account TEXT NOT NULL, created BIGINT NOT NULL,
+    ask_at BIGINT, lease TEXT NOT NULL, lease_until BIGINT NOT NULL, details TEXT NOT NULL,
+    PRIMARY KEY (owner, kind, id)
+  );
+  CREATE INDEX provider_objects_owner ON provider_objects (owner, kind, created, id);
+  CREATE INDEX provider_objects_id ON provider_objects (id);
+  CREATE INDEX provider_objects_due ON provider_objects (ask_at) WHERE ask_at IS NOT NULL;
+`;
+
+/** The table of what providers keep. */
+export const providerObjectSteps: readonly Step[] = [
+  { name: 'provider-objects-1', sqlite: tables, postgres: tables },
+];

@@ -1,0 +1,103 @@
+import { lastValueFrom, reduce } from 'rxjs';
+import { GatewayError, type BodyStream, type JsonObject, type Upstream } from 'sluice';
+import { parseObject, upstreamError, upstreamFailureOf, type Call } from 'sluice/internal';
+import type { ObjectFormat } from './collections.ts';
+import type { Place } from './place.ts';
+
+/** One request to a provider, below the version of its API. */
+export interface Question {
+  readonly method: 'GET' | 'POST' | 'DELETE' | 'PATCH';
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** JSON. */
+  readonly body?: string;
+  readonly upload?: BodyStream;
+  readonly service?: 'upload';
+}
+
+/** The longest sentence about a failure that is read, in bytes. */
+const longestError = 64 * 1024;
+
+/**
+ * Asks the provider that keeps something. Resolves when it has begun to answer with a success. Throws 404 when it has no such thing, its
+ * own refusal in the words of errors here, and 502 to 504 when it cannot answer.
+ */
+export async function ask(
+  call: Call,
+  { channel, key }: Place,
+  format: ObjectFormat,
+  { method, path, query = {}, headers = {}, body = '', ...rest }: Question,
+): Promise<Upstream> {
+  const target = { channel, key, model: '', traits: {} };
+  const answer = await channel.open(call.with({ target }), {
+    operation: 'state',
+    format,
+    model: '',
+    stream: false,
+    method,
+    path,
+    query,
+    headers,
+    body,
+    ...rest,
+  });
+  if (answer.status >= 200 && answer.status < 300) return answer;
+  throw refusal(answer, (await bytesOf(answer, longestError).catch(() => Buffer.alloc(0))).toString());
+}
+
+/** As {@link ask}, with the JSON that it answers, of at most so many bytes. */
+export async function askJson(
+  call: Call,
+  place: Place,
+  format: ObjectFormat,
+  question: Question,
+  limit: number,
+): Promise<JsonObject> {
+  return jsonOf(await ask(call, place, format, question), limit);
+}
+
+/** The JSON object that a provider has answered; an empty one where it answered nothing. */
+export async function jsonOf(answer: Upstream, limit: number): Promise<JsonObject> {
+  const bytes = await bytesOf(answer, limit);
+  const json = bytes.length === 0 ? {} : parseObject(bytes.toString());
+  if (json === undefined)
+    throw new GatewayError('upstream_error', 'The upstream answered with something that is no JSON.', {
+      origin: 'upstream',
+    });
+  return json;
+}
+
+function bytesOf({ bytes }: Upstream, limit: number): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  return lastValueFrom(
+    bytes.pipe(
+      reduce((length, piece) => {
+        if (length + piece.length > limit)
+          throw new GatewayError('upstream_error', `The upstream answered with more than ${limit} bytes.`, {
+            origin: 'upstream',
+          });
+        pieces.push(piece);
+        return length + piece.length;
+      }, 0),
+    ),
+  ).then(() => Buffer.concat(pieces));
+}
+
+/** What a provider's refusal is to the client. That of the operator's own credentials is no business of theirs. */
+function refusal({ status, headers }: Upstream, text: string): GatewayError {
+  const error = upstreamError(status < 400 ? 502 : status, text, headers);
+  const said = upstreamFailureOf(error)?.message ?? '';
+  if (status === 404 || status === 410)
+    return new GatewayError('not_found', said === '' ? 'The provider keeps this no longer.' : said, {
+      origin: 'upstream',
+    });
+  if (status === 409)
+    return new GatewayError('conflict', said === '' ? error.message : said, { retryable: false });
+  return error;
+}
+
+/** True for a provider's word that it has no such thing. */
+export function isGone(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'not_found' && error.origin === 'upstream';
+}

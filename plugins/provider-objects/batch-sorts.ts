@@ -1,0 +1,128 @@
+import type { JsonObject, JsonValue, Operation } from 'sluice';
+import { isObject, parseObject } from 'sluice/internal';
+import type { Question } from './ask.ts';
+
+/** What one request of a batch has answered. */
+export interface BatchAnswer {
+  /** The reply, as the request would have got it by itself. */
+  readonly reply: JsonObject;
+  /** The model that the reply names. */
+  readonly model: string | undefined;
+}
+
+/** A codec by which replies are read. */
+export type CodecName = readonly [format: string, operation: Operation];
+
+/** How one API tells of its batches. */
+export interface BatchSort {
+  /** True for a batch that has come to its end, however. */
+  isOver(seen: JsonObject): boolean;
+  /** Where the answers are: what to ask for lines of them. Absent where there are none, or the description has them itself. */
+  results(seen: JsonObject, id: string): Question | undefined;
+  /** Answers that stand in the description itself. */
+  inline(seen: JsonObject): readonly JsonValue[];
+  /** A line of the results; undefined for one that failed, which costs nothing. */
+  answer(line: JsonObject): BatchAnswer | undefined;
+  codec(known: JsonObject): CodecName;
+  /** Ids of the files that a batch has left behind. */
+  files(seen: JsonObject): readonly string[];
+}
+
+const codecs: Readonly<Record<string, CodecName>> = {
+  '/v1/chat/completions': ['chat-completions', 'chat'],
+  '/v1/responses': ['responses', 'chat'],
+  '/v1/completions': ['text-completions', 'chat'],
+  '/v1/embeddings': ['embeddings', 'embed'],
+  '/v1/moderations': ['moderations', 'moderate'],
+  '/v1/images/generations': ['images', 'generate-image'],
+  '/v1/images/edits': ['images', 'edit-image'],
+};
+
+const textOf = (value: JsonValue | undefined): string | undefined =>
+  typeof value === 'string' && value !== '' ? value : undefined;
+
+const ofChat: BatchSort = {
+  isOver: ({ status }) =>
+    status === 'completed' || status === 'failed' || status === 'expired' || status === 'cancelled',
+  results(seen) {
+    const file = textOf(seen['output_file_id']);
+    return file === undefined
+      ? undefined
+      : { method: 'GET', path: `/files/${encodeURIComponent(file)}/content` };
+  },
+  inline: () => [],
+  answer({ response }) {
+    if (!isObject(response) || !isObject(response['body'])) return undefined;
+    return { reply: response['body'], model: textOf(response['body']['model']) };
+  },
+  codec: ({ endpoint }) => codecs[String(endpoint)] ?? ['chat-completions', 'chat'],
+  files: (seen) =>
+    [textOf(seen['output_file_id']), textOf(seen['error_file_id'])].filter((id) => id !== undefined),
+};
+
+const ofMessages: BatchSort = {
+  isOver: ({ processing_status: status }) => status === 'ended',
+  results: (seen, id) =>
+    textOf(seen['results_url']) === undefined
+      ? undefined
+      : { method: 'GET', path: `/messages/batches/${id}/results` },
+  inline: () => [],
+  answer({ result }) {
+    if (!isObject(result) || !isObject(result['message'])) return undefined;
+    return { reply: result['message'], model: textOf(result['message']['model']) };
+  },
+  codec: () => ['messages', 'chat'],
+  files: () => [],
+};
+
+/** Where a batch of this API says what it has made. */
+function outputOf({ response, metadata }: JsonObject): JsonObject {
+  if (isObject(response)) return response;
+  return isObject(metadata) && isObject(metadata['output']) ? metadata['output'] : {};
+}
+
+const ends = new Set([
+  'BATCH_STATE_SUCCEEDED',
+  'BATCH_STATE_FAILED',
+  'BATCH_STATE_CANCELLED',
+  'BATCH_STATE_EXPIRED',
+]);
+
+const ofGenerateContent: BatchSort = {
+  isOver: ({ done, metadata }) =>
+    done === true || (isObject(metadata) && ends.has(String(metadata['state']))),
+  results(seen) {
+    const file = textOf(outputOf(seen)['responsesFile'])?.replace(/^files\//, '');
+    return file === undefined
+      ? undefined
+      : { method: 'GET', path: `/files/${encodeURIComponent(file)}:download`, query: { alt: 'media' } };
+  },
+  inline(seen) {
+    const { inlinedResponses, inlinedEmbedContentResponses } = outputOf(seen);
+    const told = isObject(inlinedResponses) ? inlinedResponses : inlinedEmbedContentResponses;
+    const list = isObject(told) ? told['inlinedResponses'] : undefined;
+    return Array.isArray(list) ? (list as readonly JsonValue[]) : [];
+  },
+  answer({ response }) {
+    if (!isObject(response)) return undefined;
+    return { reply: response, model: textOf(response['modelVersion']) };
+  },
+  codec: ({ embeds }) => ['generate-content', embeds === true ? 'embed' : 'chat'],
+  files(seen) {
+    const file = textOf(outputOf(seen)['responsesFile'])?.replace(/^files\//, '');
+    return file === undefined ? [] : [file];
+  },
+};
+
+/** By the kind of object. */
+export const batchSorts: Readonly<Record<string, BatchSort>> = {
+  'chat-completions/batches': ofChat,
+  'messages/messages/batches': ofMessages,
+  'generate-content/batches': ofGenerateContent,
+};
+
+/** The answer in the text of a line; undefined for one that failed, and for a line that nobody can read. */
+export function answerIn(text: string, sort: BatchSort): BatchAnswer | undefined {
+  const line = parseObject(text);
+  return line === undefined ? undefined : sort.answer(line);
+}

@@ -1,0 +1,252 @@
+import { randomBytes } from 'node:crypto';
+import { of } from 'rxjs';
+import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import {
+  firstThatFits,
+  isObject,
+  missing,
+  noPriceError,
+  wrongType,
+  wrongValue,
+  type Call,
+  type ObjectCharge,
+  type ProviderObject,
+} from 'sluice/internal';
+import { keep, passedWords, type Around } from './around.ts';
+import { askJson } from './ask.ts';
+import { collectionOf, type Collection } from './collections.ts';
+import { allowModels, bodyOf, madeAnyway, ownedObject, type AddPath } from './endpoints.ts';
+import { placeOfReferences } from './pin.ts';
+import { chosenPlace, placeOf, type Place } from './place.ts';
+import { referencesIn } from './references.ts';
+import { asShown } from './shown.ts';
+
+/** Milliseconds after which a batch that has not come to its end is given up: providers give them up after days. */
+const longestBatch = 30 * 86_400_000;
+
+/** Adds the paths by which batches are made and cancelled, in each API. */
+export function addBatches(add: AddPath, around: Around): void {
+  const ofChat = collectionOf('chat-completions', 'batches');
+  const ofMessages = collectionOf('messages', 'messages/batches');
+  const ofGenerateContent = collectionOf('generate-content', 'batches');
+  add('POST', ofChat, '', (call) => createFromFile(call, ofChat, around));
+  add('POST', ofMessages, '', (call) => createFromRequests(call, ofMessages, around));
+  add('POST', ofGenerateContent, '/:id\\:cancel', (call, _, { id = '' }) =>
+    cancel(call, ofGenerateContent, id, around),
+  );
+  for (const version of ['v1beta', 'v1'])
+    for (const action of ['batchGenerateContent', 'asyncBatchEmbedContent'])
+      around.tools.endpoint({
+        method: 'POST',
+        path: `/${version}/models/*model\\:${action}`,
+        format: 'generate-content',
+        readsBody: true,
+        handle: async (call: Call, { model = '' }) =>
+          of({ type: 'result', value: await createOfModel(call, { model, action }, around) }),
+      });
+}
+
+/** `POST /v1/batches`: the requests are the lines of a file. */
+async function createFromFile(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+  const body = await bodyOf(call).json();
+  const { input_file_id: input } = body;
+  if (input === undefined) throw missing('input_file_id');
+  if (typeof input !== 'string') throw wrongType('input_file_id', 'a string');
+  const file = await ownedObject(call, collectionOf(collection.format, 'files'), input, around);
+  const place = placeOf(file, around.finding.catalog);
+  const models = await requestedModels(call, file, place, 'input_file_id', around);
+  for (const model of models)
+    if (place.channel.upstreamModel(model) !== model)
+      throw new GatewayError(
+        'invalid_value',
+        `The file names the model "${model}", which its channel does not serve under this name. Names in a file go to the provider as they are.`,
+        { param: 'input_file_id' },
+      );
+  return create(
+    call,
+    { collection, place, models, path: '/batches', body, known: { endpoint: body['endpoint'] ?? null } },
+    around,
+  );
+}
+
+/** `POST /v1/messages/batches`: the requests stand in the body, each with a model of its own. */
+async function createFromRequests(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+  const body = await bodyOf(call).json();
+  const { requests } = body;
+  if (requests === undefined) throw missing('requests');
+  if (!Array.isArray(requests)) throw wrongType('requests', 'a list');
+  const list = requests as readonly JsonValue[];
+  const models = new Set<string>();
+  list.forEach((request, index) => {
+    const params = isObject(request) ? request['params'] : undefined;
+    if (!isObject(params)) throw wrongType(`requests[${index}].params`, 'an object');
+    if (typeof params['model'] !== 'string') throw wrongType(`requests[${index}].params.model`, 'a string');
+    models.add(params['model']);
+  });
+  allowModels(call, [...models]);
+  const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
+  const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [...models] });
+  const named = list.map((request) => renamed(request as JsonObject, place));
+  return create(
+    call,
+    {
+      collection,
+      place,
+      models: [...models],
+      path: '/messages/batches',
+      body: { ...body, requests: named },
+      known: {},
+    },
+    around,
+  );
+}
+
+/** The request with the provider's name of its model. */
+function renamed(request: JsonObject, { channel }: Place): JsonObject {
+  const params = request['params'] as JsonObject;
+  const model = String(params['model']);
+  return { ...request, params: { ...params, model: channel.upstreamModel(model) ?? model } };
+}
+
+/** `POST …/models/{model}:batchGenerateContent`: the requests stand in the body, or are the lines of a file. */
+async function createOfModel(
+  call: Call,
+  { model, action }: { readonly model: string; readonly action: string },
+  around: Around,
+): Promise<JsonObject> {
+  const collection = collectionOf('generate-content', 'batches');
+  const body = await bodyOf(call).json();
+  const others = inlineOf(body).some(({ request }) => {
+    const told = isObject(request) ? request['model'] : undefined;
+    return typeof told === 'string' && told.replace(/^models\//, '') !== model;
+  });
+  if (others) throw wrongValue('model', 'that of the path in every request of a batch');
+  allowModels(call, [model]);
+  const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
+  const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [model] });
+  const name = fileNameIn(body);
+  if (name !== undefined) {
+    const file = await ownedObject(call, collectionOf(collection.format, 'files'), name, around);
+    await requestedModels(call, file, place, 'fileName', around);
+  }
+  const there = place.channel.upstreamModel(model) ?? model;
+  return create(
+    call,
+    {
+      collection,
+      place,
+      models: [model],
+      path: `/models/${encodeURIComponent(there)}:${action}`,
+      body: withModel(body, there),
+      known: { embeds: action === 'asyncBatchEmbedContent' },
+    },
+    around,
+  );
+}
+
+function fileNameIn({ batch }: JsonObject): string | undefined {
+  const config = isObject(batch) ? (batch['inputConfig'] ?? batch['input_config']) : undefined;
+  const name = isObject(config) ? (config['fileName'] ?? config['file_name']) : undefined;
+  return typeof name === 'string' ? name.replace(/^files\//, '') : undefined;
+}
+
+/** The requests that stand in a batch. */
+function inlineOf({ batch }: JsonObject): readonly JsonObject[] {
+  const config = isObject(batch) ? (batch['inputConfig'] ?? batch['input_config']) : undefined;
+  const outer = isObject(config) ? config['requests'] : undefined;
+  const list = isObject(outer) ? outer['requests'] : undefined;
+  return Array.isArray(list) ? (list as readonly JsonValue[]).filter(isObject) : [];
+}
+
+/** The body with the provider's name of the model wherever a request names it. */
+function withModel(body: JsonObject, there: string): JsonObject {
+  const requests = inlineOf(body).map((one) => {
+    const { request } = one;
+    return isObject(request) && typeof request['model'] === 'string'
+      ? { ...one, request: { ...request, model: `models/${there}` } }
+      : one;
+  });
+  const { batch } = body;
+  if (requests.length === 0 || !isObject(batch)) return body;
+  const { input_config: snake, inputConfig = snake, ...rest } = batch;
+  const config = isObject(inputConfig) ? inputConfig : {};
+  return { ...body, batch: { ...rest, inputConfig: { ...config, requests: { requests } } } };
+}
+
+/**
+ * The models of a file of requests, which the caller may use, as may be what the lines refer to. Throws 400 for a file of which that is not
+ * known: whatever its lines ask for would be asked for unseen.
+ */
+async function requestedModels(
+  call: Call,
+  { known }: ProviderObject,
+  place: Place,
+  param: string,
+  { finding }: Around,
+): Promise<readonly string[]> {
+  const { requested } = known;
+  if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
+    throw new GatewayError(
+      'invalid_value',
+      'A batch is made of a file whose every line is a request, and that was uploaded here in one piece.',
+      { param },
+    );
+  const models = requested['models'] as readonly string[];
+  allowModels(call, models);
+  const references = requested['references'] as readonly (readonly [string, string])[];
+  const there = await placeOfReferences(
+    call,
+    references.map(([kind, id]) => ({ kind, id, path: param })),
+    finding,
+  );
+  if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
+    throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
+  return models;
+}
+
+interface Wanted {
+  readonly collection: Collection;
+  readonly place: Place;
+  readonly models: readonly string[];
+  readonly path: string;
+  readonly body: JsonObject;
+  readonly known: JsonObject;
+}
+
+/** Makes a batch, whose results will be charged to the caller. It goes on when the client leaves. */
+async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonObject> {
+  const { collection, place, models, path, body, known } = wanted;
+  await checkBudgets(call, models, around);
+  return madeAnyway(call, around, async (own) => {
+    const question = { method: 'POST', path, ...passedWords(call), body: JSON.stringify(body) } as const;
+    const seen = await askJson(own, place, collection.format, question, around.answerSize);
+    const charge: ObjectCharge = {
+      id: `batch_${randomBytes(16).toString('hex')}`,
+      asks: 0,
+      refusals: 0,
+      deadline: Date.now() + longestBatch,
+    };
+    await keep(own, { collection, place, seen, known: { ...known, models }, charge }, around);
+    return asShown(call, collection, seen, around, true);
+  });
+}
+
+/** 429 for a key whose budget is spent; 403 for one with a budget in dollars and a model without a price. */
+async function checkBudgets(call: Call, models: readonly string[], { tools }: Around): Promise<void> {
+  const key = call.get(caller);
+  const budgets = key?.budgets ?? [];
+  if (key === undefined || budgets.length === 0) return;
+  if (budgets.some(({ unit }) => unit === 'micro-dollar'))
+    for (const model of models) if (tools.prices.unpriced(model)) throw noPriceError(model);
+  const states = await tools.ledger.states(key.id, budgets);
+  const verdict = firstThatFits(states, [{ microDollars: 1, tokens: 1 }], Date.now());
+  if (verdict instanceof Error) throw verdict;
+}
+
+/** Cancelling says nothing of what was done by then: the batch is charged when it has come to its end. */
+async function cancel(call: Call, collection: Collection, id: string, around: Around): Promise<JsonObject> {
+  const object = await ownedObject(call, collection, id, around);
+  const place = placeOf(object, around.finding.catalog);
+  const path = `/${collection.name}/${object.id}:cancel`;
+  return askJson(call, place, collection.format, { method: 'POST', path, body: '{}' }, around.answerSize);
+}

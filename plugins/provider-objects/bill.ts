@@ -1,0 +1,148 @@
+import type { JsonObject, Usage } from 'sluice';
+import {
+  sumUsage,
+  type Channel,
+  type Codec,
+  type InternalTools,
+  type ProviderObject,
+  type Settlement,
+} from 'sluice/internal';
+import type { BatchAnswer, CodecName } from './batch-sorts.ts';
+
+/** More tokens than any request uses: keeps what a provider gets wrong out of sums of money. */
+const mostTokens = 1e9;
+
+interface Sum {
+  usage: Usage;
+  /** Undefined where the model has no price. */
+  microDollars: number | undefined;
+  price: JsonObject | undefined;
+  upstreamModel: string;
+}
+
+/** What the bill of a batch is made with. */
+export interface Billing {
+  readonly object: ProviderObject;
+  readonly channel: Channel;
+  readonly codec: CodecName;
+  /** What the requests of a batch cost, as a share of what they cost by themselves. */
+  readonly share: number;
+  readonly tools: Pick<InternalTools, 'format' | 'prices'>;
+}
+
+/** Adds up what the answers of a batch have used, by model. */
+export class Bill {
+  readonly #billing: Billing;
+  readonly #sums = new Map<string, Sum>();
+  readonly #models: readonly string[];
+  /** Answers that have not told what they used. */
+  untold = 0;
+
+  constructor(billing: Billing) {
+    this.#billing = billing;
+    const { models } = billing.object.known;
+    this.#models = Array.isArray(models) ? (models as readonly string[]) : [];
+  }
+
+  add(answer: BatchAnswer): void {
+    const usage = this.#usageOf(answer);
+    if (usage === undefined) {
+      this.untold += 1;
+      return;
+    }
+    const { channel, tools } = this.#billing;
+    const model = this.#modelOf(answer.model);
+    const upstreamModel = channel.upstreamModel(model) ?? answer.model ?? model;
+    const cost = tools.prices.cost(model, usage, { channel: channel.id, model: upstreamModel });
+    const sum = this.#sums.get(model);
+    if (sum === undefined) {
+      this.#sums.set(model, { usage, microDollars: cost?.microDollars, price: cost?.price, upstreamModel });
+      return;
+    }
+    sum.usage = sumUsage(sum.usage, usage);
+    if (cost !== undefined) sum.microDollars = (sum.microDollars ?? 0) + cost.microDollars;
+  }
+
+  /** What the owner is charged: one settlement for each model. */
+  settlements(now: number): readonly Settlement[] {
+    const { object, share } = this.#billing;
+    const { owner, kind, charge } = object;
+    const format = kind.slice(0, kind.indexOf('/'));
+    return [...this.#sums].map(([model, { usage, microDollars, price, upstreamModel }], index) => {
+      const { input, output, cacheRead, cacheWrite, reasoning, units } = usage;
+      const cost = microDollars === undefined ? undefined : Math.ceil(microDollars * share);
+      return {
+        ...(owner === '' ? {} : { keyId: owner }),
+        charged: { microDollars: cost ?? 0, tokens: input + output },
+        record: {
+          id: `${charge?.id ?? object.id}${index === 0 ? '' : `_${index + 1}`}`,
+          at: now,
+          ...(owner === '' ? {} : { keyId: owner }),
+          ip: '',
+          operation: 'batch',
+          format,
+          upstreamFormat: format,
+          model,
+          upstreamModel,
+          channel: object.channel,
+          stream: false,
+          status: 200,
+          ended: 'complete',
+          reason: `The answers of batch ${object.id}.`,
+          input,
+          output,
+          cacheRead,
+          cacheWrite,
+          reasoning,
+          ...(units === undefined ? {} : { units }),
+          ...(cost === undefined ? {} : { microDollars: cost }),
+          ...(price === undefined ? {} : { price: { ...price, batchShare: share } }),
+          ms: Math.max(0, now - object.createdAt),
+        },
+      };
+    });
+  }
+
+  #usageOf({ reply }: BatchAnswer): Usage | undefined {
+    const [format, operation] = this.#billing.codec;
+    const codec = this.#billing.tools.format(format)?.codecs[operation];
+    const told = codec?.usageTap().read(JSON.stringify(reply)) ?? this.#decoded(codec, reply);
+    if (told === undefined) return undefined;
+    const { input, output, cacheRead, cacheWrite, reasoning, cacheWriteLong, units } = told;
+    return {
+      input: count(input),
+      output: count(output),
+      cacheRead: count(cacheRead),
+      cacheWrite: count(cacheWrite),
+      reasoning: count(reasoning),
+      ...(cacheWriteLong === undefined ? {} : { cacheWriteLong: count(cacheWriteLong) }),
+      ...(units === undefined ? {} : { units }),
+    };
+  }
+
+  /** What is no chat tells its usage with its result. */
+  #decoded(codec: Codec | undefined, reply: JsonObject): Usage | undefined {
+    try {
+      const usage = codec?.decodeWhole(reply, {}).findLast((event) => event.type === 'usage');
+      return usage?.type === 'usage' ? usage.usage : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** The public name of the model that answered: providers tell a dated name, and that of their own. */
+  #modelOf(told: string | undefined): string {
+    const [first = ''] = this.#models;
+    if (told === undefined || this.#models.length === 1) return first === '' ? (told ?? '') : first;
+    const { channel } = this.#billing;
+    const names = this.#models.map((model) => [model, channel.upstreamModel(model) ?? model] as const);
+    const fitting = names
+      .filter(([, there]) => told === there || told.startsWith(`${there}-`))
+      .toSorted(([, one], [, other]) => other.length - one.length);
+    return fitting[0]?.[0] ?? told;
+  }
+}
+
+function count(tokens: number): number {
+  return tokens > 0 ? Math.min(mostTokens, Math.ceil(tokens)) : 0;
+}

@@ -1,0 +1,110 @@
+import type { JsonObject } from 'sluice';
+
+/** The formats whose APIs have objects that providers keep. */
+export type ObjectFormat = 'chat-completions' | 'messages' | 'generate-content';
+
+/** Objects of one sort, as one API has them. */
+export interface Collection {
+  readonly format: ObjectFormat;
+  /** What channels call it in `keeps`, and its path at the provider. */
+  readonly name: string;
+  /** One of them, in sentences. */
+  readonly noun: string;
+  /** Where clients find it here. */
+  readonly paths: readonly string[];
+  /** How one is made: from JSON, from a form with a file, or in a way of its own that `endpoints` knows nothing of. */
+  readonly creates: 'json' | 'form' | 'otherwise';
+  /** False for what can be neither listed nor looked at. */
+  readonly shown: boolean;
+  /** The method by which one is changed. */
+  readonly changes?: 'POST' | 'PATCH';
+  readonly deletes: boolean;
+  /** True where there are paths below an object's own, which belong to whoever it belongs to. */
+  readonly below: boolean;
+  /** False for a description that stays what it is, so that lists need not ask for it anew. Absent: all of them stay. */
+  readonly isMoving?: (seen: JsonObject) => boolean;
+  /** The member of a list that holds the objects. */
+  readonly listed: string;
+}
+
+/** What a collection is called with what the gateway keeps of its objects. */
+export function kindOf({ format, name }: Pick<Collection, 'format' | 'name'>): string {
+  return `${format}/${name}`;
+}
+
+const whole = { shown: true, deletes: true, below: false, creates: 'json', listed: 'data' } as const;
+
+function ofChat(name: string, noun: string, rest: Partial<Collection> = {}): Collection {
+  return { ...whole, format: 'chat-completions', name, noun, paths: [`/v1/${name}`], ...rest };
+}
+
+function ofMessages(name: string, noun: string, rest: Partial<Collection> = {}): Collection {
+  return { ...whole, format: 'messages', name, noun, paths: [`/v1/${name}`], ...rest };
+}
+
+/** The current SDK of this format asks for `/v1`, others for `/v1beta`. */
+function ofGenerateContent(name: string, noun: string, rest: Partial<Collection> = {}): Collection {
+  const paths = [`/v1beta/${name}`, `/v1/${name}`];
+  return { ...whole, format: 'generate-content', name, noun, paths, listed: name, ...rest };
+}
+
+const over: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled', 'succeeded']);
+
+/** Everything that is kept, by API. */
+export const collections: readonly Collection[] = [
+  ofChat('files', 'file', { creates: 'form', below: true }),
+  ofChat('uploads', 'upload', { shown: false, deletes: false, below: true }),
+  ofChat('batches', 'batch', {
+    creates: 'otherwise',
+    deletes: false,
+    below: true,
+    isMoving: ({ status }) => !over.has(status),
+  }),
+  ofChat('fine_tuning/jobs', 'fine-tuning job', {
+    deletes: false,
+    below: true,
+    isMoving: ({ status }) => !over.has(status),
+  }),
+  ofChat('vector_stores', 'vector store', { changes: 'POST', below: true, isMoving: () => true }),
+  ofChat('containers', 'container', { below: true, isMoving: () => true }),
+  ofChat('evals', 'eval', { changes: 'POST', below: true, isMoving: () => true }),
+  ofMessages('files', 'file', { creates: 'form', below: true }),
+  ofMessages('messages/batches', 'message batch', {
+    creates: 'otherwise',
+    below: true,
+    isMoving: ({ processing_status: status }) => status !== 'ended',
+  }),
+  ofGenerateContent('files', 'file', {
+    creates: 'otherwise',
+    isMoving: ({ state }) => state === 'PROCESSING' || state === undefined,
+  }),
+  ofGenerateContent('cachedContents', 'cached content', { changes: 'PATCH' }),
+  ofGenerateContent('batches', 'batch', {
+    creates: 'otherwise',
+    listed: 'operations',
+    isMoving: ({ done }) => done !== true,
+  }),
+];
+
+/** The collection of that name. Throws where there is none. */
+export function collectionOf(format: ObjectFormat, name: string): Collection {
+  const found = collections.find((one) => one.format === format && one.name === name);
+  if (found === undefined) throw new Error(`${format} has no ${name}.`);
+  return found;
+}
+
+/** The id by which a provider knows an object that it describes; undefined where the description names none that an id can be. */
+export function idIn(
+  { format, name }: Pick<Collection, 'format' | 'name'>,
+  seen: JsonObject,
+): string | undefined {
+  const told = format === 'generate-content' ? seen['name'] : seen['id'];
+  if (typeof told !== 'string') return undefined;
+  const id = format === 'generate-content' ? told.replace(`${name}/`, '') : told;
+  return isId(id) ? id : undefined;
+}
+
+/** True for what an id can be: its letters mean nothing in a path. */
+export function isId(text: string): boolean {
+  return /^[\w-]{1,200}$/.test(text);
+}

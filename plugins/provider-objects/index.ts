@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { definePlugin } from 'sluice';
+import { openObjectStore, type Call, type InternalTools } from 'sluice/internal';
+import type { Around } from './around.ts';
+import { addBatches } from './batches.ts';
+import { addEndpoints, pathAdder } from './endpoints.ts';
+import { mayRefer, pinnedCall, type Finding } from './pin.ts';
+import { Poller } from './poller.ts';
+
+const mebibyte = 1024 * 1024;
+const milliseconds = z.int().min(10).max(86_400_000);
+
+const options = z.strictObject({
+  /** Bytes of one uploaded body. */
+  fileSize: z
+    .int()
+    .min(1024)
+    .default(2048 * mebibyte),
+  /** Bytes of a provider's answer that is read whole: the description of an object, with the results where they stand in it. */
+  answerSize: z
+    .int()
+    .min(1024)
+    .default(64 * mebibyte),
+  /** What the requests of a batch cost, as a share of what they cost by themselves. */
+  batchShare: z.number().min(0).max(1).default(0.5),
+  /** When providers are asked how a batch is. Times are in milliseconds; each pause is half as long again as the one before. */
+  poll: z
+    .strictObject({
+      first: milliseconds.default(30_000),
+      most: milliseconds.default(300_000),
+      parallel: z.int().min(1).max(100).default(4).describe('questions of this process at the same time'),
+      patience: milliseconds.default(300_000).describe('for one answer, with all results'),
+    })
+    .prefault({}),
+  /** `refuse`: ids in requests must be the key's own. `pass`: those that nobody has here go to the provider, as what was made elsewhere. */
+  foreign: z.enum(['refuse', 'pass']).default('refuse'),
+  /** Where clients reach this gateway (`https://gateway.example.com`), for addresses of uploads and results. Default: where a client did. */
+  publicUrl: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+});
+
+/**
+ * Callers keep files, batches, caches and the like at the providers that have them, each visible to the key that made it alone, and use them
+ * by their ids in later calls, which go where these are kept. The results of batches are charged once, when a batch has come to its end.
+ */
+export default definePlugin({
+  name: 'provider-objects',
+  stage: 'admit',
+  after: ['model-alias'],
+  before: ['quota'],
+  options,
+  setup({ fileSize, answerSize, batchShare, poll, foreign, publicUrl }, tools: InternalTools) {
+    const { log, catalog, onClose } = tools;
+    const store = openObjectStore(tools, (error) =>
+      log.error({ error }, 'what is known of an object is damaged'),
+    );
+    const poller = new Poller(store, tools, { ...poll, share: batchShare, answerSize });
+    poller.start();
+    onClose(() => poller.close());
+    const finding: Finding = { store, catalog, foreign: foreign === 'pass' };
+    const around: Around = { store, finding, poller, tools, fileSize, answerSize, publicUrl };
+    const add = pathAdder(around);
+    addBatches(add, around);
+    addEndpoints(add, around);
+
+    return function providerObjects(call: Call, next) {
+      return mayRefer(call) ? pinnedCall(call, next, finding) : next(call);
+    };
+  },
+});

@@ -1,0 +1,133 @@
+import type { JsonObject, JsonValue } from 'sluice';
+import { wrongType, wrongValue, type Call, type ObjectStore, type ProviderObject } from 'sluice/internal';
+import { isId, kindOf, type Collection } from './collections.ts';
+import { ownerOf } from './owner.ts';
+
+/** How many objects a page may have. What is asked of providers one by one comes in short ones. */
+const longestPage = { plain: 1000, moving: 100 };
+/** How many rows are read at once. */
+const batch = 200;
+
+/** The objects that a request for a list wants, and how they are listed. */
+export interface Page {
+  readonly objects: readonly ProviderObject[];
+  /** The list, of the descriptions of these objects, some of which may have gone meanwhile. */
+  body(seen: readonly JsonObject[]): JsonObject;
+}
+
+/** A page of the caller's objects, as the format of the collection has them. Throws 400 on nonsense in the query. */
+export async function pageOf(call: Call, collection: Collection, store: ObjectStore): Promise<Page> {
+  const { query } = call.wire;
+  const longest = collection.isMoving === undefined ? longestPage.plain : longestPage.moving;
+  const list = lister(call, collection, store, longest);
+  switch (collection.format) {
+    case 'chat-completions': {
+      const order = query.get('order') ?? 'desc';
+      if (order !== 'asc' && order !== 'desc') throw wrongValue('order', 'asc or desc');
+      const purpose = query.get('purpose') ?? undefined;
+      const found = await list({
+        order,
+        size: 'limit',
+        usual: longest,
+        after: 'after',
+        before: 'before',
+        purpose,
+      });
+      return { ...found, body: (data) => listed(data, found.hasMore) };
+    }
+    case 'messages': {
+      // `page` is how the current SDK goes on, `after_id` and `before_id` are how others do.
+      const after = query.has('page') ? 'page' : 'after_id';
+      const found = await list({ order: 'desc', size: 'limit', usual: 20, after, before: 'before_id' });
+      return {
+        ...found,
+        body(data) {
+          const { object: _, ...page } = listed(data, found.hasMore);
+          return { ...page, next_page: found.hasMore ? (found.objects.at(-1)?.id ?? null) : null };
+        },
+      };
+    }
+    case 'generate-content': {
+      const found = await list({ order: 'desc', size: 'pageSize', usual: 50, after: 'pageToken' });
+      const last = found.objects.at(-1)?.id;
+      return {
+        ...found,
+        body: (data) => ({
+          ...(data.length === 0 ? {} : { [collection.listed]: data as readonly JsonValue[] as JsonValue[] }),
+          ...(found.hasMore && last !== undefined ? { nextPageToken: last } : {}),
+        }),
+      };
+    }
+  }
+}
+
+function listed(data: readonly JsonObject[], hasMore: boolean): JsonObject {
+  return {
+    object: 'list',
+    data: [...data],
+    first_id: data[0]?.['id'] ?? null,
+    last_id: data.at(-1)?.['id'] ?? null,
+    has_more: hasMore,
+  };
+}
+
+interface Wanted {
+  readonly order: 'asc' | 'desc';
+  /** The members of the query, and how many objects there are where it says nothing. */
+  readonly size: string;
+  readonly usual: number;
+  readonly after: string;
+  readonly before?: string;
+  readonly purpose?: string | undefined;
+}
+
+interface Listed {
+  readonly objects: readonly ProviderObject[];
+  readonly hasMore: boolean;
+}
+
+function lister(call: Call, collection: Collection, store: ObjectStore, longest: number) {
+  const { query } = call.wire;
+  const place = (name: string | undefined): string | undefined => {
+    const id = name === undefined ? '' : (query.get(name) ?? '');
+    if (id !== '' && !isId(id)) throw noPlace(name ?? '', collection);
+    return id === '' ? undefined : id;
+  };
+  return async ({ order, size, usual, purpose, ...names }: Wanted): Promise<Listed> => {
+    const limit = sizeIn(query, size, Math.min(usual, longest), longest);
+    const before = place(names.before);
+    let after = before === undefined ? place(names.after) : undefined;
+    const found: ProviderObject[] = [];
+    for (;;) {
+      const wanted = purpose === undefined ? limit - found.length : batch;
+      // oxlint-disable-next-line no-await-in-loop -- each page follows the one before
+      const page = await store.list(ownerOf(call), kindOf(collection), {
+        order,
+        limit: wanted,
+        ...(after === undefined ? {} : { after }),
+        ...(before === undefined ? {} : { before }),
+      });
+      if (page === undefined)
+        throw noPlace((before === undefined ? names.after : names.before) ?? '', collection);
+      const fitting = page.objects.filter(({ seen }) => purpose === undefined || seen['purpose'] === purpose);
+      const isCut = fitting.length > limit - found.length;
+      for (const one of fitting.slice(0, limit - found.length)) found.push(one);
+      if (!page.hasMore || found.length === limit || before !== undefined)
+        return { objects: found, hasMore: page.hasMore || isCut };
+      after = page.objects.at(-1)?.id;
+    }
+  };
+}
+
+function noPlace(name: string, { noun }: Collection): ReturnType<typeof wrongValue> {
+  return wrongValue(name, `the id of a ${noun} in this list`);
+}
+
+function sizeIn(query: URLSearchParams, name: string, usual: number, most: number): number {
+  const text = query.get(name);
+  if (text === null || text === '') return usual;
+  if (!/^\d{1,6}$/.test(text)) throw wrongType(name, 'an integer');
+  const size = Number(text);
+  if (size < 1) throw wrongValue(name, 'at least 1');
+  return Math.min(size, most);
+}

@@ -1,0 +1,78 @@
+import { GatewayError, type JsonValue } from 'sluice';
+import type { Call, InternalTools, Next, ObjectStore } from 'sluice/internal';
+import type { ObjectFormat } from './collections.ts';
+import { ownerOf } from './owner.ts';
+import { placeOf, type Place } from './place.ts';
+import { apiOf, marks, referencesIn, unknownObject, type Reference } from './references.ts';
+
+/** What the finding of places needs. */
+export interface Finding {
+  readonly store: ObjectStore;
+  readonly catalog: InternalTools['catalog'];
+  /** True where ids that nobody has here go to the provider as they are. */
+  readonly foreign: boolean;
+}
+
+/** Where the objects are that a body refers to, each of which must be the caller's; undefined where it refers to none. */
+export async function placeOfReferences(
+  call: Call,
+  references: readonly Reference[],
+  { store, catalog, foreign }: Finding,
+): Promise<Place | undefined> {
+  const owner = ownerOf(call);
+  let place: Place | undefined;
+  for (const reference of references) {
+    const { kind, id, path, soft } = reference;
+    // oxlint-disable-next-line no-await-in-loop -- few, and each may end it
+    const object = await store.find(owner, kind, id);
+    if (object === undefined) {
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      if ((soft === true || foreign) && !(await store.isOwned(kind, id))) continue;
+      throw unknownObject(reference);
+    }
+    const here = placeOf(object, catalog);
+    if (place !== undefined && (place.channel.id !== here.channel.id || place.key.id !== here.key.id))
+      throw new GatewayError(
+        'invalid_value',
+        `${path} is kept by another provider account than what else this request refers to.`,
+        { param: path },
+      );
+    place = here;
+  }
+  return place;
+}
+
+/** Sends a call that refers to objects to the channel and key that keep them; every other goes on as it is. */
+export async function pinnedCall(call: Call, next: Next, finding: Finding): ReturnType<Next> {
+  const api = apiOf(call.codec.format);
+  const references = api === undefined ? [] : referencesIn(call.body as JsonValue, api);
+  const place = await placeOfReferences(call, references, finding);
+  if (place === undefined) return next(call);
+  const { channel, key } = place;
+  if (!finding.catalog.candidates(call.model, call.operation).some((one) => one.channel.id === channel.id))
+    throw new GatewayError(
+      'invalid_value',
+      `The model "${call.model}" is not served where ${references[0]?.id ?? 'this'} is kept.`,
+      { param: 'model' },
+    );
+  // Written anew, so that the provider reads what was read here, also where a name was given twice.
+  return next(call.with({ body: call.body, affinity: { channel: channel.id, key: key.id, only: true } }));
+}
+
+/** False for a call whose body is known to refer to nothing: a few searches, in place of a walk through all of it. */
+export function mayRefer(call: Call): boolean {
+  switch (call.operation) {
+    case 'state':
+    case 'list-models':
+    case 'realtime':
+    case 'get-video':
+    case 'delete-video':
+      return false;
+  }
+  const api: ObjectFormat | undefined = apiOf(call.codec.format);
+  if (api === undefined) return false;
+  const { bytes } = call.wire;
+  // A form, or what was written here in the client's place.
+  if (bytes.length === 0 || call.edits.body !== undefined) return true;
+  return marks[api].some((mark) => bytes.includes(mark)) || bytes.includes('\\u00');
+}

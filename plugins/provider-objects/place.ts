@@ -1,0 +1,129 @@
+import { caller, GatewayError, type ApiKey, type ChannelKey } from 'sluice';
+import {
+  matchesModel,
+  type Call,
+  type Channel,
+  type InternalTools,
+  type ProviderObject,
+} from 'sluice/internal';
+import type { Collection } from './collections.ts';
+
+/** Where an object is kept: a channel, and the key of it that the provider knows the object by. */
+export interface Place {
+  readonly channel: Channel;
+  readonly key: ChannelKey;
+}
+
+/** What the choice of a place goes by. */
+export interface Wish {
+  /** Where the objects are that the new one refers to. */
+  readonly pinned?: Place | undefined;
+  /** The models that it names, by their public names. */
+  readonly models?: readonly string[];
+}
+
+/** The header by which a client chooses the channel of something new; `channel` in the query says the same. */
+export const channelHeader = 'x-sluice-channel';
+
+type Catalog = InternalTools['catalog'];
+
+/** True for a channel whose provider keeps such objects. */
+export function keeps({ keeps: kept }: Channel, { format, name }: Collection): boolean {
+  return kept?.[format]?.includes(name) === true;
+}
+
+/** Where an object is. Throws 503 when its channel has gone from the configuration. */
+export function placeOf({ channel: id, key: keyId }: ProviderObject, { channels }: Catalog): Place {
+  const channel = channels.find((one) => one.id === id);
+  // A key that is no longer there has been replaced by another of the same account.
+  const key = channel?.keys.find((one) => one.id === keyId) ?? channel?.keys[0];
+  if (channel === undefined || key === undefined)
+    throw new GatewayError('no_available_channel', 'The channel that keeps this is not there any more.', {
+      retryable: false,
+    });
+  return { channel, key };
+}
+
+/**
+ * Where something new is made: where the objects are that it refers to, else at the channel that the client names, else at the best that
+ * serves its models, else at the first that keeps such objects and that the key may use. Throws what stands in the way.
+ */
+export function chosenPlace(call: Call, collection: Collection, catalog: Catalog, wish: Wish): Place {
+  const { models = [], pinned } = wish;
+  const named = namedChannel(call);
+  const place = pinned ?? (named === undefined ? bestPlace(call, collection, catalog, models) : undefined);
+  const channel = place?.channel ?? catalog.channels.find(({ id }) => id === named);
+  if (channel === undefined || !keeps(channel, collection) || !mayUse(call.get(caller), channel))
+    throw named === undefined ? noneKeeps(collection) : noSuchChannel(named, collection);
+  const key = place?.key ?? channel.keys[0];
+  if (key === undefined || !catalog.isOn(channel.id))
+    throw new GatewayError('no_available_channel', 'The channel for this is switched off at the moment.');
+  const stranger = models.find((model) => channel.upstreamModel(model) === undefined);
+  if (stranger !== undefined)
+    throw new GatewayError(
+      'invalid_value',
+      `The model "${stranger}" is not served by the channel at which this ${collection.noun} has to be made.`,
+      { param: 'model' },
+    );
+  return { channel, key };
+}
+
+function bestPlace(
+  call: Call,
+  collection: Collection,
+  catalog: Catalog,
+  [first, ...others]: readonly string[],
+): Place | undefined {
+  const isAble = (channel: Channel): boolean =>
+    keeps(channel, collection) && others.every((model) => channel.upstreamModel(model) !== undefined);
+  if (first === undefined) {
+    const key = call.get(caller);
+    const able = catalog.channels
+      .filter((channel) => catalog.isOn(channel.id) && isAble(channel) && mayUse(key, channel))
+      .toSorted((one, other) => other.priority - one.priority);
+    return placeAt(able[0]);
+  }
+  const candidates = catalog.candidates(first);
+  if (candidates.length === 0)
+    throw new GatewayError(
+      'no_available_channel',
+      `No channel serves the model "${first}". GET /v1/models lists what there is.`,
+      { param: 'model', retryable: catalog.serves(first) },
+    );
+  return placeAt(candidates.find(({ channel }) => isAble(channel))?.channel);
+}
+
+function placeAt(channel: Channel | undefined): Place | undefined {
+  const key = channel?.keys[0];
+  return channel === undefined || key === undefined ? undefined : { channel, key };
+}
+
+function namedChannel({ wire: { headers, query } }: Call): string | undefined {
+  const named = headers[channelHeader] ?? query.get('channel') ?? undefined;
+  return typeof named === 'string' && named !== '' ? named : undefined;
+}
+
+/** A key that names models may use the channels that serve one of them. */
+export function mayUse(key: Pick<ApiKey, 'models'> | undefined, channel: Channel): boolean {
+  const allowed = key?.models;
+  if (allowed === undefined) return true;
+  return (
+    allowed.some((name) => !name.includes('*') && channel.upstreamModel(name) !== undefined) ||
+    [...channel.models, ...(channel.listed?.() ?? [])].some((name) => matchesModel(allowed, name))
+  );
+}
+
+function noneKeeps({ noun }: Collection): GatewayError {
+  return new GatewayError(
+    'endpoint_not_supported',
+    `No channel that is open to this request keeps a ${noun}.`,
+  );
+}
+
+function noSuchChannel(name: string, { noun }: Collection): GatewayError {
+  return new GatewayError(
+    'invalid_value',
+    `There is no channel "${name.slice(0, 100)}" that this API key may use and that keeps a ${noun}.`,
+    { param: channelHeader },
+  );
+}

@@ -1,0 +1,277 @@
+import { randomUUID } from 'node:crypto';
+import { lastValueFrom, tap } from 'rxjs';
+import { GatewayError } from 'sluice';
+import {
+  isObject,
+  toGatewayError,
+  type InternalTools,
+  type ObjectLease,
+  type ObjectStore,
+  type ProviderObject,
+} from 'sluice/internal';
+import { ask, askJson, isGone } from './ask.ts';
+import { answerIn, batchSorts, type BatchSort } from './batch-sorts.ts';
+import { Bill } from './bill.ts';
+import type { ObjectFormat } from './collections.ts';
+import { Lines } from './lines.ts';
+import { placeOf, type Place } from './place.ts';
+
+/** How providers are asked about batches. Times are in milliseconds. */
+export interface PollerOptions {
+  readonly first: number;
+  readonly most: number;
+  readonly parallel: number;
+  /** For one description with its results. */
+  readonly patience: number;
+  /** What the requests of a batch cost, as a share of what they cost by themselves. */
+  readonly share: number;
+  /** Bytes of a description. */
+  readonly answerSize: number;
+}
+
+type Tools = Pick<InternalTools, 'catalog' | 'providerCalls' | 'format' | 'prices' | 'log'>;
+
+/** Each pause is so many times the one before. */
+const growth = 1.5;
+/** After so many answers in a row that there is no such batch it is believed, and not before this time: what was just made may not be found. */
+const mostRefusals = 3;
+const forgottenAfter = 3_600_000;
+/** Milliseconds that a client waits for what is being asked. */
+const clientPatience = 20_000;
+
+/**
+ * Asks providers how batches are, until each has come to its end and is charged. Of all gateways on one database one asks about a batch at a
+ * time: it holds a lease, which another takes over when it is gone.
+ */
+export class Poller {
+  readonly #store: ObjectStore;
+  readonly #tools: Tools;
+  readonly #options: PollerOptions;
+  readonly #lease: ObjectLease;
+  readonly #running = new Map<string, Promise<ProviderObject>>();
+  /** Ends what is being asked. */
+  readonly #ends = new Set<() => void>();
+  #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(store: ObjectStore, tools: Tools, options: PollerOptions) {
+    this.#store = store;
+    this.#tools = tools;
+    this.#options = options;
+    this.#lease = { name: randomUUID(), milliseconds: options.patience + 10_000 };
+  }
+
+  /** Looks again and again for batches that are due. */
+  start(): void {
+    const pause = Math.min(5_000, Math.max(20, this.#options.first / 5));
+    const again = (): void => {
+      if (this.#closed) return;
+      this.#timer = setTimeout(() => {
+        this.#looking = this.#look().finally(again);
+      }, pause).unref();
+    };
+    again();
+  }
+
+  /** When a batch that was asked about so often is to be asked about. */
+  nextAsk(asks: number): number {
+    return Date.now() + Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 30));
+  }
+
+  /** The batch as its provider has it now, without `charge` where it has been charged; as it was known where that takes too long. */
+  async refresh(object: ProviderObject): Promise<ProviderObject> {
+    const asked = this.#running.get(keyOf(object)) ?? this.#claimAndAsk(object);
+    const timer = Promise.withResolvers<ProviderObject>();
+    const timeout = setTimeout(() => timer.resolve(object), Math.min(clientPatience, this.#options.patience));
+    try {
+      return await Promise.race([asked, timer.promise]);
+    } finally {
+      clearTimeout(timeout);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#looking;
+    for (const end of this.#ends) end();
+    await Promise.allSettled(this.#running.values());
+  }
+
+  async #look(): Promise<void> {
+    try {
+      const free = this.#options.parallel - this.#running.size;
+      if (free <= 0 || this.#closed) return;
+      for (const object of await this.#store.claim(this.#lease, free)) void this.#run(object);
+    } catch (error) {
+      if (!this.#closed) this.#tools.log.warn({ error }, 'batches cannot be looked for now');
+    }
+  }
+
+  async #claimAndAsk(object: ProviderObject): Promise<ProviderObject> {
+    const claimed = await this.#store.claimOne(this.#lease, object);
+    if (claimed === undefined)
+      return (await this.#store.find(object.owner, object.kind, object.id)) ?? object;
+    return this.#run(claimed);
+  }
+
+  #run(object: ProviderObject): Promise<ProviderObject> {
+    const key = keyOf(object);
+    const run = this.#ask(object)
+      .catch((error: unknown) => {
+        if (!this.#closed)
+          this.#tools.log.warn({ id: object.id, error }, 'what is known of a batch could not be kept');
+        return object;
+      })
+      .finally(() => void this.#running.delete(key));
+    this.#running.set(key, run);
+    return run;
+  }
+
+  async #ask(object: ProviderObject): Promise<ProviderObject> {
+    const { charge } = object;
+    if (charge === undefined) return object;
+    const { log } = this.#tools;
+    try {
+      const told = await this.#told(object, charge.deadline);
+      if (told.isOver) return await this.#settled(told);
+      await this.#store.later(this.#lease, told.object, this.nextAsk(charge.asks + 1));
+      return told.object;
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      log.debug(
+        { id: object.id, channel: object.channel, error },
+        'a provider could not be asked about a batch',
+      );
+      const refusals = isGone(thrown) ? charge.refusals + 1 : charge.refusals;
+      const isForgotten = refusals >= mostRefusals && Date.now() - object.createdAt > forgottenAfter;
+      if (isForgotten || Date.now() > charge.deadline) {
+        log.warn(
+          { id: object.id, channel: object.channel, error },
+          'a batch was given up: nothing of it is charged',
+        );
+        return this.#settled({ object, settlements: [], left: [] });
+      }
+      const later = { ...object, charge: { ...charge, asks: charge.asks + 1, refusals } };
+      await this.#store.later(this.#lease, later, this.nextAsk(charge.asks + 1));
+      return later;
+    }
+  }
+
+  async #settled({ object, settlements = [], left = [] }: Told): Promise<ProviderObject> {
+    const done = await this.#store.settle(object, settlements, left);
+    if (done)
+      this.#tools.log.info(
+        {
+          id: object.id,
+          channel: object.channel,
+          microDollars: settlements.reduce((sum, { charged }) => sum + charged.microDollars, 0),
+        },
+        'a batch has come to its end',
+      );
+    const { charge: _charged, ...rest } = object;
+    return rest;
+  }
+
+  /** What the provider says of a batch, and what it comes to when it is over. */
+  async #told(object: ProviderObject, deadline: number): Promise<Told> {
+    const slash = object.kind.indexOf('/');
+    const format = object.kind.slice(0, slash) as ObjectFormat;
+    const sort = batchSorts[object.kind];
+    const { charge } = object;
+    if (sort === undefined || charge === undefined)
+      throw new Error(`${object.kind} has nothing to be charged.`);
+    const place = placeOf(object, this.#tools.catalog);
+    const { call, end } = this.#tools.providerCalls(format, { ...place, model: '', traits: {} });
+    const timer = setTimeout(end, this.#options.patience);
+    this.#ends.add(end);
+    try {
+      const path = `${object.kind.slice(slash)}/${object.id}`;
+      const seen = await askJson(call, place, format, { method: 'GET', path }, this.#options.answerSize);
+      const now: ProviderObject = {
+        ...object,
+        seen,
+        charge: { ...charge, asks: charge.asks + 1, refusals: 0 },
+      };
+      if (!sort.isOver(seen)) {
+        if (Date.now() > deadline)
+          throw new GatewayError('upstream_timeout', 'The batch has not ended in time.');
+        return { object: now };
+      }
+      const bill = await this.#bill(call, now, place, sort).catch((error: unknown) => {
+        if (Date.now() > deadline) throw error;
+        this.#tools.log.warn(
+          { id: object.id, channel: object.channel, error },
+          'results of a batch cannot be read yet',
+        );
+        return undefined;
+      });
+      if (bill === undefined) return { object: now };
+      const left = sort.files(seen).map((id): ProviderObject => ({
+        owner: object.owner,
+        kind: `${format}/files`,
+        id,
+        channel: object.channel,
+        key: object.key,
+        createdAt: Date.now(),
+        seen: {},
+        known: {},
+      }));
+      return { object: now, isOver: true, settlements: bill.settlements(Date.now()), left };
+    } finally {
+      clearTimeout(timer);
+      this.#ends.delete(end);
+      end();
+    }
+  }
+
+  /** Reads the results, however long they are, line by line. */
+  async #bill(
+    call: ReturnType<InternalTools['providerCalls']>['call'],
+    object: ProviderObject,
+    place: Place,
+    sort: BatchSort,
+  ): Promise<Bill> {
+    const { seen, known, kind, id } = object;
+    const bill = new Bill({
+      object,
+      channel: place.channel,
+      codec: sort.codec(known),
+      share: this.#options.share,
+      tools: this.#tools,
+    });
+    for (const line of sort.inline(seen)) {
+      const answer = isObject(line) ? sort.answer(line) : undefined;
+      if (answer !== undefined) bill.add(answer);
+    }
+    const question = sort.results(seen, id);
+    if (question !== undefined) {
+      const format = kind.slice(0, kind.indexOf('/')) as ObjectFormat;
+      const { bytes } = await ask(call, place, format, question);
+      const lines = new Lines((text) => {
+        const answer = answerIn(text, sort);
+        if (answer !== undefined) bill.add(answer);
+      });
+      await lastValueFrom(bytes.pipe(tap((piece) => lines.push(piece))), { defaultValue: undefined });
+      lines.end();
+    }
+    if (bill.untold > 0)
+      this.#tools.log.warn(
+        { id, channel: object.channel, answers: bill.untold },
+        'answers of a batch do not tell what they used',
+      );
+    return bill;
+  }
+}
+
+interface Told {
+  readonly object: ProviderObject;
+  readonly isOver?: boolean;
+  readonly settlements?: ReturnType<Bill['settlements']>;
+  readonly left?: readonly ProviderObject[];
+}
+
+function keyOf({ owner, kind, id }: ProviderObject): string {
+  return JSON.stringify([owner, kind, id]);
+}

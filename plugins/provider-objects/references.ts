@@ -1,0 +1,153 @@
+import { GatewayError, type JsonValue } from 'sluice';
+import { isObject } from 'sluice/internal';
+import { collectionOf, isId, kindOf, type ObjectFormat } from './collections.ts';
+
+/** An object that a body refers to. */
+export interface Reference {
+  readonly kind: string;
+  readonly id: string;
+  /** The client's path of it. */
+  readonly path: string;
+  /** True for what a provider may have made by itself, so that nobody need own it. */
+  readonly soft?: true;
+}
+
+/** What is looked for in bodies of one API. */
+interface Words {
+  /** Members whose text, or list of texts, names objects, and of which collection. */
+  readonly members: Readonly<Record<string, string>>;
+  /** Members in which nothing refers to anything: what tools take and give, and what only tells of a source. */
+  readonly passed: ReadonlySet<string>;
+}
+
+const passed = [
+  'metadata',
+  'parameters',
+  'input_schema',
+  'schema',
+  'json_schema',
+  'arguments',
+  'annotations',
+  'citations',
+  'results',
+  'outputs',
+];
+
+const words: Readonly<Record<ObjectFormat, Words>> = {
+  'chat-completions': {
+    members: {
+      file_id: 'files',
+      file_ids: 'files',
+      input_file_id: 'files',
+      training_file: 'files',
+      validation_file: 'files',
+      vector_store_id: 'vector_stores',
+      vector_store_ids: 'vector_stores',
+      container: 'containers',
+    },
+    passed: new Set(passed),
+  },
+  messages: { members: { file_id: 'files' }, passed: new Set(passed) },
+  'generate-content': {
+    members: {
+      fileUri: 'files',
+      file_uri: 'files',
+      fileName: 'files',
+      file_name: 'files',
+      cachedContent: 'cachedContents',
+      cached_content: 'cachedContents',
+    },
+    passed: new Set([...passed, 'args', 'response', 'responseSchema', 'responseJsonSchema']),
+  },
+};
+
+/** The API to whose objects the bodies of a format refer; undefined where they refer to none. */
+export function apiOf(format: string): ObjectFormat | undefined {
+  if (format === 'messages' || format === 'generate-content') return format;
+  return format === 'converse' ? undefined : 'chat-completions';
+}
+
+/** The texts one of which stands in every body that refers to something, unless its letters are written as codes. */
+export const marks: Readonly<Record<ObjectFormat, readonly string[]>> = {
+  'chat-completions': ['file_id', 'vector_store_id', '"container"', 'training_file', 'validation_file'],
+  messages: ['file_id'],
+  'generate-content': ['ileUri', 'file_uri', 'ileName', 'file_name', 'achedContent', 'cached_content'],
+};
+
+/** More than any request refers to: each is looked up. */
+const mostReferences = 1000;
+
+/** What a body refers to, each once, wherever it stands. Throws 400 for what is no name of an object, and for more than a thousand. */
+export function referencesIn(body: JsonValue, format: ObjectFormat): readonly Reference[] {
+  const { members, passed: ignored } = words[format];
+  const found = new Map<string, Reference>();
+  const add = (name: string, value: string, path: string): void => {
+    const reference = referenceOf(format, members[name] ?? 'files', value, path);
+    if (reference === undefined) return;
+    found.set(`${reference.kind} ${reference.id}`, reference);
+    if (found.size > mostReferences)
+      throw new GatewayError('invalid_value', `A request refers to at most ${mostReferences} objects.`);
+  };
+  const rest: { readonly value: JsonValue; readonly path: string }[] = [{ value: body, path: '' }];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    const { value, path } = next;
+    if (Array.isArray(value))
+      value.forEach((one: JsonValue, index) => rest.push({ value: one, path: `${path}[${index}]` }));
+    if (!isObject(value)) continue;
+    const { type } = value;
+    const told = typeof type === 'string' ? type : '';
+    // What code has made names files that its provider has made by itself.
+    if (told.endsWith('code_execution_tool_result') || told === 'code_interpreter_call') continue;
+    if (told === 'file_id' && typeof value['id'] === 'string') add('file_id', value['id'], `${path}.id`);
+    for (const name in value) {
+      if (ignored.has(name) || (name === 'input' && told.endsWith('tool_use'))) continue;
+      const member = value[name];
+      const at = path === '' ? name : `${path}.${name}`;
+      if (Object.hasOwn(members, name)) {
+        const ids: readonly (JsonValue | undefined)[] = Array.isArray(member) ? member : [member];
+        ids.forEach((id, index) => {
+          if (typeof id === 'string') add(name, id, Array.isArray(member) ? `${at}[${index}]` : at);
+        });
+      }
+      if (typeof member === 'object' && member !== null) rest.push({ value: member, path: at });
+    }
+  }
+  return [...found.values()];
+}
+
+function referenceOf(format: ObjectFormat, name: string, value: string, path: string): Reference | undefined {
+  const kind = kindOf(collectionOf(format, name));
+  if (format !== 'generate-content') {
+    if (name === 'containers') return isId(value) ? { kind, id: value, path, soft: true } : undefined;
+    if (!isId(value)) throw unknownObject({ kind, id: value, path });
+    return { kind, id: value, path };
+  }
+  const id = name === 'files' ? fileIn(value, path) : value.replace(/^cachedContents\//, '');
+  if (id === undefined) return undefined;
+  if (!isId(id)) throw unknownObject({ kind, id: value, path });
+  return { kind, id, path };
+}
+
+/**
+ * The file that an address names; undefined for one that leads elsewhere. The provider's own addresses are kept to one spelling, as what is
+ * not seen here to be somebody's file must not be one there.
+ */
+function fileIn(value: string, path: string): string | undefined {
+  const name = /^(?:https?:\/\/[^/?#]+\/v1[a-z0-9]*\/)?files\/([\w-]+)$/i.exec(value)?.[1];
+  if (name !== undefined) return name;
+  if (/^(?:gs|s3):/i.test(value)) return undefined;
+  if (/^https?:/i.test(value) && !/googleapis\.com|\bfiles\b|%/i.test(value)) return undefined;
+  // Names of files of other kinds, such as that of an upload, name no object.
+  if (!/files|googleapis|%/i.test(value)) return undefined;
+  throw new GatewayError('invalid_value', `${path} must be the uri of a file, as the provider gave it.`, {
+    param: path,
+  });
+}
+
+/** 404 for an object that is not there, or not this key's. */
+export function unknownObject({ kind, id, path }: Pick<Reference, 'kind' | 'id' | 'path'>): GatewayError {
+  const name = kind.slice(kind.lastIndexOf('/') + 1);
+  return new GatewayError('not_found', `There is no ${id.slice(0, 200)} among the ${name} of this API key.`, {
+    param: path,
+  });
+}

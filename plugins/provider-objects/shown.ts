@@ -1,0 +1,50 @@
+import type { JsonObject } from 'sluice';
+import { isObject, type Call } from 'sluice/internal';
+import type { Around } from './around.ts';
+import { idIn, kindOf, type Collection } from './collections.ts';
+
+/**
+ * A provider's description of an object as its owner may see it: addresses lead to the gateway, and what is not charged yet has no results
+ * (`isWaiting`).
+ */
+export function asShown(
+  call: Call,
+  collection: Collection,
+  seen: JsonObject,
+  { publicUrl }: Pick<Around, 'publicUrl'>,
+  isWaiting = false,
+): JsonObject {
+  const now = isWaiting ? withoutResults(collection, seen) : seen;
+  if (kindOf(collection) !== 'messages/messages/batches' || typeof now['results_url'] !== 'string')
+    return now;
+  const id = idIn(collection, now) ?? '';
+  return { ...now, results_url: `${publicUrl ?? originOf(call)}/v1/messages/batches/${id}/results` };
+}
+
+/** Results are seen once they are charged: until then a batch that has come to its end looks like one that is about to. */
+function withoutResults(collection: Collection, seen: JsonObject): JsonObject {
+  switch (kindOf(collection)) {
+    case 'chat-completions/batches':
+      if (seen['output_file_id'] === undefined && seen['error_file_id'] === undefined) return seen;
+      return { ...seen, status: 'finalizing', output_file_id: null, error_file_id: null, completed_at: null };
+    case 'messages/messages/batches':
+      if (seen['processing_status'] !== 'ended') return seen;
+      return { ...seen, processing_status: 'in_progress', ended_at: null, results_url: null };
+    case 'generate-content/batches': {
+      const { response: _response, metadata, ...rest } = seen;
+      if (seen['done'] !== true && !isObject(metadata)) return seen;
+      const { output: _output, endTime: _end, ...told } = isObject(metadata) ? metadata : {};
+      const isOver = seen['done'] === true;
+      return { ...rest, done: false, metadata: isOver ? { ...told, state: 'BATCH_STATE_RUNNING' } : told };
+    }
+    default:
+      return seen;
+  }
+}
+
+/** Where the client found the gateway. */
+export function originOf({ wire: { headers } }: Call): string {
+  const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  const host = headers.host ?? '';
+  return /^[\w.:[\]-]{1,255}$/.test(host) ? `${scheme}://${host}` : '';
+}
