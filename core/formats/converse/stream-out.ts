@@ -4,7 +4,7 @@ import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockEncoder, type BlockWords, type EventOf, type OpenBlock } from '../_shared/block-encoder.ts';
 import { citationForClient } from './citations.ts';
-import { streamError } from './errors.ts';
+import { streamError } from '../_shared/exceptions.ts';
 import { formatOf, mediaKinds } from './parts.ts';
 import { encodeUsage } from './usage.ts';
 import { name, own, stopOfReason } from './wire.ts';
