@@ -1,3 +1,4 @@
+import { patience } from '../support/patience.ts';
 import { readdirSync, readlinkSync } from 'node:fs';
 import { Agent, request as send, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -560,7 +561,7 @@ export function post(
       method: 'POST',
       headers: all,
       agent,
-      timeout: 10_000,
+      timeout: patience.wait,
     });
     request.on('timeout', () => request.destroy(new Error(`The gateway hangs at ${path}.`)));
     let answered = false;

@@ -1,4 +1,5 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
+import { patience } from '../support/patience.ts';
 import { Agent, request as send, type IncomingMessage } from 'node:http';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -68,7 +69,7 @@ function post(path: string, body: Buffer | string, headers: Record<string, strin
       method: 'POST',
       headers: all,
       agent,
-      timeout: 10_000,
+      timeout: patience.wait,
     });
     request.on('timeout', () => request.destroy(new Error('The gateway hangs.')));
     request.on('error', reject);
