@@ -1,5 +1,6 @@
-import { GatewayError, type Log } from 'sluice';
+import type { Log } from 'sluice';
 import type { AwsCredentials } from './_aws-signature.ts';
+import { CredentialsError, Renewed } from './_renewed.ts';
 
 /** Where credentials come from that the config does not name. */
 export interface AwsSource {
@@ -59,57 +60,43 @@ const links: Readonly<Record<string, { readonly name: string; readonly advice: s
   },
 };
 
-/** Credentials for all calls of a channel: found once, renewed before they end, by one question at a time. */
+/** Credentials for all calls of a channel, by AWS's own chain. */
 export class AwsIdentity {
   readonly #source: AwsSource;
-  readonly #log: Log;
-  #found: Found | undefined;
-  #asking: Promise<Found> | undefined;
+  readonly #found: Renewed<Found>;
   /** The link that was tried last. */
   #link = 'fromEnv';
   #provider: (() => Promise<Found>) | undefined;
 
   constructor(source: AwsSource, log: Log) {
     this.#source = source;
-    this.#log = log;
+    this.#found = new Renewed({
+      ask: () => this.#find(),
+      expires: ({ expiration }) => expiration?.getTime() ?? Infinity,
+      ahead: renewBefore,
+      log,
+    });
   }
 
   /** Rejects with a GatewayError; the log says which link of the chain failed, and what to set. */
   async credentials(): Promise<AwsCredentials> {
-    const found = this.#found;
-    const left = found?.expiration === undefined ? Infinity : found.expiration.getTime() - Date.now();
-    if (found === undefined || left <= 0) return this.#ask();
-    // Others may go on with what there is.
-    if (left < renewBefore) this.#ask().catch(() => {});
-    return found;
+    return this.#found.get();
   }
 
   /** The provider did not take them: they are found anew for the next call. */
   forget(): void {
-    this.#found = undefined;
+    this.#found.forget();
     this.#provider = undefined;
-  }
-
-  #ask(): Promise<Found> {
-    this.#asking ??= this.#find().finally(() => {
-      this.#asking = undefined;
-    });
-    return this.#asking;
   }
 
   async #find(): Promise<Found> {
     try {
       this.#provider ??= await this.#chain();
-      return (this.#found = await this.#provider());
+      return await this.#provider();
     } catch (error) {
       // The next call begins anew, with what is set by then.
       this.#provider = undefined;
-      const sentence = this.#explain(error);
-      this.#log.error({ link: this.#link }, sentence);
-      throw new GatewayError('upstream_error', 'The channel for this model has no valid credentials.', {
-        origin: 'gateway',
-        cause: new Error(sentence),
-      });
+      throw new CredentialsError(this.#explain(error), { link: this.#link });
     }
   }
 

@@ -12,13 +12,13 @@ import {
   textOfDocument,
   throwIfError,
   type Codec,
-  type EmbedPurpose,
   type EmbedRequest,
   type EmbedResult,
   type EncodedRequest,
   type ImageRequest,
   type RerankRequest,
 } from 'sluice/internal';
+import { cohereInputType, noClient } from './_provider-words.ts';
 
 /** What InvokeModel is asked in: the words of each maker's models. */
 export const formatName = 'bedrock-invoke';
@@ -26,22 +26,9 @@ export const formatName = 'bedrock-invoke';
 /** Most texts of one request, where the model takes more than one. */
 const mostTexts = 96;
 
-/** These codecs only speak to the provider: no client sends their shape. */
-const noClient = (): never => {
-  throw new Error('No client speaks the words of this channel.');
-};
-
 function invoke(model: string, body: JsonObject): EncodedRequest {
   return { path: `/model/${encodeURIComponent(model)}/invoke`, body };
 }
-
-const purposes: { readonly [Purpose in EmbedPurpose]?: string } = {
-  query: 'search_query',
-  question: 'search_query',
-  'code-query': 'search_query',
-  classification: 'classification',
-  clustering: 'clustering',
-};
 
 /** Embeddings of Titan (one text a request) and of Cohere. */
 const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
@@ -56,7 +43,7 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
     if (/cohere\./.test(model)) {
       return invoke(model, {
         texts: inputs.map(onlyText),
-        input_type: (purpose === undefined ? undefined : purposes[purpose]) ?? 'search_document',
+        input_type: cohereInputType(purpose),
         embedding_types: ['float'],
         ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
       });

@@ -18,6 +18,7 @@ import {
   type MadeImage,
 } from 'sluice/internal';
 import { ownWords } from './_own-words.ts';
+import { noClient } from './_provider-words.ts';
 
 /** How a provider of images is asked in its own words, which no client sends. */
 export interface Pictures {
@@ -64,9 +65,6 @@ export function pictureCodecs(pictures: Pictures): {
 
 function codecFor(operation: 'generate-image' | 'edit-image', pictures: Pictures): Codec<ImageRequest> {
   const { format, changes, carries = [], own = [], atOnce = 1, encode, decode } = pictures;
-  const noClient = (): never => {
-    throw new Error('No client speaks the words of this channel.');
-  };
   return oneShot<ImageRequest>({
     format,
     operation,
@@ -111,6 +109,17 @@ function eventsOf(images: readonly MadeImage[]): readonly GatewayEvent[] {
     { type: 'usage', usage: { ...noUsage, units: { images: images.length } } },
     { type: 'result', value: { images, ...(fileFormat === undefined ? {} : { fileFormat }) } },
   ];
+}
+
+/** What a model cannot be given: refused, or left out and reported where the operator prefers that. */
+export function leaveOut(
+  path: 'image' | 'mask',
+  format: string,
+  { unsupported, lose }: Pick<EncodeTarget, 'unsupported' | 'lose'>,
+): void {
+  if (unsupported === 'refuse')
+    throw cannotCarry(path, path === 'mask' ? 'a mask' : 'more than one image', format);
+  lose(path, 'content');
 }
 
 /** An image as a provider names it: an address, or a data URL. */

@@ -7,16 +7,15 @@ import {
   type EncodedRequest,
   type EncodeTarget,
   type SpeakRequest,
+  wrongValue,
 } from 'sluice/internal';
+import { noClient } from './_provider-words.ts';
 
 /** Speech in a provider's own words, which no client sends: a request, and the bytes of a file as they come. */
 export function speechCodec(
   format: string,
   encode: (request: SpeakRequest, target: EncodeTarget) => EncodedRequest,
 ): Codec<SpeakRequest> {
-  const noClient = (): never => {
-    throw new Error('No client speaks the words of this channel.');
-  };
   return oneShot<SpeakRequest>({
     format,
     operation: 'speak',
@@ -45,7 +44,10 @@ export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Re
   );
 }
 
-/** The provider's name of a voice. */
+/** The provider's name of a voice. Throws 400 for what is none. */
 export function voiceName({ voice }: SpeakRequest): string {
-  return (typeof voice === 'string' ? voice : voice.id).trim();
+  const name = (typeof voice === 'string' ? voice : voice.id).trim();
+  // It may become a step of a path, and these lead elsewhere.
+  if (/^\.*$/.test(name)) throw wrongValue('voice', 'the name of a voice');
+  return name;
 }

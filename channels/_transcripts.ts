@@ -9,6 +9,7 @@ import {
   type TranscribeRequest,
   type TranscriptSegment,
 } from 'sluice/internal';
+import { noClient } from './_provider-words.ts';
 
 /** A word with its times, in seconds. */
 export interface HeardWord {
@@ -35,9 +36,6 @@ export function transcriptCodec(
   encode: (request: TranscribeRequest, target: EncodeTarget) => EncodedRequest,
   decode: (body: JsonObject) => Heard,
 ): Codec<TranscribeRequest> {
-  const noClient = (): never => {
-    throw new Error('No client speaks the words of this channel.');
-  };
   return oneShot<TranscribeRequest>({
     format,
     operation: 'transcribe',

@@ -14,6 +14,7 @@ import {
   type EmbedRequest,
   type EmbedResult,
 } from 'sluice/internal';
+import { noClient } from './_provider-words.ts';
 
 /** Most texts of one request; the newest models take one. */
 const mostTexts = 250;
@@ -27,10 +28,6 @@ const tasks: { readonly [Purpose in EmbedPurpose]?: string } = {
   question: 'QUESTION_ANSWERING',
   fact: 'FACT_VERIFICATION',
   'code-query': 'CODE_RETRIEVAL_QUERY',
-};
-
-const noClient = (): never => {
-  throw new Error('No client speaks the words of this channel.');
 };
 
 /** Embeddings as Vertex AI predicts them: https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/text-embeddings-api */

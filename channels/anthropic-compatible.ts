@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import { defineChannel } from 'sluice';
+import { compatible, requiredBaseUrl } from './_compatible.ts';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
@@ -7,6 +8,8 @@ const options = z.object({
   auth: z.enum(['x-api-key', 'bearer']).default('x-api-key'),
   /** Whether `/messages/count_tokens` is there. */
   countsTokens: z.boolean().default(false),
+  /** What the provider keeps for keys, by the names of its paths. */
+  keeps: z.array(z.enum(['files', 'messages/batches'])).optional(),
 });
 
 const kind = defineChannel({
@@ -14,17 +17,14 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, countsTokens, ...rest }, tools) {
-    if (rest.baseUrl === undefined)
-      throw new Error(
-        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/anthropic/v1.',
-      );
+  setup({ auth, countsTokens, keeps, ...rest }, tools) {
     return overHttp(rest, tools, {
-      baseUrl: rest.baseUrl,
+      baseUrl: requiredBaseUrl(rest, 'https://api.example.com/anthropic/v1'),
       headers: (key) => (auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-api-key': key }),
       defaults: { 'anthropic-version': '2023-06-01' },
       speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
       modelList: '/models?limit=1000',
+      ...(keeps === undefined ? {} : { keeps: { messages: keeps } }),
       // Without knowing the model a thinking budget and a plain history are what all of them take.
       traits: () => ({ reasoning: 'budget', jsonSchema: false, midSystem: false }),
     });
@@ -37,11 +37,4 @@ const kind = defineChannel({
  * @example
  * channels: [anthropicCompatible({ name: 'kimi', baseUrl: 'https://api.moonshot.ai/anthropic/v1', key: env('KIMI_KEY'), models: ['kimi-*'] })],
  */
-export default Object.assign(
-  ({
-    name,
-    ...rest
-  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
-    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
-  { spec: kind.spec },
-);
+export default compatible(kind);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
 import { hideSecret, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { AccessTokens, withTokens } from './_access-tokens.ts';
+import { bearerTokens } from './_access-tokens.ts';
+import { authorized } from './_authorized.ts';
 import { entraIdentity, entraTokens, type EntraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';
 import { overSockets } from './_realtime.ts';
@@ -109,9 +110,9 @@ function endpointOf(baseUrl: string | undefined, resource: string | undefined): 
 export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefined): ChannelTools {
   if (identity?.kind === 'secret') hideSecret(identity.secret);
   if (identity !== undefined)
-    return withTokens(
+    return authorized(
       { ...tools, keys: [] },
-      new AccessTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default'), tools.log),
+      bearerTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default'), tools.log),
     );
   if (tools.keys.length === 0)
     throw new Error("key is empty. Set the variable it is read from, or give identity: { kind: 'default' }.");

@@ -15,29 +15,16 @@ import {
   type ChannelParts,
   type ChannelTools,
   type Codec,
-  type EmbedPurpose,
   type EmbedRequest,
   type EmbedResult,
   type RerankRequest,
 } from 'sluice/internal';
 import { chat, chatFormat } from './_cohere-chat.ts';
 import { bearer, overHttp, plainKind } from './_http.ts';
+import { cohereInputType, noClient } from './_provider-words.ts';
 
 /** Most texts of one request for embeddings. */
 const mostTexts = 96;
-
-const inputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
-  query: 'search_query',
-  question: 'search_query',
-  'code-query': 'search_query',
-  classification: 'classification',
-  clustering: 'clustering',
-};
-
-/** This codec only speaks to the provider: no client sends its shape. */
-const noClient = (): never => {
-  throw new Error('No client speaks the words of this channel.');
-};
 
 const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   format: 'cohere-embed',
@@ -53,7 +40,7 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
       body: {
         model,
         texts: inputs.map(onlyText),
-        input_type: (purpose === undefined ? undefined : inputTypes[purpose]) ?? 'search_document',
+        input_type: cohereInputType(purpose),
         embedding_types: ['float'],
         ...(dimensions === undefined ? {} : { output_dimension: dimensions }),
       },

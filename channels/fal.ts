@@ -12,7 +12,15 @@ import {
 } from 'sluice/internal';
 import { overHttp } from './_http.ts';
 import { answerOf, ask, askFree, settled, stepOf, went } from './_jobs.ts';
-import { asDataUrls, modelPath, pictureAt, pictureCodecs, ratioFor, sidesFor } from './_pictures.ts';
+import {
+  asDataUrls,
+  leaveOut,
+  modelPath,
+  pictureAt,
+  pictureCodecs,
+  ratioFor,
+  sidesFor,
+} from './_pictures.ts';
 
 const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 
@@ -26,7 +34,8 @@ const bySeveral = /\/edit(\/|$)|\/multi$|nano-banana/;
 const finely = /gpt-image/;
 
 /** Each model has a page with its fields: https://fal.ai/models/fal-ai/flux-2-pro/edit/api */
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { model, lose } = target;
   const { prompt, images, mask, count, fileFormat, quality, background } = request;
   const ratio = byRatio.test(model) ? ratioFor(request, ratios, lose) : undefined;
   const sides = byRatio.test(model) ? undefined : sidesFor(request, lose);
@@ -34,7 +43,7 @@ function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonO
   for (const [name, value] of Object.entries({ quality, background }))
     if (value !== undefined && value !== 'auto' && !isFine) lose(name);
   const urls = asDataUrls(images);
-  if (urls.length > 1 && !bySeveral.test(model)) lose('image', 'content');
+  if (urls.length > 1 && !bySeveral.test(model)) leaveOut('image', 'fal', target);
   return {
     path: modelPath(model),
     body: {

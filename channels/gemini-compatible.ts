@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import { defineChannel } from 'sluice';
+import { compatible, requiredBaseUrl } from './_compatible.ts';
 import { bearer, overHttp } from './_http.ts';
 
 const options = z.object({
   /** How the key is shown. */
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
+  /** What the provider keeps for keys, by the names of its paths. */
+  keeps: z.array(z.enum(['files', 'cachedContents', 'batches'])).optional(),
 });
 
 const kind = defineChannel({
@@ -12,13 +15,9 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, ...rest }, tools) {
-    if (rest.baseUrl === undefined)
-      throw new Error(
-        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1beta.',
-      );
+  setup({ auth, keeps, ...rest }, tools) {
     return overHttp(rest, tools, {
-      baseUrl: rest.baseUrl,
+      baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1beta'),
       headers: (key) =>
         auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-goog-api-key': key },
       speaks: {
@@ -27,6 +26,7 @@ const kind = defineChannel({
         embed: ['generate-content'],
       },
       modelList: '/models?pageSize=1000',
+      ...(keeps === undefined ? {} : { keeps: { 'generate-content': keeps } }),
     });
   },
 });
@@ -37,11 +37,4 @@ const kind = defineChannel({
  * @example
  * channels: [geminiCompatible({ name: 'relay', baseUrl: 'https://relay.example.com/v1beta', key: env('RELAY_KEY') })],
  */
-export default Object.assign(
-  ({
-    name,
-    ...rest
-  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
-    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
-  { spec: kind.spec },
-);
+export default compatible(kind);

@@ -1,6 +1,6 @@
 import { defineChannel } from 'sluice';
+import { authorized, halves } from './_authorized.ts';
 import { overHttp, plainKind } from './_http.ts';
-import { halves, signing } from './_signed.ts';
 import { volcHeaders } from './_volc-signature.ts';
 
 /** Jimeng, behind Volcengine's visual service. The key is written `ACCESS|SECRET`; `jimeng_v30` stands for the service that fits the images. */
@@ -10,7 +10,7 @@ export default plainKind(
     models: ['jimeng_*'],
     setup(options, tools) {
       for (const key of tools.keys) halves(key);
-      const signed = signing(tools, ({ method = 'POST', url, body = '' }, key) => {
+      const signed = authorized(tools, ({ method = 'POST', url, body = '' }, key) => {
         const [access, secret] = halves(key);
         if (typeof body !== 'string' && !Buffer.isBuffer(body))
           throw new Error('This provider takes no forms.');

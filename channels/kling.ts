@@ -1,7 +1,7 @@
 import { defineChannel } from 'sluice';
+import { authorized, halves } from './_authorized.ts';
 import { overHttp, plainKind } from './_http.ts';
 import { jwt } from './_jwt.ts';
-import { halves, signing } from './_signed.ts';
 
 /** Seconds for which a token is good, and for which a clock may be behind. */
 const lifetime = 1800;
@@ -14,7 +14,7 @@ export default plainKind(
     models: ['kling-*'],
     setup(options, tools) {
       for (const key of tools.keys) halves(key);
-      const signed = signing(tools, (_request, key) => {
+      const signed = authorized(tools, (_request, key) => {
         const [access, secret] = halves(key);
         const now = Math.floor(Date.now() / 1000);
         const token = jwt({ iss: access, exp: now + lifetime, nbf: now - leeway }, secret);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineChannel, type ChannelEntry, type ChannelOptions } from 'sluice';
+import { defineChannel } from 'sluice';
+import { compatible, requiredBaseUrl } from './_compatible.ts';
 import { bearer, overHttp } from './_http.ts';
 
 const operations = [
@@ -35,11 +36,23 @@ const formats = [
   'realtime',
 ] as const;
 
+const collections = [
+  'files',
+  'uploads',
+  'batches',
+  'fine_tuning/jobs',
+  'vector_stores',
+  'containers',
+  'evals',
+] as const;
+
 const options = z.object({
   /** For each operation the formats spoken, best first: `{ chat: ['chat-completions', 'responses'] }`. */
   speaks: z
     .partialRecord(z.enum(operations), z.array(z.enum(formats)).min(1))
     .default({ chat: ['chat-completions'], embed: ['embeddings'] }),
+  /** What the provider keeps for keys, by the names of its paths: `['files', 'batches']`. */
+  keeps: z.array(z.enum(collections)).optional(),
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   fields: z.record(z.string(), z.string().nullable()).optional(),
 });
@@ -49,16 +62,13 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ speaks, fields, ...rest }, tools) {
-    if (rest.baseUrl === undefined)
-      throw new Error(
-        'baseUrl is missing. Give the address up to and including its version: https://api.example.com/v1.',
-      );
+  setup({ speaks, keeps, fields, ...rest }, tools) {
     return overHttp(rest, tools, {
-      baseUrl: rest.baseUrl,
+      baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1'),
       headers: bearer,
       speaks,
       modelList: '/models',
+      ...(keeps === undefined ? {} : { keeps: { 'chat-completions': keeps } }),
       ...(fields === undefined ? {} : { fields }),
       traits: () => ({ refuses: ['customTools'] }),
     });
@@ -72,13 +82,6 @@ const kind = defineChannel({
  * @example
  * channels: [openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.ai/v1', key: env('ACME_API_KEY') })],
  */
-export default Object.assign(
-  ({
-    name,
-    ...rest
-  }: { readonly name: string; readonly baseUrl: string } & ChannelOptions &
-    z.input<typeof options>): ChannelEntry => kind({ id: name, ...rest }),
-  { spec: kind.spec },
-);
+export default compatible(kind);
 
 export { openaiLike, type OpenaiLike } from './_openai-like.ts';

@@ -11,6 +11,7 @@ import { bearer, overHttp, plainKind } from './_http.ts';
 import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
 import {
   asDataUrls,
+  leaveOut,
   modelPath,
   pictureAt,
   pictureCodecs,
@@ -36,13 +37,14 @@ export function placeOf(model: string): { readonly path: string; readonly versio
     : { path: '/predictions', version };
 }
 
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { model, lose } = target;
   const { prompt, images, mask, fileFormat } = request;
   const { path, version } = placeOf(model);
   const ratio = bySides.test(model) ? undefined : ratioFor(request, ratios, lose);
   const takesSeveral = listed.test(model) || numbered.test(model);
-  if (images.length > 1 && !takesSeveral) lose('image', 'content');
-  if (mask !== undefined && takesSeveral) lose('mask', 'content');
+  if (images.length > 1 && !takesSeveral) leaveOut('image', 'replicate', target);
+  if (mask !== undefined && takesSeveral) leaveOut('mask', 'replicate', target);
   return {
     path,
     headers: { prefer: 'wait' },

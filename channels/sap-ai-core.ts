@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineChannel, GatewayError, type HttpClient } from 'sluice';
 import { isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { AccessTokens, withTokens } from './_access-tokens.ts';
+import { bearerTokens } from './_access-tokens.ts';
+import { authorized } from './_authorized.ts';
 import { objectsOf } from './_chat-dialect.ts';
 import { overHttp } from './_http.ts';
 import { oauthTokens } from './_oauth-tokens.ts';
@@ -89,7 +90,7 @@ function signedIn(
     shown: 'the service key in the config',
     advice: 'Check that the service key is complete and has not been deleted.',
   });
-  return withTokens({ ...tools, keys: [] }, new AccessTokens(ask, tools.log));
+  return authorized({ ...tools, keys: [] }, bearerTokens(ask, tools.log));
 }
 
 /** Milliseconds for which a list is believed; for how long where a model is not in it. */

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
 import { isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
-import { AccessTokens, withTokens } from './_access-tokens.ts';
+import { bearerTokens } from './_access-tokens.ts';
+import { authorized } from './_authorized.ts';
 import { overHttp } from './_http.ts';
 import { oauthTokens } from './_oauth-tokens.ts';
 import { chat, chatFormat, embed, embedFormat, rerank, rerankFormat } from './_watsonx-codecs.ts';
@@ -73,7 +74,7 @@ export default defineChannel({
         shown: 'the API key in the config',
         advice: 'Check that the key is complete, has not been deleted, and belongs to this account.',
       });
-      return withTokens({ ...tools, keys: [] }, new AccessTokens(ask, tools.log));
+      return authorized({ ...tools, keys: [] }, bearerTokens(ask, tools.log));
     });
     const baseUrl = `https://${region}.ml.cloud.ibm.com`;
     const parts = accounts.map((account) =>

@@ -26,6 +26,7 @@ export class RequestLines {
   readonly #references = new Map<string, readonly [string, string]>();
   #count = 0;
   #isKnown = true;
+  #isText = false;
 
   constructor(format: ObjectFormat) {
     this.#format = format;
@@ -44,7 +45,12 @@ export class RequestLines {
   push(bytes: Buffer): void {
     if (!this.#isKnown) return;
     try {
-      this.#lines.push(bytes);
+      // Films and pictures have no lines: nothing of them is held.
+      if (!this.#isText && bytes.length > 0) {
+        this.#isText = /^\s*\{/.test(bytes.subarray(0, 100).toString('latin1'));
+        if (!this.#isText) this.#giveUp();
+      }
+      if (this.#isKnown) this.#lines.push(bytes);
     } catch {
       this.#giveUp();
     }
@@ -57,6 +63,7 @@ export class RequestLines {
 
   /** What the file asks for, when all of it has come; undefined where that is not known. */
   end(): RequestedLines | undefined {
+    this.flush();
     if (!this.#isKnown || this.#count === 0) return undefined;
     return { models: [...this.#models], references: [...this.#references.values()], count: this.#count };
   }
@@ -90,6 +97,9 @@ function bodyIn(line: JsonObject | undefined, format: ObjectFormat): JsonObject 
   if (line === undefined) return undefined;
   if (format === 'generate-content') return isObject(line['request']) ? line['request'] : undefined;
   const { body } = line;
+  // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.
+  if (isObject(body) && (body['previous_response_id'] ?? body['conversation'] ?? null) !== null)
+    return undefined;
   return isObject(body) && typeof body['model'] === 'string' && typeof line['custom_id'] === 'string'
     ? body
     : undefined;

@@ -7,7 +7,8 @@ import type { JsonObject } from '../../core/model/json.ts';
 import type { Usage } from '../../core/model/usage.ts';
 import demo from '../../channels/demo/index.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
-import { outcome, testCall } from '../suites/channel-suite.ts';
+import { outcome } from '../support/answer.ts';
+import { testCall } from '../support/call.ts';
 
 /**
  * A format without a wire: its requests are decoded requests and its frames are events. The demo's decisions can be read off it, whatever

@@ -4,18 +4,6 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startRealtimeUpstream, type RealtimeUpstream } from '../support/realtime-upstream.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
-import { channelSuite } from '../suites/channel-suite.ts';
-
-channelSuite(azureOpenai, {
-  basePath: '',
-  format: 'chat-completions',
-  path: '/chat/completions',
-  url: '/openai/v1/chat/completions',
-  credentials: { 'api-key': 'KEY' },
-  baseUrl: 'https://mine.openai.azure.com',
-  options: { resource: 'mine' },
-  models: {},
-});
 
 const answer = JSON.stringify({
   id: 'c',

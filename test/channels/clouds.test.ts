@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { AccessTokens } from '../../channels/_access-tokens.ts';
+import { bearerTokens } from '../../channels/_access-tokens.ts';
 import { entraTokens } from '../../channels/_entra-identity.ts';
 import { googleTokens } from '../../channels/_google-identity.ts';
 import { editMembers } from '../../channels/_members.ts';
@@ -78,42 +78,47 @@ const log = { error: (_fields: object, sentence?: string) => void told.push(sent
 
 describe('one token for all calls', () => {
   const minute = 60_000;
+  const shown = (token: string) => ({ authorization: `Bearer ${token}` });
 
   test('many calls at once ask once', async () => {
     let asked = 0;
-    const tokens = new AccessTokens(
+    const tokens = bearerTokens(
       async () => ({ token: `t${++asked}`, expires: 60 * minute }),
       log,
       () => 0,
     );
-    expect(await Promise.all([tokens.get(), tokens.get(), tokens.get()])).toEqual(['t1', 't1', 't1']);
-    expect(tokens.get()).toBe('t1');
+    expect(await Promise.all([tokens(), tokens(), tokens()])).toEqual([
+      shown('t1'),
+      shown('t1'),
+      shown('t1'),
+    ]);
+    expect(tokens()).toEqual(shown('t1'));
     expect(asked).toBe(1);
   });
 
   test('the next one is asked for ahead of the end, and calls go on with the old one meanwhile', async () => {
     let now = 0;
     let asked = 0;
-    const tokens = new AccessTokens(
+    const tokens = bearerTokens(
       async () => ({ token: `t${++asked}`, expires: now + 60 * minute }),
       log,
       () => now,
     );
-    await tokens.get();
+    await tokens();
     now = 55 * minute;
-    expect(tokens.get()).toBe('t1');
+    expect(tokens()).toEqual(shown('t1'));
     expect(asked).toBe(1);
     now = 57 * minute;
-    expect(tokens.get()).toBe('t1');
-    await expect.poll(() => tokens.get()).toBe('t2');
+    expect(tokens()).toEqual(shown('t1'));
+    await expect.poll(() => tokens()).toEqual(shown('t2'));
     now = 116 * minute;
-    expect(tokens.get()).toBe('t2');
+    expect(tokens()).toEqual(shown('t2'));
   });
 
   test('a renewal that fails leaves the old one in force until its end, and is not tried with every call', async () => {
     let now = 0;
     let asked = 0;
-    const tokens = new AccessTokens(
+    const tokens = bearerTokens(
       () => {
         asked += 1;
         if (asked > 1) return Promise.reject(new Error('the identity is gone.'));
@@ -122,15 +127,15 @@ describe('one token for all calls', () => {
       log,
       () => now,
     );
-    await tokens.get();
+    await tokens();
     now = 57 * minute;
-    expect(tokens.get()).toBe('t1');
+    expect(tokens()).toEqual(shown('t1'));
     await expect.poll(() => asked).toBe(2);
     await Promise.resolve();
-    for (let call = 0; call < 10; call += 1) expect(tokens.get()).toBe('t1');
+    for (let call = 0; call < 10; call += 1) expect(tokens()).toEqual(shown('t1'));
     expect(asked).toBe(2);
     now = 60 * minute;
-    await expect(tokens.get()).rejects.toMatchObject({
+    await expect(tokens()).rejects.toMatchObject({
       code: 'upstream_error',
       message: 'The channel for this model has no valid credentials.',
     });

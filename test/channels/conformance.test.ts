@@ -4,6 +4,7 @@ import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import cohere from '../../channels/cohere.ts';
+import azureOpenai from '../../channels/azure-openai.ts';
 import deepseek from '../../channels/deepseek.ts';
 import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
@@ -12,6 +13,7 @@ import mistral from '../../channels/mistral.ts';
 import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
+import openrouter from '../../channels/openrouter.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
 import { startTokenPlace } from './_tokens.ts';
@@ -75,6 +77,9 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   },
   deepseek: { channel: ({ url, key }) => deepseek({ baseUrl: url, key }), model: 'deepseek-chat' },
   groq: { channel: ({ url, key }) => groq({ baseUrl: `${url}/v1`, key, models }) },
+  ollama: { channel: ({ url, key }) => ollama({ baseUrl: `${url}/v1`, key, models }) },
+  openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
+  'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
   mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
   watsonx: {
     channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),

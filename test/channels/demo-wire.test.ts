@@ -7,7 +7,8 @@ import type { Format, Frame } from '../../core/sdk/format.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { isObject, parseObject, type JsonObject } from '../../core/model/json.ts';
 import demo from '../../channels/demo/index.ts';
-import { outcome, testCall } from '../suites/channel-suite.ts';
+import { outcome } from '../support/answer.ts';
+import { testCall } from '../support/call.ts';
 
 const formats: readonly Format[] = [chatCompletions, messages, generateContent];
 

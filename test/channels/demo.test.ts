@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Block, Message, Tool } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
-import { testCall } from '../suites/channel-suite.ts';
+import { testCall } from '../support/call.ts';
 import { askDemo, hear, user, type Said } from './_demo.ts';
 
 const getTime: Tool = {

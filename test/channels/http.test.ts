@@ -3,7 +3,7 @@ import { overHttp, traitsByModel } from '../../channels/_http.ts';
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import type { UpstreamRequest } from '../../core/sdk/channel.ts';
 import type { ChannelOptions } from '../../core/sdk/define.ts';
-import { testCall } from '../suites/channel-suite.ts';
+import { testCall } from '../support/call.ts';
 
 const request: UpstreamRequest = {
   operation: 'chat',

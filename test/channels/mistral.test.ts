@@ -1,16 +1,7 @@
 import { expect, it } from 'vitest';
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import mistral from '../../channels/mistral.ts';
-import { channelSuite, testCall } from '../suites/channel-suite.ts';
-
-channelSuite(mistral, {
-  format: 'chat-completions',
-  path: '/chat/completions',
-  url: '/chat/completions',
-  credentials: { authorization: 'Bearer KEY' },
-  baseUrl: 'https://api.mistral.ai/v1',
-  models: { 'mistral-large-latest': { reasoning: 'none', outputLimitField: 'max_tokens' } },
-});
+import { testCall } from '../support/call.ts';
 
 it('uses Mistral’s words and leaves out what it refuses', async () => {
   const seen: HttpRequest[] = [];

@@ -12,7 +12,7 @@ import { GatewayError } from '../../core/sdk/errors.ts';
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import { createLog } from '../../core/log.ts';
 import type { Target } from '../../core/sdk/call.ts';
-import { testCall } from '../suites/channel-suite.ts';
+import { testCall } from '../support/call.ts';
 
 const log = createLog('silent', { write: () => {} });
 

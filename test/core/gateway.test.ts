@@ -15,7 +15,8 @@ import auth from '../../plugins/auth.ts';
 import logging from '../../plugins/logging.ts';
 import modelAccess from '../../plugins/model-access.ts';
 import modelAlias from '../../plugins/model-alias.ts';
-import { testCall, testTools, type Lines } from '../plugins/_call.ts';
+import { testCall } from '../support/call.ts';
+import { keptLog, type Lines } from '../support/log.ts';
 import { operatorFolder } from '../support/operator-folder.ts';
 
 /** Builds a gateway as `sluice start` does, for a config that stands in a folder with these files. */
@@ -26,9 +27,9 @@ async function build(
   const folder = operatorFolder(files);
   const stores = openStores('sqlite::memory:');
   onTestFinished(() => stores.close());
-  const { tools, lines } = testTools();
+  const { log, lines } = keptLog();
   const loaded = readConfig(config, join(folder, 'gateway.config.ts'));
-  const surroundings = openSurroundings(tools.log, stores, createApiKeys(stores), loaded.settings);
+  const surroundings = openSurroundings(log, stores, createApiKeys(stores), loaded.settings);
   const gateway = await createGateway(loaded, surroundings);
   onTestFinished(() => gateway.close());
   return { gateway, lines, folder };

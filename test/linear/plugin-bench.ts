@@ -15,8 +15,9 @@ import { sending } from '../../core/money/charge.ts';
 import type { InternalTools } from '../../core/config/internal-tools.ts';
 import { definePlugin, type Handler, type Next, type PluginSpec } from '../../core/sdk/define.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
+import type { Next as AuthorNext } from '../../core/sdk/author/plugin.ts';
 import type { ApiKey } from '../../core/sdk/api-key.ts';
-import { all, handlerOf } from '../plugins/_call.ts';
+import { all } from '../support/call.ts';
 import { allFormats } from '../support/fixtures.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import type { Work } from './measure.ts';
@@ -192,4 +193,15 @@ export function row<Schema extends z.ZodType>(
       };
     },
   };
+}
+
+/** Sets a plugin up with options as an operator would write them. */
+async function handlerOf<Schema extends z.ZodType>(
+  { spec }: { readonly spec: PluginSpec<Schema> },
+  tools: InternalTools,
+  options: z.input<Schema> | undefined,
+): Promise<Handler> {
+  const parsed = spec.options?.parse(options ?? {});
+  const handler = await spec.setup(parsed as z.output<Schema>, tools);
+  return async (call, next) => handler(call, next as AuthorNext);
 }

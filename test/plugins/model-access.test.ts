@@ -1,10 +1,8 @@
 import { definePlugin, type ListedModel } from 'sluice';
 import { testPlugins, type Outcome, type TestedPlugins } from 'sluice/testing';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { caller } from '../../core/sdk/caller.ts';
-import type { ApiKey } from '../../core/sdk/api-key.ts';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import modelAccess from '../../plugins/model-access.ts';
-import { all, answering, handlerOf, testCall } from './_call.ts';
+import { between } from './_between.ts';
 
 /** Puts another model in the place of the one that was asked for, as an alias does. */
 const renaming = definePlugin({
@@ -59,18 +57,17 @@ describe('a key that names models', () => {
 
   test('sees no other model in a list', async () => {
     const models: ListedModel[] = ['a-1', 'a-2', 'b'].map((id) => ({ id, created: 0, ownedBy: 'system' }));
-    const { call } = testCall({ operation: 'list-models' });
-    call.set(caller, { id: 'key_1', models: ['a-*'] } as unknown as ApiKey);
-    const handler = await handlerOf(modelAccess, tested.tools);
-    const [event] = await all(await handler(call, answering({ type: 'models', models })));
-    expect(event).toEqual({ type: 'models', models: models.slice(0, 2) });
+    const asked = { operation: 'list-models', key: { models: ['a-*'] } } as const;
+    const { events } = await tested.run(asked, { reply: [{ type: 'models', models }] });
+    expect(events).toEqual([{ type: 'models', models: models.slice(0, 2) }]);
   });
 });
 
 test('a key without a list may use everything, and its stream is not touched', async () => {
   expect(await ask(undefined, 'large')).toMatchObject({ status: 200 });
-  const { call } = testCall({ model: 'large' });
-  const handler = await handlerOf(modelAccess, tested.tools);
-  const events = await answering()(call);
-  expect(await handler(call, async () => events)).toBe(events);
+  const { plugins, passed } = between(modelAccess());
+  const { run, close } = await testPlugins(plugins);
+  onTestFinished(close);
+  await run({ model: 'large' });
+  expect(passed[0]?.gave).toBe(passed[0]?.got);
 });

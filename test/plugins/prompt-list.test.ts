@@ -1,45 +1,32 @@
-import type { ChatRequest } from '../../core/model/chat.ts';
-import { Observable, take } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import {
+  fail,
+  reply,
+  testPlugins,
+  type CallOptions,
+  type Outcome,
+  type RunOptions,
+  type Script,
+  type Sent,
+} from 'sluice/testing';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
-import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
-import type { Next } from 'sluice/internal';
-import type { Call, Target } from '../../core/sdk/call.ts';
-import { Exchange } from '../../core/call/exchange.ts';
-import { firstView } from '../../core/call/view.ts';
-import textCompletions from '../../core/formats/text-completions/index.ts';
-import type { Codec } from '../../core/sdk/format.ts';
 import promptList from '../../plugins/prompt-list.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { all, answering, handlerOf, testTools } from './_call.ts';
+import { between } from './_between.ts';
 
-const { tools } = testTools();
+const textCall = (body: JsonObject): CallOptions => ({
+  format: 'text-completions',
+  body: { model: 'm', ...body },
+});
 
-/** A call of text completions on its way to a channel that speaks this. */
-function textCall(body: JsonObject, speaks: readonly string[] = ['chat-completions']): Call {
-  const codec = textCompletions.codecs.chat as Codec<ChatRequest>;
-  const whole = { model: 'm', ...body };
-  const bytes = Buffer.from(JSON.stringify(whole));
-  const exchange = new Exchange('req_1', 'chat', textCompletions, codec, {
-    method: 'POST',
-    path: '/v1/completions',
-    query: new URLSearchParams(),
-    headers: {},
-    params: {},
-    ip: '192.0.2.7',
-    bytes,
-    body: whole,
-  });
-  exchange.understand(bytes, whole);
-  const target = { channel: { id: 'c', speaks: { chat: speaks } }, model: 'm', traits: {} };
-  return firstView(exchange).with({ target: target as unknown as Target });
-}
+const promptOf = ({ call }: Sent): unknown => call.body.prompt;
 
 /** Answers every call with its prompt in two answers, and tells what it used. */
-const repeating: Next = async (call) => {
-  const text = String(call.body.prompt);
+function repeating(sent: Sent): Script {
+  const text = String(promptOf(sent));
   const usage = { input: text.length, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
   const answer = (choice: number): GatewayEvent[] => [
     { type: 'text-start', block: choice, choice },
@@ -47,26 +34,31 @@ const repeating: Next = async (call) => {
     { type: 'text-end', block: choice, choice },
     { type: 'finish', choice, reason: 'stop' },
   ];
-  return new Observable((subscriber) => {
-    const events: GatewayEvent[] = [
-      { type: 'attempt', channel: 'c', model: 'm' },
-      { type: 'head', id: text, model: 'm' },
-      { type: 'usage', usage: { ...usage, output: 0 } },
-      ...answer(0),
-      ...answer(1),
-      { type: 'usage', usage },
-    ];
-    for (const event of events) subscriber.next(event);
-    subscriber.complete();
-  });
-};
+  return [
+    { type: 'attempt', channel: 'c', model: 'm' },
+    { type: 'head', id: text, model: 'm' },
+    { type: 'usage', usage: { ...usage, output: 0 } },
+    ...answer(0),
+    ...answer(1),
+    { type: 'usage', usage },
+  ];
+}
 
-const run = async (call: Call, next: Next, options: { most?: number } = {}) =>
-  (await handlerOf(promptList, tools, options))(call, next);
+async function run(
+  body: JsonObject,
+  { most, ...how }: RunOptions & { readonly most?: number } = {},
+): Promise<Outcome> {
+  const tested = await testPlugins(promptList(most === undefined ? {} : { most }));
+  onTestFinished(() => tested.close());
+  return tested.run(textCall(body), { reply: repeating, ...how });
+}
 
 describe('a list of prompts for a model that chats', () => {
   test('is answered in one reply: one head, answers and blocks numbered through, usage added up', async () => {
-    const events = await all(await run(textCall({ prompt: ['a', 'bc', 'def'], n: 2 }), repeating));
+    const { events, body } = await run({ prompt: ['a', 'bc', 'def'], n: 2 });
+    expect(body?.['choices']).toMatchObject(
+      ['a', 'a', 'bc', 'bc', 'def', 'def'].map((text, index) => ({ index, text })),
+    );
     expect(events.filter(({ type }) => type === 'head' || type === 'attempt')).toHaveLength(2);
     expect(events[1]).toMatchObject({ type: 'head', id: 'a' });
     const texts = events.flatMap((event) =>
@@ -94,50 +86,38 @@ describe('a list of prompts for a model that chats', () => {
   });
 
   test('asks for one prompt at a time, the next when the last is answered', async () => {
-    const asked: unknown[] = [];
-    const next: Next = (call) => {
-      asked.push(call.body.prompt);
-      expect(call.edits.decoded).toBe(true);
-      return repeating(call);
-    };
-    const stream = await run(textCall({ prompt: ['a', 'b', 'c'] }), next);
-    expect(asked).toEqual(['a']);
     // The client leaves in the middle of the second answer.
-    await all(stream.pipe(take(14)));
-    expect(asked).toEqual(['a', 'b']);
+    const { sent } = await run({ prompt: ['a', 'b', 'c'] }, { leaveAfter: 14 });
+    expect(sent.map(promptOf)).toEqual(['a', 'b']);
+    expect(sent.every(({ call }) => call.edits.decoded)).toBe(true);
   });
 
   test('ends in the error of the prompt that failed', async () => {
-    const next: Next = async (call) => {
-      if (call.body.prompt === 'b') throw new GatewayError('upstream_error', 'No.', { origin: 'upstream' });
-      return repeating(call);
-    };
-    const seen: string[] = [];
-    const stream = await run(textCall({ prompt: ['a', 'b', 'c'] }), next);
-    const failure = await new Promise((resolve) => {
-      stream.subscribe({ next: ({ type }) => seen.push(type), error: resolve });
-    });
-    expect(failure).toMatchObject({ code: 'upstream_error' });
-    expect(seen.filter((type) => type === 'finish')).toHaveLength(2);
-    await expect(run(textCall({ prompt: ['b', 'a'] }), next)).rejects.toMatchObject({
-      code: 'upstream_error',
-    });
+    const error = new GatewayError('upstream_error', 'No.', { origin: 'upstream' });
+    const failing = (sent: Sent): Script => (promptOf(sent) === 'b' ? reply(fail(error)) : repeating(sent));
+    const late = await run({ prompt: ['a', 'b', 'c'] }, { reply: failing });
+    expect(late.error).toMatchObject({ code: 'upstream_error' });
+    expect(late.events.filter(({ type }) => type === 'finish')).toHaveLength(2);
+    const early = await run({ prompt: ['b', 'a'] }, { reply: failing });
+    expect(early).toMatchObject({ error: { code: 'upstream_error' }, events: [] });
   });
 
   test('is 400 when it is longer than the operator allows, or asks for what no chat can do', async () => {
-    const next = answering();
-    await expect(run(textCall({ prompt: Array(21).fill('a') as string[] }), next)).rejects.toMatchObject({
+    const list = (length: number): string[] => Array.from({ length }, () => 'a');
+    expect(await run({ prompt: list(21) })).toMatchObject({
       status: 400,
-      param: 'prompt',
+      error: { param: 'prompt' },
+      sent: [],
     });
-    await expect(run(textCall({ prompt: ['a', 'b', 'c'] }), next, { most: 2 })).rejects.toMatchObject({
-      message: 'prompt must be a list of at most 2 prompts for this model.',
+    expect(await run({ prompt: list(3) }, { most: 2 })).toMatchObject({
+      error: { message: 'prompt must be a list of at most 2 prompts for this model.' },
+      sent: [],
     });
-    await expect(run(textCall({ prompt: ['a', 'b'], logprobs: 1 }), next)).rejects.toMatchObject({
+    expect(await run({ prompt: list(2), logprobs: 1 })).toMatchObject({
       status: 400,
-      param: 'logprobs',
+      error: { param: 'logprobs' },
+      sent: [],
     });
-    expect(next.calls).toEqual([]);
   });
 
   test.each([
@@ -146,10 +126,12 @@ describe('a list of prompts for a model that chats', () => {
     ['is left alone when it is tokens', { prompt: [[1], [2]] }, ['messages']],
     ['is left alone when it is a string', { prompt: 'a' }, ['messages']],
   ])('%s', async (_what, body, speaks) => {
-    const next = answering();
-    const call = textCall(body, speaks);
-    await run(call, next);
-    expect(next.calls).toEqual([call]);
+    const { plugins, passed } = between(promptList());
+    const tested = await testPlugins(plugins, { channels: { one: { models: ['m'], speaks } } });
+    onTestFinished(() => tested.close());
+    await tested.run(textCall(body));
+    expect(passed).toHaveLength(1);
+    expect(passed[0]?.on).toBe(passed[0]?.call);
   });
 });
 

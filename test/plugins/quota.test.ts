@@ -1,21 +1,13 @@
-import { concat, EMPTY, NEVER, of, throwError, type Observable } from 'rxjs';
-import { describe, expect, test } from 'vitest';
-import { caller } from '../../core/sdk/caller.ts';
-import type { Call } from '../../core/sdk/call.ts';
-import { charge, reachedProviders, sending } from '../../core/money/charge.ts';
-import type { Handler } from '../../core/sdk/define.ts';
-import type { InternalTools } from '../../core/config/internal-tools.ts';
-import { GatewayError } from '../../core/sdk/errors.ts';
-import type { Block } from '../../core/model/chat.ts';
-import type { GatewayEvent } from '../../core/model/event.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { definePlugin, gathered, GatewayError } from 'sluice';
+import type { Block, ChatSettings, GatewayEvent, Message, PluginEntry, Usage } from 'sluice';
+import type { Amounts, Bookkeeper, Budget, Call, Reservation } from 'sluice/internal';
+import { testPlugins, type CallOptions, type RunOptions, type Script } from 'sluice/testing';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { charge, reachedProviders } from '../../core/money/charge.ts';
 import type { ModelTraits } from '../../core/model/traits.ts';
-import type { Amounts } from '../../core/model/usage-record.ts';
-import type { Usage } from '../../core/model/usage.ts';
-import { createPrices } from '../../core/money/prices/index.ts';
-import type { ApiKey, Budget } from '../../core/sdk/api-key.ts';
-import type { Reservation } from '../../core/money/ledger/index.ts';
 import quota from '../../plugins/quota/index.ts';
-import { all, answering, handlerOf, testCall, testTools, type CallOptions } from './_call.ts';
+import { between } from './_between.ts';
 
 const place = { block: 0, choice: 0 };
 const usage: Usage = { input: 100, output: 50, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
@@ -23,11 +15,23 @@ const told: GatewayEvent = { type: 'usage', usage };
 const sent: GatewayEvent = { type: 'request', model: 'x', stream: true };
 const attempt: GatewayEvent = { type: 'attempt', channel: 'c', model: 'm' };
 const words = (text: string): GatewayEvent => ({ type: 'text-delta', ...place, text });
+const cut = { fail: new GatewayError('upstream_cut', 'cut') };
+const goesOn = { wait: 2 ** 30 };
 const dollars: Budget = { unit: 'micro-dollar', period: 'day', amount: 1_000_000 };
 const tokens: Budget = { unit: 'token', period: 'day', amount: 1_000_000 };
 
+interface Given {
+  readonly traits?: readonly ModelTraits[];
+  readonly full?: boolean;
+  /** What stands behind the plugin. */
+  readonly behind?: PluginEntry;
+  /** What the request says, in place of what the body does: also what no body could. */
+  readonly settings?: ChatSettings | undefined;
+  readonly content?: readonly Block[];
+}
+
 /** The plugin with everything that it asks in the hands of the test. */
-async function started(given: { readonly traits?: readonly ModelTraits[]; readonly full?: boolean } = {}) {
+async function started({ traits = [{}], full = false, behind, settings, content }: Given = {}) {
   const asked: Amounts[] = [];
   const released: string[] = [];
   const watched: string[] = [];
@@ -37,62 +41,70 @@ async function started(given: { readonly traits?: readonly ModelTraits[]; readon
     /** There is room for the lesser claim alone. */
     near: false,
   };
-  const { tools } = testTools({
-    settings: { routing: { hedge: false } } as unknown as InternalTools['settings'],
-    prices: createPrices({ x: { input: 10, output: 20 } }),
-    catalog: {
-      targets: () => (given.traits ?? [{}]).map((traits) => ({ traits, channel: { speaks: {} } })),
-    } as unknown as InternalTools['catalog'],
-    bookkeeper: {
-      reserve: (_key, _budgets, most, _lease, less) => {
-        asked.push(most);
-        lesser.push(less);
-        return state.reserve(`rsv_${asked.length}`, state.near && less !== undefined ? less : most);
-      },
-      full: given.full === true,
-      waiting: 0,
-      book: () => {},
-      release: (id) => void released.push(id),
-      watch: ({ id }) => {
-        watched.push(id);
-        return () => void watched.splice(watched.indexOf(id), 1);
-      },
-      close: () => Promise.resolve(),
+  const bookkeeper: Bookkeeper = {
+    reserve: (_key, _budgets, most, _lease, less) => {
+      asked.push(most);
+      lesser.push(less);
+      return state.reserve(`rsv_${asked.length}`, state.near && less !== undefined ? less : most);
     },
+    full,
+    waiting: 0,
+    book: () => {},
+    release: (id) => void released.push(id),
+    watch: ({ id }) => {
+      watched.push(id);
+      return () => void watched.splice(watched.indexOf(id), 1);
+    },
+    close: () => Promise.resolve(),
+  };
+  const messages: Message[] = content === undefined ? [] : [{ role: 'user', content }];
+  const saying = definePlugin({
+    name: 'saying',
+    stage: 'admit',
+    before: ['quota'],
+    setup: () => async (call, next) =>
+      next(call.operation === 'chat' ? call.with({ messages, ...(settings && { settings }) }) : call),
   });
-  const admit = await handlerOf(quota, tools, { assumedOutput: 1_000 });
-  // As the gateway does it: what is sent to a channel goes through the step that the plugin has left.
-  const handler: Handler = (call, next) =>
-    admit(call, async (admitted) => admitted.get(sending)?.(admitted, next) ?? next(admitted));
-  return { handler, asked, lesser, released, watched, state };
+  const tested = await testPlugins(
+    [saying(), quota({ assumedOutput: 1_000 }), ...(behind === undefined ? [] : [behind])],
+    {
+      channels: Object.fromEntries(traits.map((one, at) => [`c${at}`, { models: ['*'], traits: one }])),
+      settings: { routing: { hedge: false }, prices: { x: { input: 10, output: 20 } } },
+      tools: { bookkeeper },
+    },
+  );
+  onTestFinished(() => tested.close());
+  const run = async (
+    budgets: readonly Budget[] | undefined,
+    reply: Script = [attempt, told],
+    more: Omit<RunOptions, 'reply'> & CallOptions = {},
+  ) => {
+    const { leaveAfter, signal, ...call } = more;
+    const outcome = await tested.run(
+      { model: 'x', stream: true, key: { id: 'key_1', ...(budgets && { budgets }) }, ...call },
+      { reply, ...(leaveAfter !== undefined && { leaveAfter }), ...(signal && { signal }) },
+    );
+    return { ...outcome, charged: outcome.left(charge) };
+  };
+  return { tested, run, asked, lesser, released, watched, state };
 }
 
 function claim(id: string, most: Amounts): Reservation {
   return { id, keyId: 'key_1', most, lease: 60_000 };
 }
 
-function callOf(budgets: readonly Budget[] | undefined, options: CallOptions = {}) {
-  const made = testCall({ model: 'x', ...options });
-  made.call.set(caller, {
-    id: 'key_1',
-    name: 'test',
-    ...(budgets === undefined ? {} : { budgets }),
-  } as ApiKey);
-  return made;
-}
+const eightyFour: Given = { content: [{ type: 'text', text: 'x'.repeat(84) }] };
 
 /** What a call is charged whose reply is this. */
-async function chargeFor(reply: Observable<GatewayEvent>, budgets?: readonly Budget[]) {
-  const { handler, released, watched } = await started();
-  const { call } = callOf(budgets);
-  const events = await handler(call, async () => reply);
-  await all(events).catch(() => {});
-  return { charged: call.get(charge), released, watched };
+async function chargeFor(reply: Script, budgets?: readonly Budget[]) {
+  const { run, released, watched } = await started();
+  const { charged } = await run(budgets, reply);
+  return { charged, released, watched };
 }
 
 describe('what a call is charged', () => {
   test('is what the provider told last, at the price of the model that was sent', async () => {
-    const { charged, watched } = await chargeFor(of(sent, attempt, words('Hello'), told), [dollars]);
+    const { charged, watched } = await chargeFor([sent, attempt, words('Hello'), told], [dollars]);
     expect(charged).toMatchObject({
       amounts: { microDollars: 2_000, tokens: 150 },
       usage,
@@ -103,29 +115,18 @@ describe('what a call is charged', () => {
   });
 
   test('is estimated from what was seen when the provider tells nothing', async () => {
-    const { charged } = await chargeFor(of(attempt, words('x'.repeat(400)), words('y'.repeat(40))));
+    const { charged } = await chargeFor([attempt, words('x'.repeat(400)), words('y'.repeat(40))]);
     expect(charged).toMatchObject({ usage: { output: 110, estimated: true } });
     expect(charged?.amounts.microDollars).toBeGreaterThanOrEqual(110 * 20);
   });
 
   test('adds what came after the last word about usage when the stream breaks', async () => {
-    const { charged } = await chargeFor(
-      concat(
-        of(attempt, words('x'.repeat(400)), told, words('x'.repeat(40))),
-        throwError(() => new GatewayError('upstream_cut', 'cut')),
-      ),
-    );
+    const { charged } = await chargeFor([attempt, words('x'.repeat(400)), told, words('x'.repeat(40)), cut]);
     expect(charged?.usage).toEqual({ ...usage, output: 60, estimated: true });
   });
 
   test('is nothing when the provider failed before it said anything, though it told what it had read', async () => {
-    const { charged } = await chargeFor(
-      concat(
-        of(attempt, told),
-        throwError(() => new GatewayError('upstream_cut', 'cut')),
-      ),
-      [dollars],
-    );
+    const { charged } = await chargeFor([attempt, told, cut], [dollars]);
     expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 0 }, reservation: 'rsv_1' });
   });
 
@@ -137,25 +138,30 @@ describe('what a call is charged', () => {
       cacheWrite: 0,
       reasoning: 1e300,
     };
-    const { charged } = await chargeFor(of<GatewayEvent[]>(attempt, { type: 'usage', usage: nonsense }));
+    const { charged } = await chargeFor([attempt, { type: 'usage', usage: nonsense }]);
     expect(charged?.usage).toMatchObject({ input: 2, output: 0, cacheRead: 0, reasoning: 1e9 });
     expect(charged?.amounts.tokens).toBe(2);
     expect(charged?.amounts.microDollars).toBeGreaterThanOrEqual(20);
   });
 
   test('is nothing when no provider was asked', async () => {
-    const { charged } = await chargeFor(of(words('From a plugin.'), told));
+    const { charged } = await chargeFor([words('From a plugin.'), told]);
     expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 0 } });
   });
 
   test('is known when the client has left, before the call is over for others', async () => {
-    const { handler } = await started();
-    const { call, exchange } = callOf([dollars]);
-    const reply = await handler(call, async () => concat(of(attempt, words('x'.repeat(400))), NEVER));
     let seen: unknown;
-    call.onEnd(() => (seen = call.get(charge)));
-    reply.subscribe().unsubscribe();
-    exchange.end();
+    const later = definePlugin({
+      name: 'later',
+      stage: 'shape',
+      setup: () => async (call, next) => {
+        const reply = await next(call);
+        call.onEnd(() => (seen = call.get(charge)));
+        return reply;
+      },
+    });
+    const { run } = await started({ behind: later() });
+    await run([dollars], [attempt, words('x'.repeat(400)), goesOn], { leaveAfter: 2 });
     expect(seen).toMatchObject({ usage: { output: 100, estimated: true }, reservation: 'rsv_1' });
   });
 
@@ -166,20 +172,26 @@ describe('what a call is charged', () => {
   ])(
     'when the client left before there was an answer is the input, once for each of %i providers that had it',
     async (providers, input) => {
-      const { handler, watched } = await started();
-      const { call, exchange } = callOf([dollars]);
-      const asked = call.with({
-        messages: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(84) }] }],
-      });
-      void handler(asked, () => new Promise(() => {}));
-      await expect.poll(() => watched).toEqual(['rsv_1']);
-      call.set(reachedProviders, providers);
-      exchange.end();
-      expect(call.get(charge)).toMatchObject({
+      const { tested, watched } = await started(eightyFour);
+      const client = new AbortController();
+      const key = { id: 'key_1', budgets: [dollars] };
+      const { left } = await tested.run(
+        { model: 'x', key },
+        {
+          signal: client.signal,
+          reply({ call }) {
+            expect(watched).toEqual(['rsv_1']);
+            call.set(reachedProviders, providers);
+            client.abort();
+            return new Promise(() => {});
+          },
+        },
+      );
+      expect(left(charge)).toMatchObject({
         amounts: { microDollars: 10 * (input ?? 0), tokens: input ?? 0 },
         reservation: 'rsv_1',
       });
-      expect(call.get(charge)?.usage).toEqual(
+      expect(left(charge)?.usage).toEqual(
         input === undefined ? undefined : expect.objectContaining({ input, output: 0, estimated: true }),
       );
       expect(watched).toEqual([]);
@@ -187,31 +199,30 @@ describe('what a call is charged', () => {
   );
 
   test('is the input when the client left an answer that had not said anything', async () => {
-    const { handler } = await started();
-    const { call, exchange } = callOf([dollars]);
-    const asked = call.with({
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'x'.repeat(84) }] }],
-    });
-    const reply = await handler(asked, async () => concat(of(attempt), NEVER));
-    reply.subscribe().unsubscribe();
-    exchange.end();
-    expect(call.get(charge)).toMatchObject({ usage: { input: 25, output: 0 }, amounts: { tokens: 25 } });
+    const { run } = await started(eightyFour);
+    const { charged } = await run([dollars], [attempt, goesOn], { leaveAfter: 1 });
+    expect(charged).toMatchObject({ usage: { input: 25, output: 0 }, amounts: { tokens: 25 } });
   });
 
   test('is never estimated higher than what the call was allowed', async () => {
-    const { handler } = await started();
-    const { call } = callOf(undefined, { settings: { maxOutput: 30, choices: 2 } });
-    await all(await handler(call, answering(attempt, words('x'.repeat(4_000)))));
-    expect(call.get(charge)?.amounts.tokens).toBe(60);
+    const { run } = await started({ settings: { maxOutput: 30, choices: 2 } });
+    const { charged } = await run(undefined, [attempt, words('x'.repeat(4_000))]);
+    expect(charged?.amounts.tokens).toBe(60);
   });
 
   test('is added up when a plugin sends a call several times', async () => {
-    const { handler, released } = await started();
-    const { call } = callOf([dollars]);
-    const next = answering(attempt, words('Hello'), told);
-    await all(await handler(call, next));
-    await all(await handler(call, next));
-    expect(call.get(charge)).toMatchObject({
+    const twice = definePlugin({
+      name: 'twice',
+      stage: 'shape',
+      setup: () => async (call: Call, next) => {
+        const own = call.with({ body: call.body, decoded: true });
+        await gathered(own, await next(own));
+        return next(call);
+      },
+    });
+    const { run, released } = await started({ behind: twice() });
+    const { charged } = await run([dollars], [attempt, words('Hello'), told]);
+    expect(charged).toMatchObject({
       amounts: { microDollars: 4_000, tokens: 300 },
       usage: { input: 200, output: 100 },
       reservation: 'rsv_2',
@@ -220,22 +231,20 @@ describe('what a call is charged', () => {
   });
 
   test('counts tokens of a model without a price', async () => {
-    const { handler } = await started();
-    const { call } = callOf(undefined, { model: 'unpriced' });
-    await all(await handler(call, answering(attempt, told)));
-    expect(call.get(charge)).toEqual({ amounts: { microDollars: 0, tokens: 150 }, usage });
+    const { run } = await started();
+    const { charged } = await run(undefined, [attempt, told], { model: 'unpriced' });
+    expect(charged).toEqual({ amounts: { microDollars: 0, tokens: 150 }, usage });
   });
 });
 
 describe('what is claimed before a call', () => {
-  const mostOf = async (settings: CallOptions['settings'], traits: readonly ModelTraits[] = [{}]) => {
-    const { handler, asked } = await started({ traits });
-    const { call } = callOf([dollars], settings === undefined ? {} : { settings });
-    await all(await handler(call, answering()));
+  const mostOf = async (settings: Given['settings'], traits: readonly ModelTraits[]) => {
+    const { run, asked } = await started({ traits, settings });
+    await run([dollars]);
     return asked[0]?.tokens;
   };
 
-  test.each<[string, CallOptions['settings'], readonly ModelTraits[], number]>([
+  test.each<[string, Given['settings'], readonly ModelTraits[], number]>([
     ['the call’s own limit', { maxOutput: 70 }, [{}], 70],
     ['the model’s limit, where the call has none', {}, [{ outputLimit: 500 }], 500],
     [
@@ -253,9 +262,8 @@ describe('what is claimed before a call', () => {
   });
 
   const inputOf = async (content: readonly Block[], traits: readonly ModelTraits[] = [{}]) => {
-    const { handler, asked } = await started({ traits });
-    const { call } = callOf([tokens], { settings: { maxOutput: 1 } });
-    await all(await handler(call.with({ messages: [{ role: 'user', content }] }), answering()));
+    const { run, asked } = await started({ traits, content, settings: { maxOutput: 1 } });
+    await run([tokens]);
     return (asked[0]?.tokens ?? 0) - 1;
   };
   const data = (mimeType: string, length: number) =>
@@ -292,21 +300,18 @@ describe('what is claimed before a call', () => {
 
   describe('near the end of a budget', () => {
     const heldTo = async (
-      settings: CallOptions['settings'],
+      settings: Given['settings'],
       traits: readonly ModelTraits[],
       options: CallOptions = {},
     ) => {
-      const { handler, lesser, state } = await started({ traits });
+      const { run, lesser, state } = await started({ traits, settings });
       state.near = true;
-      const { call } = callOf([dollars], { ...options, ...(settings === undefined ? {} : { settings }) });
-      const next = answering(attempt, words('x'.repeat(80_000)));
-      await all(await handler(call, next));
-      const limit = next.calls[0]?.edits.settings?.maxOutput;
-      const charged = call.get(charge)?.amounts.tokens;
-      return { less: lesser[0]?.tokens, limit, charged };
+      const { charged, sent: arrived } = await run([dollars], [attempt, words('x'.repeat(80_000))], options);
+      const limit = arrived[0]?.call.edits.settings?.maxOutput;
+      return { less: lesser[0]?.tokens, limit, charged: charged?.amounts.tokens };
     };
 
-    test.each<[string, CallOptions['settings'], readonly ModelTraits[], number, number]>([
+    test.each<[string, Given['settings'], readonly ModelTraits[], number, number]>([
       ['a call that nobody limits is sent with the limit that is assumed', {}, [{}], 1_000, 1_000],
       ['each of its answers has that', { choices: 3 }, [{}], 1_000, 3_000],
       [
@@ -324,101 +329,119 @@ describe('what is claimed before a call', () => {
       expect(await heldTo({}, [{}], { format: 'text-completions' })).toMatchObject({ limit: 16, less: 16 });
     });
 
-    test.each<[string, CallOptions['settings'], readonly ModelTraits[]]>([
+    test.each<[string, Given['settings'], readonly ModelTraits[]]>([
       ['its own limit', { maxOutput: 70 }, [{}]],
       ['its model’s', {}, [{ outputLimit: 500 }]],
     ])('a call with %s stays as it is', async (_what, settings, traits) => {
-      expect(await heldTo(settings, traits)).toMatchObject({ less: undefined, limit: undefined });
+      expect(await heldTo(settings, traits)).toMatchObject({
+        less: undefined,
+        limit: settings?.maxOutput,
+      });
     });
   });
 
   test('is given back when the provider fails, and claimed anew by the next try', async () => {
-    const { handler, asked, released, watched } = await started();
-    const { call } = callOf([dollars]);
-    const failing = () => Promise.reject(new GatewayError('upstream_error', 'no'));
-    await expect(handler(call, failing)).rejects.toThrow('no');
-    expect([released, watched, call.get(charge)]).toEqual([['rsv_1'], [], undefined]);
-    await all(await handler(call, answering(attempt, told)));
+    const meanwhile: unknown[] = [];
+    const again = definePlugin({
+      name: 'again',
+      stage: 'shape',
+      setup: () => async (call, next) => {
+        try {
+          return await next(call);
+        } catch {
+          meanwhile.push([...released], [...watched], call.get(charge));
+          return next(call);
+        }
+      },
+    });
+    const { tested, asked, released, watched } = await started({ behind: again() });
+    const failing: Script = [{ fail: new GatewayError('upstream_error', 'no') }];
+    const { left } = await tested.run(
+      { model: 'x', key: { id: 'key_1', budgets: [dollars] } },
+      { reply: (_sent, index) => (index === 0 ? failing : [attempt, told]) },
+    );
+    expect(meanwhile).toEqual([['rsv_1'], [], undefined]);
     expect(asked).toHaveLength(2);
-    expect(call.get(charge)).toMatchObject({ reservation: 'rsv_2', amounts: { tokens: 150 } });
+    expect(left(charge)).toMatchObject({ reservation: 'rsv_2', amounts: { tokens: 150 } });
   });
 
   test('is given back when the client left while it was made, and no provider is asked', async () => {
-    const { handler, released, state } = await started();
+    const { run, released, state } = await started();
     const { promise, resolve } = Promise.withResolvers<Reservation>();
-    state.reserve = () => promise;
-    const { call, exchange } = callOf([dollars]);
-    const next = answering();
-    const running = handler(call, next);
-    exchange.end();
+    const client = new AbortController();
+    state.reserve = () => {
+      client.abort();
+      return promise;
+    };
+    const outcome = await run([dollars], [attempt, told], { signal: client.signal });
     resolve(claim('rsv_late', { microDollars: 1, tokens: 1 }));
-    await expect(running).rejects.toMatchObject({ code: 'client_closed_request' });
-    expect([released, next.calls]).toEqual([['rsv_late'], []]);
+    await nextTurn();
+    expect(outcome.error).toMatchObject({ code: 'client_closed_request' });
+    expect([released, outcome.sent]).toEqual([['rsv_late'], []]);
   });
 });
 
 describe('a call is refused', () => {
-  const refused = async (handler: (call: Call) => Promise<unknown>, call: Call) =>
-    handler(call).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-
   test('with what the ledger says when a budget has no room', async () => {
-    const { handler, state } = await started();
+    const { run, state } = await started();
     const spent = new GatewayError('insufficient_quota', 'The daily budget is used up.');
     state.reserve = () => Promise.reject(spent);
-    expect(await refused((call) => handler(call, answering()), callOf([dollars]).call)).toBe(spent);
+    expect(await run([dollars])).toMatchObject({ error: spent, sent: [] });
   });
 
   test('with 503 when the budget cannot be checked; the reason is for the log', async () => {
-    const { handler, state } = await started();
+    const { run, state } = await started();
     state.reserve = () => Promise.reject(new Error('no such host db.internal'));
-    expect(await refused((call) => handler(call, answering()), callOf([dollars]).call)).toMatchObject({
+    const { error, wire } = await run([dollars]);
+    expect(error).toMatchObject({
       status: 503,
       code: 'server_is_overloaded',
       message: 'The budget of this API key cannot be checked now.',
       cause: { message: 'no such host db.internal' },
     });
+    expect(wire).not.toContain('internal');
   });
 
   test('with 503 when too many settlements wait, also without a budget', async () => {
-    const { handler } = await started({ full: true });
-    expect(await refused((call) => handler(call, answering()), callOf(undefined).call)).toMatchObject({
-      status: 503,
-      code: 'server_is_overloaded',
-    });
+    const { run } = await started({ full: true });
+    expect((await run(undefined)).error).toMatchObject({ status: 503, code: 'server_is_overloaded' });
   });
 
   test('with 403 when its model has no price and a budget is in dollars', async () => {
-    const { handler, asked } = await started();
-    const { call } = callOf([tokens, dollars], { model: 'unpriced' });
-    expect(await refused((one) => handler(one, answering()), call)).toMatchObject({
+    const { run, asked } = await started({ settings: { maxOutput: 5 } });
+    const unpriced = { model: 'unpriced' };
+    expect((await run([tokens, dollars], undefined, unpriced)).error).toMatchObject({
       status: 403,
       param: 'model',
       message: expect.stringContaining('The model unpriced has no price here') as string,
     });
-    const counted = callOf([tokens], { model: 'unpriced', settings: { maxOutput: 5 } });
-    await all(await handler(counted.call, answering()));
+    await run([tokens], undefined, unpriced);
     expect(asked).toMatchObject([{ microDollars: 0, tokens: 5 }]);
   });
 });
 
-test.each(['count-tokens', 'list-models', 'state'] as const)(
-  '%s costs nothing and asks nobody',
-  async (operation) => {
-    const { handler, asked } = await started({ full: true });
-    const { call } = callOf([dollars], { operation });
-    expect(await handler(call, async () => EMPTY)).toBe(EMPTY);
-    expect([asked, call.get(charge)]).toEqual([[], undefined]);
-  },
-);
+test.each<CallOptions & Pick<Required<CallOptions>, 'operation'>>([
+  { operation: 'count-tokens', format: 'messages' },
+  { operation: 'list-models' },
+  { operation: 'state' },
+])('$operation costs nothing and asks nobody', async (asked) => {
+  const { plugins, passed } = between(quota());
+  const refusing = () => Promise.reject(new Error('asked'));
+  const bookkeeper = { full: true, reserve: refusing } as unknown as Bookkeeper;
+  const tested = await testPlugins(plugins, { tools: { bookkeeper } });
+  onTestFinished(() => tested.close());
+  const { left, error } = await tested.run({ ...asked, key: { budgets: [dollars] } });
+  expect(error).toBeUndefined();
+  expect(passed[0]?.gave).toBe(passed[0]?.got);
+  expect(left(charge)).toBeUndefined();
+});
 
 test('without a budget nobody waits for the ledger', async () => {
-  const { handler, asked } = await started();
-  for (const call of [callOf(undefined).call, callOf([]).call, testCall({ model: 'x' }).call]) {
-    await all(await handler(call, answering(attempt, told)));
-    expect(call.get(charge)).toMatchObject({ amounts: { microDollars: 2_000, tokens: 150 } });
+  const { tested, asked } = await started();
+  for (const key of [{ key: { id: 'key_1' } }, { key: { budgets: [] } }, {}]) {
+    // oxlint-disable-next-line no-await-in-loop
+    const { left } = await tested.run({ model: 'x', ...key }, { reply: [attempt, told] });
+    expect(left(charge)).toMatchObject({ amounts: { microDollars: 2_000, tokens: 150 } });
   }
   expect(asked).toEqual([]);
 });

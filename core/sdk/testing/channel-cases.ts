@@ -195,6 +195,17 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
         );
       },
     ),
+    one(
+      'tells nobody where its provider stands when that is away',
+      { says: reply('Good day.') },
+      async ({ ask, provider }) => {
+        await provider.close();
+        const answer = await ask({});
+        const { host } = new URL(provider.url);
+        assert.ok(answer.status >= 500, `the status is ${answer.status}`);
+        assert.ok(!(await answer.text()).includes(host), 'the address is in the answer');
+      },
+    ),
     ...unless('streams', ...streamCases(one)),
     ...unless('tools', ...toolCases(one, lacks)),
     ...unless(

@@ -6,7 +6,7 @@
 export type { CallOptions } from './call.ts';
 export { virtualClock, type VirtualClock } from './clock.ts';
 export { startGateway, type TestGateway } from './gateway.ts';
-export type { Sent } from './pipeline.ts';
+export type { ScriptedChannel, Sent } from './pipeline.ts';
 export {
   testPlugins,
   type Outcome,

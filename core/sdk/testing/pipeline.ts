@@ -4,6 +4,7 @@ import type { InternalTools } from '../../config/internal-tools.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isChat } from '../../model/request.ts';
+import type { ModelTraits } from '../../model/traits.ts';
 import { sending } from '../../money/charge.ts';
 import { addressed } from '../../routing/target.ts';
 import { callKey } from '../call-key.ts';
@@ -159,8 +160,28 @@ export function consumed(
   });
 }
 
-/** A channel of a test: what it answers stands in the call. */
-export function scripted([id, models]: readonly [string, readonly string[]]): Channel {
+/**
+ * A channel of a test. What it answers is said with each call.
+ *
+ * @example
+ * await testPlugins(router(), { channels: { long: { models: ['*'], traits: { inputLimit: 1_000_000 } } } });
+ */
+export interface ScriptedChannel {
+  /** Names and patterns; `*` stands at the end alone. */
+  readonly models: readonly string[];
+  /** The formats that it speaks for chats, best first. Default `chat-completions`. */
+  readonly speaks?: readonly string[];
+  /** What all its models can do. */
+  readonly traits?: ModelTraits;
+}
+
+/** What the catalog lists of it. */
+export function scripted([id, said]: readonly [string, readonly string[] | ScriptedChannel]): Channel {
+  const {
+    models,
+    speaks = ['chat-completions'],
+    traits = {},
+  }: ScriptedChannel = 'models' in said ? said : { models: said };
   return {
     id,
     kind: 'scripted',
@@ -169,12 +190,12 @@ export function scripted([id, models]: readonly [string, readonly string[]]): Ch
     weight: 1,
     keys: [{ id: '', index: 0 }],
     codecs: {},
-    speaks: { chat: ['chat-completions'] },
+    speaks: { chat: speaks },
     upstreamModel: (model) =>
       models.some((one) => one === model || (one.endsWith('*') && model.startsWith(one.slice(0, -1))))
         ? model
         : undefined,
-    traits: () => ({}),
+    traits: () => traits,
     open: () => Promise.reject(new Error('A scripted channel is not opened.')),
     close: () => Promise.resolve(),
   };

@@ -25,7 +25,16 @@ import { replyHeaders } from '../reply-headers.ts';
 import { makeCall, type CallOptions } from './call.ts';
 import { received, type Received } from './client.ts';
 import { allFormats } from './formats.ts';
-import { composedAround, consumed, leaving, scripted, underTest, usualReply, type Sent } from './pipeline.ts';
+import {
+  composedAround,
+  consumed,
+  leaving,
+  scripted,
+  underTest,
+  usualReply,
+  type ScriptedChannel,
+  type Sent,
+} from './pipeline.ts';
 import type { Script } from './script.ts';
 
 /**
@@ -97,8 +106,8 @@ export interface TestedPlugins {
  * await testPlugins(router(), { channels: { cheap: ['small-*'], dear: ['large-*'] } });
  */
 export interface TestOptions {
-  /** Channels by id, with the models that each serves. Default: one, `test`, with all of them. */
-  readonly channels?: Readonly<Record<string, readonly string[]>>;
+  /** Channels by id, with the models that each serves, or all that is to be known of it. Default: one, `test`, with all models. */
+  readonly channels?: Readonly<Record<string, readonly string[] | ScriptedChannel>>;
   /** Settings of the config, such as `prices`. */
   readonly settings?: Omit<GatewayConfig, 'plugins' | 'channels'>;
   /** In place of what the gateway would give; with a whole one of the gateway's own, also what only its own plugins get. */

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { callKey } from '../../../core/sdk/call-key.ts';
 import { chatOf } from '../../../core/sdk/call.ts';
-import { testCall } from '../../plugins/_call.ts';
+import { testCall } from '../../support/call.ts';
 
 describe('a view of a call', () => {
   test('was complete at one moment, whoever asks for it, and however late', () => {

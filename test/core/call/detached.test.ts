@@ -2,7 +2,7 @@ import { Subject, of } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { DetachedCalls, followDetached } from '../../../core/call/detached.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { all, testCall } from '../../plugins/_call.ts';
+import { all, testCall } from '../../support/call.ts';
 
 const head: GatewayEvent = { type: 'head', id: '1', model: 'x' };
 

@@ -3,7 +3,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { Handler, Next, Stage } from '../../../core/sdk/define.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { compose, orderPlugins, type Running } from '../../../core/call/pipeline.ts';
-import { testCall } from '../../plugins/_call.ts';
+import { testCall } from '../../support/call.ts';
 
 const { call } = testCall({ model: 'x' });
 const answer: Next = async () => EMPTY;

@@ -11,7 +11,7 @@ import { createLog, maskSecrets } from '../../../core/log.ts';
 import { modelNames, starsOf } from '../../../core/routing/model-names.ts';
 import type { Form } from '../../../core/model/form.ts';
 import { matchesModel } from '../../../core/state/api-keys.ts';
-import { testCall } from '../../suites/channel-suite.ts';
+import { testCall } from '../../support/call.ts';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {

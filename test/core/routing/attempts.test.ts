@@ -11,7 +11,7 @@ import { createAttempts, failedAttempts } from '../../../core/routing/attempts.t
 import { TargetLoads } from '../../../core/routing/load.ts';
 import { routingSchema, type RoutingSettings } from '../../../core/settings/routing.ts';
 import type { z } from 'zod';
-import { testCall } from '../../plugins/_call.ts';
+import { testCall } from '../../support/call.ts';
 import { catalogOf, FakeHealth, nameOf, type Wanted } from './_targets.ts';
 import { tries } from '../../support/tries.ts';
 

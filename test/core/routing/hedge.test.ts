@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { CallEdits } from '../../../core/sdk/call.ts';
 import type { Operation } from '../../../core/sdk/format.ts';
 import { mostHedges } from '../../../core/routing/hedge.ts';
-import { testCall } from '../../plugins/_call.ts';
+import { testCall } from '../../support/call.ts';
 
 const hedge = { after: 100, most: 2 };
 const most = (

@@ -5,7 +5,7 @@ import type { Message } from '../../../core/model/chat.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { addressed } from '../../../core/routing/target.ts';
 import { withSystemPrompt } from '../../../core/routing/system-prompt.ts';
-import { testCall } from '../../plugins/_call.ts';
+import { testCall } from '../../support/call.ts';
 
 const said = (...texts: readonly string[]): Message => ({
   role: 'system',

@@ -3,7 +3,7 @@ import { Observable, Subject, type Subscriber } from 'rxjs';
 import { describe, expect, test } from 'vitest';
 import { holdBack, type Keeper, type Verdict } from '../../../core/sdk/hold-back.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
-import { testCall } from '../../plugins/_call.ts';
+import { testCall } from '../../support/call.ts';
 import { tries } from '../../support/tries.ts';
 
 const text = (said: string): GatewayEvent => ({ type: 'text-delta', block: 0, choice: 0, text: said });

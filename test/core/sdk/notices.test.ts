@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { Notices } from '../../../core/sdk/notices.ts';
-import { testTools } from '../../plugins/_call.ts';
+import { keptLog } from '../../support/log.ts';
 
 test('a listener hears until it is taken off', () => {
-  const notices = new Notices(testTools().tools.log);
+  const notices = new Notices(keptLog().log);
   const listener = vi.fn<() => void>();
   const stop = notices.on('reloaded', listener);
   notices.emit('reloaded');
@@ -13,8 +13,8 @@ test('a listener hears until it is taken off', () => {
 });
 
 test('a listener that throws harms neither who emits nor the other listeners, and is logged', () => {
-  const { tools, lines } = testTools();
-  const notices = new Notices(tools.log);
+  const { log, lines } = keptLog();
+  const notices = new Notices(log);
   const listener = vi.fn<() => void>();
   notices.on('closing', () => {
     throw new Error('clumsy');
@@ -27,7 +27,7 @@ test('a listener that throws harms neither who emits nor the other listeners, an
 
 test('any number may listen without a warning', () => {
   const warned = vi.spyOn(process, 'emitWarning');
-  const notices = new Notices(testTools().tools.log);
+  const notices = new Notices(keptLog().log);
   for (let count = 0; count < 50; count += 1) notices.on('reloaded', () => {});
   expect(warned).not.toHaveBeenCalled();
   warned.mockRestore();

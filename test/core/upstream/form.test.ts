@@ -6,7 +6,8 @@ import { readForm } from '../../../core/front/form.ts';
 import { createHttpClient, type HttpClientOptions } from '../../../core/upstream/send.ts';
 import { type HttpClient } from '../../../core/sdk/http.ts';
 import type { Form, Upload } from '../../../core/model/form.ts';
-import { all, testCall } from '../../suites/channel-suite.ts';
+import { all } from '../../support/answer.ts';
+import { testCall } from '../../support/call.ts';
 import { startUpstream, type SeenRequest } from '../../support/upstream.ts';
 import { eventually } from '../../support/eventually.ts';
 

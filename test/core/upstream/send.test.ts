@@ -4,7 +4,8 @@ import type { Upstream } from '../../../core/sdk/channel.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { createHttpClient, type HttpClientOptions } from '../../../core/upstream/send.ts';
 import { type HttpClient } from '../../../core/sdk/http.ts';
-import { all, outcome, testCall } from '../../suites/channel-suite.ts';
+import { all, outcome } from '../../support/answer.ts';
+import { testCall } from '../../support/call.ts';
 import { startUpstream, type ScriptedUpstream } from '../../support/upstream.ts';
 import { eventually } from '../../support/eventually.ts';
 

@@ -1,10 +1,11 @@
 import type { PassThrough, Readable } from 'node:stream';
-import { NEVER } from 'rxjs';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { definePlugin } from 'sluice';
+import type { Call } from 'sluice/internal';
+import { testPlugins } from 'sluice/testing';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnlyPeer } from '../../../core/state/links/peers.ts';
 import { LiveCalls } from '../../../plugins/admin/live.ts';
 import { liveFrame, type LiveFrame } from '../../../plugins/admin/schemas.ts';
-import { answering, testCall } from '../_call.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -55,36 +56,61 @@ const watch = (live: LiveCalls, mayWatch = allowed): Watching => new Watching(li
 /** What is on its way arrives. */
 const soon = () => vi.advanceTimersByTimeAsync(1);
 
-const waiting = () => Promise.resolve(NEVER);
+/** A gateway's calls, followed by this. */
+async function callsOf(live: LiveCalls) {
+  const following = definePlugin({
+    name: 'following',
+    stage: 'observe',
+    setup: () => (call: Call, next) => live.follow(call, next),
+  });
+  const { run, close } = await testPlugins(following);
+  onTestFinished(close);
+  /** Begins a call that is answered when its client has left. */
+  const begin = async (): Promise<() => Promise<unknown>> => {
+    const client = new AbortController();
+    const { promise: arrived, resolve } = Promise.withResolvers<void>();
+    const reply = (): Promise<never> => {
+      resolve();
+      return new Promise(() => {});
+    };
+    const running = run({ model: 'm' }, { reply, signal: client.signal });
+    await arrived;
+    return () => {
+      client.abort();
+      return running;
+    };
+  };
+  return { run, begin };
+}
 
 describe('those who watch', () => {
   test('cost nothing while there are none: no timer runs, and calls are only counted', async () => {
     const live = new LiveCalls(new OnlyPeer());
-    const { call, exchange } = testCall({ model: 'm' });
-    void live.follow(call, waiting);
+    const { begin } = await callsOf(live);
+    const before = vi.getTimerCount();
+    const leave = await begin();
     expect(await live.running()).toBe(1);
-    expect(vi.getTimerCount()).toBe(0);
-    exchange.end();
+    expect(vi.getTimerCount()).toBe(before);
+    await leave();
     expect(await live.running()).toBe(0);
     const watching = watch(live);
-    expect(vi.getTimerCount()).toBe(2);
+    expect(vi.getTimerCount()).toBe(before + 2);
     watching.leave();
     await soon();
-    expect(vi.getTimerCount()).toBe(0);
+    expect(vi.getTimerCount()).toBe(before);
   });
 
   test('are told of a call when it changes, and not again when it does not', async () => {
     const live = new LiveCalls(new OnlyPeer());
     const watching = watch(live);
     await soon();
-    const { call, exchange } = testCall({ model: 'm' });
-    void live.follow(call, waiting);
+    const leave = await (await callsOf(live)).begin();
     await vi.advanceTimersByTimeAsync(2_000);
     expect(watching.frames).toMatchObject([
       { running: 0, calls: [] },
-      { running: 1, calls: [{ id: 'req_test', phase: 'waiting', model: 'm' }] },
+      { running: 1, calls: [{ phase: 'waiting', model: 'm' }] },
     ]);
-    exchange.end();
+    await leave();
     await vi.advanceTimersByTimeAsync(2_000);
     expect(watching.frames).toHaveLength(3);
     expect(watching.frames[2]).toMatchObject({
@@ -107,16 +133,14 @@ describe('those who watch', () => {
 
   test('are let go of when they read too slowly; others see everything', async () => {
     const live = new LiveCalls(new OnlyPeer());
+    const { run } = await callsOf(live);
     const slow = watch(live);
     const quick = watch(live);
     await soon();
     slow.stopReading();
     for (let round = 0; round < 400; round += 1) {
-      for (let index = 0; index < 20; index += 1) {
-        const { call, exchange } = testCall({ model: `m${round}` });
-        void live.follow(call, answering());
-        exchange.end();
-      }
+      // oxlint-disable-next-line no-await-in-loop
+      await Promise.all(Array.from({ length: 20 }, () => run({ model: `m${round}` })));
       // oxlint-disable-next-line no-await-in-loop
       await vi.advanceTimersByTimeAsync(250);
     }
@@ -128,13 +152,10 @@ describe('those who watch', () => {
 
   test('are told how much was left out when there was too much at once', async () => {
     const live = new LiveCalls(new OnlyPeer());
+    const { run } = await callsOf(live);
     const watching = watch(live);
     await soon();
-    for (let index = 0; index < 800; index += 1) {
-      const { call, exchange } = testCall({ model: 'm' });
-      void live.follow(call, answering());
-      exchange.end();
-    }
+    await Promise.all(Array.from({ length: 800 }, () => run({ model: 'm' })));
     await vi.advanceTimersByTimeAsync(250);
     expect(watching.frames[1]?.calls).toHaveLength(500);
     expect(watching.frames[1]?.skipped).toBe(300);

@@ -2,9 +2,8 @@ import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { expect, test } from 'vitest';
 import { openLedger } from '../../../core/money/ledger/open.ts';
-import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { TestGateway } from '../../support/gateway.ts';
+import { charges } from './_records.ts';
 import { batchLine, startStage } from './_stage.ts';
 
 const slow = { poll: { first: 60_000, most: 60_000 } };
@@ -30,12 +29,6 @@ const answer = (model: string, input: number, output: number) => ({
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
 });
-
-/** The records of batches in the usage log. */
-async function charges({ stores }: TestGateway) {
-  const { records } = await openUsageLog(stores).page({}, 100);
-  return records.filter(({ operation }) => operation === 'batch');
-}
 
 test('a batch goes its round with the official SDK, and is charged half the price once, however often it is looked at', async () => {
   const { b, client, gateway } = await startStage(slow);
@@ -175,6 +168,15 @@ test('what a line refers to must be the key’s own', async () => {
   await expect(begin(mine, line(id))).rejects.toMatchObject({ status: 404 });
   expect(a.batches.size).toBe(0);
   expect((await begin(theirs, line(id))).status).toBe('validating');
+});
+
+test('a line may not go on from turns that a provider remembers', async () => {
+  const { a, client } = await startStage(slow);
+  const mine = await client();
+  const body = { model: 'gpt-a', input: 'Go on.', previous_response_id: 'resp_of_another' };
+  const line = JSON.stringify({ custom_id: 'one', method: 'POST', url: '/v1/responses', body });
+  await expect(begin(mine, line)).rejects.toMatchObject({ status: 400 });
+  expect(a.batches.size).toBe(0);
 });
 
 test('what is charged for a batch survives a gateway that ends before it', async () => {

@@ -1,25 +1,20 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { EMPTY, NEVER, of, throwError, concat, type Observable } from 'rxjs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { caller } from '../../../core/sdk/caller.ts';
+import { of } from 'rxjs';
+import { definePlugin, GatewayError, type GatewayEvent, type PluginEntry } from 'sluice';
+import type { Bookkeeper, InternalTools, UsageLog } from 'sluice/internal';
+import { fail, reply as replyOf, testPlugins } from 'sluice/testing';
+import type { CallOptions, RunOptions, Script } from 'sluice/testing';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { charge, type Charge } from '../../../core/money/charge.ts';
-import { type Detached, DetachedCalls } from '../../../core/call/detached.ts';
-import { GatewayError } from '../../../core/sdk/errors.ts';
-import type { GatewayEvent } from '../../../core/model/event.ts';
-import { createPrices } from '../../../core/money/prices/index.ts';
-import { pricesSchema } from '../../../core/settings/prices.ts';
-import { askedAt, failedAttempts } from '../../../core/routing/attempts.ts';
-import type { ApiKey } from '../../../core/sdk/api-key.ts';
 import type { Settlement } from '../../../core/money/ledger/index.ts';
 import { openUsageLog } from '../../../core/money/usage-log/open.ts';
-import { type UsageLog } from '../../../core/money/usage-log/index.ts';
+import { askedAt, failedAttempts } from '../../../core/routing/attempts.ts';
 import demo from '../../../channels/demo/index.ts';
 import openrouter from '../../../channels/openrouter.ts';
 import logging from '../../../plugins/logging.ts';
 import usageLog from '../../../plugins/usage-log/index.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startUpstream } from '../../support/upstream.ts';
-import { handlerOf, testCall, testTools, type CallOptions } from '../_call.ts';
+import { between } from '../_between.ts';
 
 const usage = { input: 12, output: 3, cacheRead: 2, cacheWrite: 0, reasoning: 1 };
 const reply: readonly GatewayEvent[] = [
@@ -35,52 +30,57 @@ const reply: readonly GatewayEvent[] = [
   { type: 'tool-delta', block: 2, choice: 0, input: '{"where":"here"}' },
   { type: 'usage', usage },
 ];
-const pricesOf = () => createPrices(pricesSchema.parse({ x: { input: 1, output: 10 } }));
+const silent: Script = [{ wait: 2 ** 30 }];
 
-interface Given {
+interface Given extends RunOptions {
   readonly call?: CallOptions;
   readonly options?: Parameters<typeof usageLog>[0];
-  readonly events?: () => Observable<GatewayEvent>;
   readonly charged?: Charge;
-  /** The client reads the reply to its end, or leaves when it has begun. */
-  readonly leaves?: boolean;
+}
+
+/** The plugin with the bookkeeper in the hands of the test. */
+async function withBooks(
+  plugins: readonly PluginEntry[],
+  book = (_settlement: Settlement): void => {},
+): Promise<{ readonly booked: Settlement[] } & Awaited<ReturnType<typeof testPlugins>>> {
+  const booked: Settlement[] = [];
+  const tested = await testPlugins(plugins, {
+    settings: { prices: { x: { input: 1, output: 10 } } },
+    tools: {
+      bookkeeper: {
+        book(settlement: Settlement) {
+          book(settlement);
+          booked.push(settlement);
+        },
+      } as unknown as Bookkeeper,
+    },
+  });
+  onTestFinished(() => tested.close());
+  return { ...tested, booked };
 }
 
 /** What is booked for one call. */
-async function bookedFor({
-  call: asked = {},
-  options,
-  events = () => of(...reply),
-  charged,
-  leaves = false,
-}: Given): Promise<Settlement[]> {
-  const booked: Settlement[] = [];
-  const closers: (() => void | Promise<void>)[] = [];
-  const { tools } = testTools({
-    prices: pricesOf(),
-    bookkeeper: { book: (settlement: Settlement) => void booked.push(settlement) } as never,
-    usageLog: {} as UsageLog,
-    onClose: (job) => void closers.push(job),
-  });
-  const handler = await handlerOf(usageLog, tools, options);
-  const { call, exchange } = testCall({ model: 'x-high', stream: true, ...asked });
-  call.set(caller, { id: 'key_1' } as ApiKey);
+async function bookedFor({ call = {}, options, charged, ...run }: Given): Promise<Settlement[]> {
   // As a plugin behind this one does, whose job comes later.
-  const next = async (): Promise<Observable<GatewayEvent>> => {
-    call.onEnd(() => void (charged !== undefined && call.set(charge, charged)));
-    return events();
-  };
-  try {
-    const subscription = (await handler(call, next)).subscribe({ error: () => {} });
-    if (leaves) subscription.unsubscribe();
-  } catch {
-    // The front end answers with it.
-  }
-  expect(booked, 'nothing is booked before the call has ended').toEqual([]);
-  exchange.end();
-  // Closing waits for those that end now.
-  for (const close of closers) await close();
-  return booked;
+  const charging = definePlugin({
+    name: 'charging',
+    stage: 'admit',
+    setup: () => async (one, next) => {
+      one.onEnd(() => void (charged !== undefined && one.set(charge, charged)));
+      return next(one);
+    },
+  });
+  const tested = await withBooks([usageLog(options), charging()]);
+  const asked = { model: 'x-high', stream: true, key: { id: 'key_1' }, ...call };
+  const answer = run.reply ?? reply;
+  await tested.run(asked, {
+    ...run,
+    reply(sent, index) {
+      expect(tested.booked, 'nothing is booked before the call has ended').toEqual([]);
+      return typeof answer === 'function' ? answer(sent, index) : answer;
+    },
+  });
+  return tested.booked;
 }
 
 async function recordFor(given: Given): Promise<Settlement['record'] | undefined> {
@@ -100,12 +100,12 @@ describe('one record', () => {
       reservation: 'res_1',
       charged: { microDollars: 42, tokens: 15 },
       record: {
-        id: 'req_test',
+        id: expect.stringMatching(/^req_/),
         at: expect.any(Number),
         keyId: 'key_1',
         ip: '192.0.2.7',
         operation: 'chat',
-        format: 'plain',
+        format: 'chat-completions',
         upstreamFormat: 'messages',
         model: 'x-high',
         upstreamModel: 'x-2',
@@ -147,7 +147,7 @@ describe('one record', () => {
   test('has the usage that was charged where it was estimated, and none where nothing is to be paid', async () => {
     const estimated = { ...usage, output: 99, estimated: true };
     const amounts = { microDollars: 1, tokens: 111 };
-    expect(await recordFor({ charged: { amounts, usage: estimated }, leaves: true })).toMatchObject({
+    expect(await recordFor({ charged: { amounts, usage: estimated }, leaveAfter: 1 })).toMatchObject({
       output: 99,
       estimated: true,
     });
@@ -156,64 +156,59 @@ describe('one record', () => {
   });
 
   test('is that of a run that goes on when its client has been answered, and there is no second one', async () => {
-    const booked: Settlement[] = [];
-    const { tools } = testTools({
-      prices: pricesOf(),
-      bookkeeper: { book: (settlement: Settlement) => void booked.push(settlement) } as never,
-    });
-    const handler = await handlerOf(usageLog, tools);
-    const { call, exchange } = testCall({ model: 'x', stream: false });
-    let run: Detached | undefined;
-    const answer = await handler(call, async (inner) => {
-      run = new DetachedCalls().detach(inner, true);
-      return of({ type: 'result', value: { status: 'queued' } });
-    });
-    answer.subscribe();
-    exchange.end();
-    await nextTurn();
-    expect(booked).toEqual([]);
     const charged = { amounts: { microDollars: 42, tokens: 15 }, usage };
-    (await run?.send(async () => of(...reply)))?.subscribe();
-    run?.call.set(charge, charged);
-    run?.end();
-    await nextTurn();
+    const bookedAtFirst: unknown[] = [];
+    const { promise: answered, resolve: clientHasIt } = Promise.withResolvers<void>();
+    const { promise: over, resolve: hasEnded } = Promise.withResolvers<void>();
+    const background = definePlugin({
+      name: 'background',
+      stage: 'shape',
+      setup: (_options, { detached }: InternalTools) =>
+        async function inBackground(call, next) {
+          const own = detached.detach(call as Parameters<typeof detached.detach>[0], true);
+          const events = await own.send(next);
+          void answered.then(() => {
+            bookedAtFirst.push(...booked);
+            events.subscribe();
+            own.call.set(charge, charged);
+            own.end();
+            hasEnded();
+          });
+          return of({ type: 'result', value: { status: 'queued' } });
+        },
+    });
+    const { run, booked } = await withBooks([usageLog(), background()]);
+    await run({ model: 'x' }, { reply });
+    clientHasIt();
+    await over;
+    await expect.poll(() => booked).toHaveLength(1);
+    expect(bookedAtFirst).toEqual([]);
     expect(booked).toMatchObject([
       {
         charged: charged.amounts,
-        record: { id: 'req_test', channel: 'second', status: 200, ended: 'complete', ...usage },
+        record: { channel: 'second', status: 200, ended: 'complete', ...usage },
       },
     ]);
   });
 
   test('is followed once where the log wants it too', async () => {
-    const booked: Settlement[] = [];
-    const { tools, lines } = testTools({
-      prices: pricesOf(),
-      bookkeeper: { book: (settlement: Settlement) => void booked.push(settlement) } as never,
-    });
-    const [outer, inner] = [await handlerOf(logging, tools), await handlerOf(usageLog, tools)];
-    const { call, exchange } = testCall({ model: 'x' });
-    const source = of(...reply);
-    let given: Observable<GatewayEvent> | undefined;
-    (await outer(call, async (view) => (given = await inner(view, async () => source)))).subscribe();
-    expect(given).toBe(source);
-    exchange.end();
-    await nextTurn();
+    const { plugins, passed } = between(usageLog());
+    const { run, lines, booked } = await withBooks([logging(), ...plugins]);
+    await run({ model: 'x' }, { reply });
+    expect(passed[0]?.gave).toBe(passed[0]?.got);
     expect(lines).toMatchObject([{ channel: 'second', status: 200 }]);
     expect(booked).toMatchObject([{ record: { channel: 'second', status: 200 } }]);
   });
 });
 
 describe('a call that did not go well', () => {
-  const failing = (error: unknown) => () => {
-    throw error;
-  };
+  const failing = (error: Error): Script => replyOf(fail(error));
 
   test('is recorded with its status, its code and a sentence without secrets', async () => {
     const error = new GatewayError('invalid_value', `The key sk-${'a1B2'.repeat(12)} is wrong.`, {
       param: 'x',
     });
-    expect(await recordFor({ events: failing(error) })).toMatchObject({
+    expect(await recordFor({ reply: failing(error) })).toMatchObject({
       status: 400,
       ended: 'error',
       code: 'invalid_value',
@@ -224,63 +219,50 @@ describe('a call that did not go well', () => {
   });
 
   test('before its body was read has no model', async () => {
-    const events = failing(new GatewayError('invalid_api_key', 'No.'));
-    expect(await recordFor({ call: { model: undefined } as never, events })).toMatchObject({
-      status: 401,
-      model: '',
+    const refusing = definePlugin({
+      name: 'refusing',
+      stage: 'identify',
+      setup: () => () => Promise.reject(new GatewayError('invalid_api_key', 'No.')),
     });
+    const { run, booked } = await withBooks([usageLog(), refusing()]);
+    await run();
+    expect(booked).toMatchObject([{ record: { status: 401, model: '' } }]);
   });
 
   test('in all channels names them', async () => {
-    const booked: Settlement[] = [];
-    const { tools } = testTools({
-      prices: pricesOf(),
-      bookkeeper: { book: (settlement: Settlement) => void booked.push(settlement) } as never,
-    });
-    const handler = await handlerOf(usageLog, tools);
-    const { call, exchange } = testCall({ model: 'x' });
     const attempt = { type: 'attempt', channel: 'a', model: 'y', failure: 'upstream_cut' } as const;
-    const next = (): Promise<never> => {
-      call.set(failedAttempts, [attempt]);
-      call.set(askedAt, call.startedAt + 7);
-      return Promise.reject(new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
-    };
-    await expect(handler(call, next)).rejects.toThrow('Cut.');
-    exchange.end();
-    await nextTurn();
-    expect(booked).toMatchObject([
-      {
-        record: {
-          code: 'upstream_cut',
-          channel: 'a',
-          gatewayMs: 7,
-          attempts: [{ channel: 'a', failure: 'upstream_cut' }],
-        },
+    const record = await recordFor({
+      reply({ call }) {
+        call.set(failedAttempts, [attempt]);
+        call.set(askedAt, call.startedAt + 7);
+        return failing(new GatewayError('upstream_cut', 'Cut.', { origin: 'upstream' }));
       },
-    ]);
+    });
+    expect(record).toMatchObject({
+      code: 'upstream_cut',
+      channel: 'a',
+      gatewayMs: 7,
+      attempts: [{ channel: 'a', failure: 'upstream_cut' }],
+    });
   });
 
   test('after its reply had begun was interrupted, under the status of a success', async () => {
-    const cut = () =>
-      concat(
-        of(...reply),
-        throwError(() => new GatewayError('upstream_cut', 'Cut.')),
-      );
-    expect(await recordFor({ events: cut })).toMatchObject({
+    const cut: Script = [...reply, { fail: new GatewayError('upstream_cut', 'Cut.') }];
+    expect(await recordFor({ reply: cut })).toMatchObject({
       status: 200,
       ended: 'interrupted',
       code: 'upstream_cut',
     });
-    expect(await recordFor({ events: cut, call: { stream: false } })).toMatchObject({
+    expect(await recordFor({ reply: cut, call: { stream: false } })).toMatchObject({
       ended: 'error',
       status: 502,
     });
   });
 
   test('because its client left is no failure', async () => {
-    const begun = () => concat(of(...reply), NEVER);
-    expect(await recordFor({ events: begun, leaves: true })).toMatchObject({ status: 200, ended: 'left' });
-    const record = await recordFor({ events: () => NEVER, leaves: true });
+    const begun = { reply: [...reply, ...silent], leaveAfter: reply.length };
+    expect(await recordFor(begun)).toMatchObject({ status: 200, ended: 'left' });
+    const record = await recordFor({ reply: silent, leaveAfter: 0 });
     expect(record).toMatchObject({ status: 499, ended: 'left' });
     expect(record).not.toHaveProperty('code');
   });
@@ -289,11 +271,11 @@ describe('a call that did not go well', () => {
 describe('what is recorded', () => {
   test('are no model lists and no answers from what is kept, unless they are wanted', async () => {
     for (const operation of ['list-models', 'state'] as const) {
-      const given = { call: { operation }, events: () => EMPTY };
+      const given: Given = { call: { operation }, reply: [] };
       expect(await bookedFor(given)).toEqual([]);
       expect(await bookedFor({ ...given, options: { lists: true } })).toHaveLength(1);
     }
-    expect(await bookedFor({ call: { operation: 'count-tokens' } })).toHaveLength(1);
+    expect(await bookedFor({ call: { operation: 'count-tokens', format: 'messages' } })).toHaveLength(1);
   });
 
   test('are no bodies', async () => {
@@ -302,12 +284,9 @@ describe('what is recorded', () => {
 
   test('are bodies where they are wanted, redacted and no longer than the limit', async () => {
     const capture = { redact: ['**.effort', '/secret/'] };
-    const call = { settings: { reasoning: { effort: 'high' } } as never };
-    const record = await recordFor({ call, options: { capture } });
-    expect(JSON.parse(record?.request ?? '')).toMatchObject({
-      model: 'x-high',
-      settings: { reasoning: { effort: '…' } },
-    });
+    const body = { model: 'x-high', input: 'Hello', reasoning: { effort: 'high' } };
+    const record = await recordFor({ call: { format: 'responses', body }, options: { capture } });
+    expect(JSON.parse(record?.request ?? '')).toEqual({ ...body, reasoning: { effort: '…' } });
     expect(JSON.parse(record?.response ?? '')).toEqual([
       { type: 'reasoning', text: 'hm' },
       { type: 'text', text: 'a … thought' },
@@ -325,30 +304,23 @@ describe('what is recorded', () => {
   test('are replies that pass through as the bytes that they were', async () => {
     const frames = (text: string): GatewayEvent => ({
       type: 'frames',
-      format: 'plain',
+      format: 'chat-completions',
       bytes: Buffer.from(text),
     });
-    const events = () => of(frames('data: {"user":"ann"}\n\n'), frames('data: [DONE]\n\n'));
-    const record = await recordFor({ events, options: { capture: { redact: ['user'] } } });
+    const record = await recordFor({
+      reply: [frames('data: {"user":"ann"}\n\n'), frames('data: [DONE]\n\n')],
+      options: { capture: { redact: ['user'] } },
+    });
     expect(record?.response).toBe('data: {"user":"…"}\n\ndata: …\n\n');
   });
 });
 
 test('a record that cannot be made is logged, and ends nothing', async () => {
-  const { tools, lines } = testTools({
-    prices: pricesOf(),
-    bookkeeper: {
-      book() {
-        throw new Error('No book.');
-      },
-    } as never,
+  const { run, lines } = await withBooks([usageLog()], () => {
+    throw new Error('No book.');
   });
-  const handler = await handlerOf(usageLog, tools);
-  const { call, exchange } = testCall({ model: 'x' });
-  (await handler(call, async () => of(...reply))).subscribe();
-  exchange.end();
-  await nextTurn();
-  expect(lines).toMatchObject([{ level: 'error', msg: 'a call could not be recorded', id: 'req_test' }]);
+  expect(await run({ model: 'x' }, { reply })).toMatchObject({ status: 200 });
+  expect(lines).toMatchObject([{ level: 'error', msg: 'a call could not be recorded' }]);
 });
 
 describe('in a gateway', () => {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { lastValueFrom, toArray } from 'rxjs';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createGuardedStream } from '../../../../core/upstream/guarded/stream.ts';
-import { testCall } from '../../../plugins/_call.ts';
+import { testCall } from '../../../support/call.ts';
 
 interface Seen {
   readonly port: number;

@@ -1,0 +1,80 @@
+import { GatewayError, type Log } from 'sluice';
+
+/** Milliseconds between two tries that fail, as long as what is kept is still good. */
+const pause = 10_000;
+
+/** Something that cannot be had now. The message is for the operator: what failed, why, and what to set; never a secret. */
+export class CredentialsError extends Error {
+  /** What the log says besides the message. */
+  readonly fields: object;
+
+  constructor(message: string, fields: object = {}) {
+    super(message);
+    this.fields = fields;
+  }
+}
+
+/** How credentials of one kind are had and for how long they are good. */
+interface Renewing<Value> {
+  /** Asks for new ones. Rejects with a sentence for the operator, see {@link CredentialsError}. */
+  ask(): Promise<Value>;
+  /** When they end, in milliseconds since 1970; Infinity where they do not. */
+  expires(value: Value): number;
+  /** Milliseconds before their end from which on the next ones are asked for. */
+  readonly ahead: number;
+  readonly log: Pick<Log, 'error'>;
+  readonly now?: () => number;
+}
+
+/**
+ * One set of credentials for all calls of a channel. The next one is asked for ahead of the end, while the old one is still shown; calls
+ * wait only where there is none that is good. However many wait, one asks.
+ */
+export class Renewed<Value> {
+  readonly #how: Renewing<Value>;
+  readonly #now: () => number;
+  #value: Value | undefined;
+  #asking: Promise<Value> | undefined;
+  #notBefore = 0;
+
+  constructor(how: Renewing<Value>) {
+    this.#how = how;
+    this.#now = how.now ?? Date.now;
+  }
+
+  /** At once where there are good ones. Rejects with a GatewayError; what `ask` said stands in the log. */
+  get(): Value | Promise<Value> {
+    const now = this.#now();
+    const value = this.#value;
+    const left = value === undefined ? 0 : this.#how.expires(value) - now;
+    if (value === undefined || left <= 0) return this.#next();
+    if (left < this.#how.ahead && now >= this.#notBefore) this.#next().catch(() => {});
+    return value;
+  }
+
+  /** The provider did not take them: the next call asks anew. */
+  forget(): void {
+    this.#value = undefined;
+  }
+
+  #next(): Promise<Value> {
+    this.#asking ??= this.#how
+      .ask()
+      .then(
+        (value) => (this.#value = value),
+        (error: unknown) => {
+          this.#notBefore = this.#now() + pause;
+          const fields = error instanceof CredentialsError ? error.fields : {};
+          this.#how.log.error(fields, error instanceof Error ? error.message : String(error));
+          throw new GatewayError('upstream_error', 'The channel for this model has no valid credentials.', {
+            origin: 'gateway',
+            cause: error,
+          });
+        },
+      )
+      .finally(() => {
+        this.#asking = undefined;
+      });
+    return this.#asking;
+  }
+}

@@ -1,0 +1,138 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Exchange } from '../../../core/call/exchange.ts';
+import type { Upstream } from '../../../core/sdk/channel.ts';
+import { GatewayError } from '../../../core/sdk/errors.ts';
+import type { HttpClient } from '../../../core/sdk/http.ts';
+import { createHttpClient } from '../../../core/upstream/send.ts';
+import { all, outcome } from '../../support/answer.ts';
+import { testCall } from '../../support/call.ts';
+import { eventually } from '../../support/eventually.ts';
+import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../../support/upstream.ts';
+
+const requestBody = '{"model":"m","text":"h\u00e9llo \u{1F600}"}';
+const wholeBody = '{"answer":"w\u00f6rld"}';
+const frames = ['data: {"n":1}\n\n', 'data: {"n":2,"text":"\u{1F600}"}\n\n', 'data: [DONE]\n\n'];
+const stream = { 'content-type': 'text/event-stream' };
+const silent = (): void => {};
+
+let upstream: ScriptedUpstream;
+let http: HttpClient;
+let script: (request: SeenRequest, response: ServerResponse) => void | Promise<void> = silent;
+const exchanges: Exchange[] = [];
+
+beforeAll(async () => {
+  upstream = await startUpstream((request, response) => script(request, response));
+  http = createHttpClient({ connectTimeout: 2000, idleTimeout: 300 });
+});
+afterEach(() => {
+  for (const exchange of exchanges.splice(0)) exchange.end();
+  upstream.requests.length = 0;
+});
+afterAll(async () => {
+  await http.close();
+  await upstream.close();
+});
+
+function begin(url = upstream.url): { readonly answer: Promise<Upstream>; leave(): void } {
+  const { call, exchange } = testCall();
+  exchanges.push(exchange);
+  const headers = { 'content-type': 'application/json', 'x-test-version': '7' };
+  const answer = http.send(call, { url: `${url}/v1/chat`, headers, body: Buffer.from(requestBody) });
+  return { answer, leave: () => exchange.end() };
+}
+
+const ask = (): Promise<Upstream> => begin().answer;
+
+describe('a provider', () => {
+  it('gets the body as it is, and its answer comes as it is', async () => {
+    script = (_, response) =>
+      void response.writeHead(200, { 'content-type': 'application/json' }).end(wholeBody);
+    const answer = await ask();
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect((await all(answer)).toString()).toBe(wholeBody);
+    const [seen] = upstream.requests;
+    expect([seen?.method, seen?.url, seen?.body.toString()]).toEqual(['POST', '/v1/chat', requestBody]);
+    expect(seen?.headers).toMatchObject({ 'x-test-version': '7' });
+  });
+
+  it('that streams is read as it writes', async () => {
+    let finish: (() => void) | undefined;
+    script = (_, response) => {
+      response.writeHead(200, stream).write(frames[0]);
+      finish = (): void => void response.end(frames.slice(1).join(''));
+    };
+    const answer = await ask();
+    const seen: string[] = [];
+    await new Promise<void>((resolve, reject) => {
+      answer.bytes.subscribe({
+        next(bytes) {
+          seen.push(bytes.toString());
+          if (seen.length === 1) finish?.();
+        },
+        error: reject,
+        complete: resolve,
+      });
+    });
+    expect(seen[0]).toBe(frames[0]);
+    expect(seen.join('')).toBe(frames.join(''));
+  });
+
+  it.each([429, 500])('that answers %i is heard with its headers and body', async (status) => {
+    script = (_, response) =>
+      void response.writeHead(status, { 'retry-after': '2' }).end('{"error":{"message":"no"}}');
+    const answer = await ask();
+    expect([answer.status, answer.headers['retry-after']]).toEqual([status, '2']);
+    expect((await all(answer)).toString()).toBe('{"error":{"message":"no"}}');
+  });
+
+  it('that tells of an error after a 200 is heard too', async () => {
+    const failure = 'data: {"error":{"message":"overloaded"}}\n\n';
+    script = (_, response) => void response.writeHead(200, stream).end(frames[0] + failure);
+    expect((await all(await ask())).toString()).toBe(frames[0] + failure);
+  });
+
+  it('that breaks off in the middle of a frame has not ended', async () => {
+    script = (_, response) => {
+      response.writeHead(200, stream).write(`${frames[0]}data: {"n`, () => response.destroy());
+    };
+    const { bytes, error } = await outcome(await ask());
+    expect(`${frames[0]}data: {"n`).toContain(bytes.toString());
+    expect(error).toMatchObject({ code: 'upstream_cut', origin: 'upstream', retryable: true });
+  });
+
+  it('that stays silent is given up, before its answer and in the middle of it', async () => {
+    script = silent;
+    await expect(ask()).rejects.toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
+    script = (_, response) => void response.writeHead(200, stream).write(frames[0]);
+    const { error } = await outcome(await ask());
+    expect(error).toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
+  });
+
+  it('that is not there is told of without its address', async () => {
+    const failure: unknown = await begin('http://127.0.0.1:9').answer.catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(GatewayError);
+    expect(failure).toMatchObject({ origin: 'upstream', retryable: true });
+    expect((failure as GatewayError).message).not.toMatch(/127\.0\.0\.1/);
+  });
+
+  it('is let go of when the client leaves, in the middle of an answer and before there is one', async () => {
+    script = (_, response) => void response.writeHead(200, stream).write(frames[0]);
+    const answer = await ask();
+    await new Promise<void>((resolve) => {
+      const subscription = answer.bytes.subscribe(() => {
+        setImmediate(() => subscription.unsubscribe());
+        resolve();
+      });
+    });
+    await upstream.requests[0]?.closed;
+
+    script = silent;
+    const { answer: waiting, leave } = begin();
+    await eventually(() => upstream.requests.length === 2);
+    leave();
+    await expect(waiting).rejects.toMatchObject({ code: 'client_closed_request' });
+    await upstream.requests[1]?.closed;
+  });
+});
