@@ -8,6 +8,8 @@ const options = z.object({
   auth: z.enum(['x-api-key', 'bearer']).default('x-api-key'),
   /** Whether `/messages/count_tokens` is there. */
   countsTokens: z.boolean().default(false),
+  /** What the provider keeps for keys, by the names of its paths. */
+  keeps: z.array(z.enum(['files', 'messages/batches'])).optional(),
 });
 
 const kind = defineChannel({
@@ -15,13 +17,14 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, countsTokens, ...rest }, tools) {
+  setup({ auth, countsTokens, keeps, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/anthropic/v1'),
       headers: (key) => (auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-api-key': key }),
       defaults: { 'anthropic-version': '2023-06-01' },
       speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
       modelList: '/models?limit=1000',
+      ...(keeps === undefined ? {} : { keeps: { messages: keeps } }),
       // Without knowing the model a thinking budget and a plain history are what all of them take.
       traits: () => ({ reasoning: 'budget', jsonSchema: false, midSystem: false }),
     });

@@ -6,6 +6,8 @@ import { bearer, overHttp } from './_http.ts';
 const options = z.object({
   /** How the key is shown. */
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
+  /** What the provider keeps for keys, by the names of its paths. */
+  keeps: z.array(z.enum(['files', 'cachedContents', 'batches'])).optional(),
 });
 
 const kind = defineChannel({
@@ -13,7 +15,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, ...rest }, tools) {
+  setup({ auth, keeps, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1beta'),
       headers: (key) =>
@@ -24,6 +26,7 @@ const kind = defineChannel({
         embed: ['generate-content'],
       },
       modelList: '/models?pageSize=1000',
+      ...(keeps === undefined ? {} : { keeps: { 'generate-content': keeps } }),
     });
   },
 });

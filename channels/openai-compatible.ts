@@ -36,11 +36,23 @@ const formats = [
   'realtime',
 ] as const;
 
+const collections = [
+  'files',
+  'uploads',
+  'batches',
+  'fine_tuning/jobs',
+  'vector_stores',
+  'containers',
+  'evals',
+] as const;
+
 const options = z.object({
   /** For each operation the formats spoken, best first: `{ chat: ['chat-completions', 'responses'] }`. */
   speaks: z
     .partialRecord(z.enum(operations), z.array(z.enum(formats)).min(1))
     .default({ chat: ['chat-completions'], embed: ['embeddings'] }),
+  /** What the provider keeps for keys, by the names of its paths: `['files', 'batches']`. */
+  keeps: z.array(z.enum(collections)).optional(),
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   fields: z.record(z.string(), z.string().nullable()).optional(),
 });
@@ -50,12 +62,13 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ speaks, fields, ...rest }, tools) {
+  setup({ speaks, keeps, fields, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1'),
       headers: bearer,
       speaks,
       modelList: '/models',
+      ...(keeps === undefined ? {} : { keeps: { 'chat-completions': keeps } }),
       ...(fields === undefined ? {} : { fields }),
       traits: () => ({ refuses: ['customTools'] }),
     });

@@ -7,6 +7,19 @@ export default httpChannel({
   models: 'discover',
   headers: bearer,
   modelList: '/models',
+  // What it keeps for the key that is shown to it.
+  keeps: {
+    'chat-completions': [
+      'files',
+      'uploads',
+      'batches',
+      'fine_tuning/jobs',
+      'vector_stores',
+      'containers',
+      'evals',
+    ],
+    messages: ['messages/batches'],
+  },
   speaks: {
     chat: ['chat-completions', 'messages', 'responses', 'text-completions'],
     'count-tokens': ['messages', 'responses'],

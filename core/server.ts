@@ -23,6 +23,8 @@ export interface RunningServer {
   readonly stores: Stores;
   /** Given when this start made the first API key: the value is shown this once. */
   readonly firstKey: string | undefined;
+  /** True while no call runs. */
+  readonly isIdle: boolean;
   /** Takes no more calls, lets open ones finish until the drain time has passed, then closes everything. */
   close(): Promise<void>;
   /**
@@ -100,6 +102,9 @@ export async function startServer(
       apiKeys,
       stores,
       firstKey,
+      get isIdle() {
+        return surroundings.overload.running === 0;
+      },
       close: () => ending.stop(),
       retire: () => ending.retire(),
     };

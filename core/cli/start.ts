@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { extname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { giveBackMemory } from '../processes/memory.ts';
 import { Primary } from '../processes/primary.ts';
 import { readArguments, type Command } from './command.ts';
 
@@ -35,6 +36,7 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
       console.error(signalled.problems.join('\n'));
       return 1;
     }
+    giveBackMemory(() => true);
     const outcome = await Promise.race([
       stop.then((signal) => ({ signal })),
       primary.givenUp.then((problem) => ({ problem })),

@@ -6,6 +6,7 @@ import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../confi
 import { version } from '../config/installation/home.ts';
 import { createLog, hideSecret, type Log } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
+import { giveBackMemory } from '../processes/memory.ts';
 import type { Facts, StartOrder } from '../processes/messages.ts';
 import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl, startServer, type RunningServer } from '../server.ts';
@@ -47,6 +48,7 @@ async function start(order: StartOrder): Promise<void> {
     // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
     const files = filesOf(config.file);
     link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
+    giveBackMemory(() => server.isIdle);
   } catch (error) {
     link.send({ type: 'failed', problems: await whyNot(order, error) }, () => process.exit(1));
   }

@@ -173,7 +173,7 @@ export const chatTrials: readonly Trial[] = [
       ];
       says(textOf(await chat(asking, content)), 'marmalade');
     },
-    { input: 3000 },
+    { lack: 'documents', input: 3000 },
   ),
   trial(
     'prompt cache',
@@ -196,7 +196,7 @@ export const chatTrials: readonly Trial[] = [
         'the same prompt again was not read from a cache',
       );
     },
-    { requests: 2, input: 12_000, output: 2 * room },
+    { lack: 'prompt cache', requests: 2, input: 12_000, output: 2 * room },
   ),
   trial(
     'a client that leaves',

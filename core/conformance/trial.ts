@@ -12,7 +12,9 @@ export interface Trial {
     | 'images'
     | 'structured output'
     | 'reasoning'
-    | 'limits';
+    | 'limits'
+    | 'documents'
+    | 'prompt cache';
   /** Tried only where the channel serves this. */
   readonly operation: Operation;
   /** Requests, and the most tokens in and out that all of them take together, for what is said of the cost before. */

@@ -24,8 +24,11 @@ export interface HttpClient {
    * cannot be reached or stays silent. Stops within the call: reading follows `call.gate`, the end of the call closes the socket.
    */
   send(call: Call, request: HttpRequest): Promise<Upstream>;
-  /** Reads a small document outside of any call. Rejects when that takes longer than half a minute, or the answer exceeds four MiB or is no 200. */
-  read(request: Pick<HttpRequest, 'url' | 'headers'>): Promise<Buffer>;
+  /**
+   * Reads a small document outside of any call; a `body` asks for it by POST. Rejects when that takes longer than half a minute, or the
+   * answer exceeds four MiB or is no 200.
+   */
+  read(request: Pick<HttpRequest, 'url' | 'headers'> & { readonly body?: string }): Promise<Buffer>;
   close(): Promise<void>;
 }
 

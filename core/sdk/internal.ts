@@ -39,6 +39,8 @@ export { unusable } from '../formats/_shared/unusable.ts';
 export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector } from '../formats/_shared/vectors.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
+export { chatCodec } from '../formats/chat-completions/codec.ts';
+export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';
 export { embedCodec } from '../formats/embeddings/codec.ts';
 export { onlyText } from '../formats/embeddings/request.ts';
 export type {

@@ -48,7 +48,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
       const { origin, pathname, search } = new URL(request.url);
       const { statusCode, body } = await requestBy.call(connections.to(origin, false), {
         path: pathname + search,
-        method: 'GET',
+        ...(request.body === undefined ? { method: 'GET' } : { method: 'POST', body: request.body }),
         headers: edited === undefined ? request.headers : edited(request.headers),
         signal: AbortSignal.timeout(longestReading),
       });

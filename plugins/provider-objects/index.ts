@@ -6,6 +6,7 @@ import { addBatches } from './batches.ts';
 import { addEndpoints, pathAdder } from './endpoints.ts';
 import { mayRefer, pinnedCall, type Finding } from './pin.ts';
 import { Poller } from './poller.ts';
+import { addResumable } from './resumable.ts';
 
 const mebibyte = 1024 * 1024;
 const milliseconds = z.int().min(10).max(86_400_000);
@@ -63,6 +64,7 @@ export default definePlugin({
     const around: Around = { store, finding, poller, tools, fileSize, answerSize, publicUrl };
     const add = pathAdder(around);
     addBatches(add, around);
+    addResumable(around);
     addEndpoints(add, around);
 
     return function providerObjects(call: Call, next) {

@@ -26,6 +26,7 @@ export class RequestLines {
   readonly #references = new Map<string, readonly [string, string]>();
   #count = 0;
   #isKnown = true;
+  #isText = false;
 
   constructor(format: ObjectFormat) {
     this.#format = format;
@@ -44,7 +45,12 @@ export class RequestLines {
   push(bytes: Buffer): void {
     if (!this.#isKnown) return;
     try {
-      this.#lines.push(bytes);
+      // Films and pictures have no lines: nothing of them is held.
+      if (!this.#isText && bytes.length > 0) {
+        this.#isText = /^\s*\{/.test(bytes.subarray(0, 100).toString('latin1'));
+        if (!this.#isText) this.#giveUp();
+      }
+      if (this.#isKnown) this.#lines.push(bytes);
     } catch {
       this.#giveUp();
     }

@@ -107,7 +107,15 @@ export class ErrorAnswer {
 }
 
 /** Members that a chat reply has, or the first frame of one, in whatever format. */
-const replyMembers = ['choices', 'content', 'candidates', 'output', 'promptFeedback', 'usageMetadata'];
+const replyMembers = [
+  'choices',
+  'content',
+  'candidates',
+  'output',
+  'message',
+  'promptFeedback',
+  'usageMetadata',
+];
 
 /** Members by which providers, and proxies before them, tell of a failure under a status of success. */
 const failureMembers = ['code', 'message', 'msg', 'detail', 'errors', 'base_resp', 'error_code', 'error_msg'];

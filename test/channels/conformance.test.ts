@@ -1,6 +1,6 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
 import { channelCases, formatVoice, type ChannelUnderTest, type SeenRequest } from 'sluice/testing';
-import { describe, test } from 'vitest';
+import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
@@ -9,11 +9,14 @@ import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
-import openai from '../../channels/openai.ts';
 import ollama from '../../channels/ollama.ts';
+import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
 import openrouter from '../../channels/openrouter.ts';
+import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
+import { startTokenPlace } from './_tokens.ts';
+import { ollamaVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
 
@@ -30,6 +33,9 @@ const tellsUsage: typeof plain = {
     return plain.stream(events, asked);
   },
 };
+
+const tokens = await startTokenPlace();
+afterAll(() => tokens.close());
 
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   'openai-compatible': {
@@ -74,6 +80,18 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
   'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
   mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
+  watsonx: {
+    channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
+    voice: watsonxVoice,
+    lacks: ['reasoning'],
+  },
+  'ollama in its own words': {
+    channel: ({ url, key }) =>
+      ollama({ baseUrl: `${url}/v1`, key, native: true, models: ['qwen3:8b'], discover: false }),
+    model: 'qwen3:8b',
+    voice: ollamaVoice,
+    lacks: ['documents', 'prompt cache'],
+  },
 };
 
 // A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.

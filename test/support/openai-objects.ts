@@ -24,6 +24,8 @@ export interface OpenaiObjects {
   finish(id: string, reply: (line: Json) => Json | undefined): void;
   /** Answers everything with this until it is taken back. */
   failWith: { readonly status: number; readonly body: Json } | undefined;
+  /** Requests for such paths are never answered. */
+  holds: ((path: string) => boolean) | undefined;
   close(): Promise<void>;
 }
 
@@ -62,6 +64,7 @@ export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
       send(404, {
         error: { message: `No such ${what} object`, type: 'invalid_request_error', param: 'id', code: null },
       });
+    if (provider.holds?.(seen.path) === true) return;
     if (provider.failWith !== undefined) {
       send(provider.failWith.status, provider.failWith.body);
       return;
@@ -183,6 +186,7 @@ export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
     files,
     batches,
     failWith: undefined,
+    holds: undefined,
     finish(id, reply) {
       const batch = batches.get(id);
       const input = files.get(String(batch?.['input_file_id']));

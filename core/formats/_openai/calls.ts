@@ -1,23 +1,15 @@
 import { wrongType } from '../../sdk/errors.ts';
 import type { Tool, ToolCallBlock } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalBoolean, optionalObject, optionalString } from '../_shared/check.ts';
-
-/** JSON text of a client's value. Throws 400 for one nested too deeply to be written. */
-export function textOfJson(value: JsonValue, path: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    throw wrongType(path, 'less deeply nested');
-  }
-}
+import { given, optionalBoolean, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
+import { listOf, defined } from '../_shared/fields.ts';
 
 /** The arguments of a call as text. An object is tolerated. Throws 400. */
 export function readArguments(value: JsonValue | undefined, path: string): string {
   if (!given(value)) return '';
   if (typeof value === 'string') return value;
   if (!isObject(value)) throw wrongType(path, 'a string');
-  return textOfJson(value, path);
+  return jsonText(value, path);
 }
 
 /** The arguments of a call to a function. Other formats write none at all where this family expects an object's text. */
@@ -35,15 +27,13 @@ export function functionMembers(
   const schema = optionalObject(inner.parameters, `${path}.parameters`);
   const strict = optionalBoolean(inner.strict, `${path}.strict`);
   return {
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
+    ...defined({ description, schema, strict }),
   };
 }
 
 /** The parts of a content with a text before them; `type` is that of a text part. */
 function after(text: string, content: JsonValue | undefined, type: string): JsonValue {
-  return [{ type, text }, ...(Array.isArray(content) ? (content as readonly JsonValue[]) : [])];
+  return [{ type, text }, ...listOf(content)];
 }
 
 /** The family has no mark for a failed call: the text says it. `type` is that of a text part. */

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { setOf } from '../_shared/extra.ts';
 import type { MutableObject } from '../_shared/settings.ts';
+import { defined } from '../_shared/fields.ts';
 
 /** Members of a schema's object that the neutral model has words for. */
 export const schemaFields = setOf('name description schema strict');
@@ -39,13 +40,7 @@ export function responseFormatReader(holder?: string): (value: JsonValue, path: 
 /** The members of a neutral form with a schema, as the family spells them. `named`: the official API insists on a name, so one is given. */
 export function schemaMembers(value: ResponseFormat, named: boolean): JsonObject {
   const { name, description, schema, strict } = value;
-  const shown = named ? legalName(name ?? 'response') : name;
-  return {
-    ...(shown === undefined ? {} : { name: shown }),
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
-  };
+  return defined({ name: named ? legalName(name ?? 'response') : name, description, schema, strict });
 }
 
 function legalName(name: string): string {

@@ -2,6 +2,7 @@ import type { Block, ChatRequest, MediaBlock } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
 import { putBack } from '../_shared/extra.ts';
+import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import type { MutableObject } from '../_shared/settings.ts';
@@ -34,11 +35,8 @@ export function undoing(
   { names, wrapped }: Scope,
   unwrapTool: string | undefined,
 ): Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool'> {
-  return {
-    ...(names === undefined ? {} : { toolNames: names }),
-    ...(wrapped.size === 0 ? {} : { customTools: [...wrapped] }),
-    ...(unwrapTool === undefined ? {} : { unwrapTool }),
-  };
+  const customTools = wrapped.size === 0 ? undefined : [...wrapped];
+  return defined({ toolNames: names, customTools, unwrapTool });
 }
 
 /** Puts a piece's own unknown fields back and reports those of other formats. `nested`: {@link putBack}. */
@@ -79,9 +77,13 @@ export function refusesCache({ target }: Scope): boolean {
   return target.traits.refuses?.includes('cache') === true;
 }
 
-/** Marks a part as the end of what is cached. The family's mark has no lifetime. */
+/** Marks a part as the end of what is cached. The family's mark has no lifetime; the one that aggregators take besides has. */
 export function withCache(part: MutableObject, block: Block, scope: Scope): MutableObject {
   if (block.cache === undefined) return part;
+  if (block.extra?.[scope.format]?.$cache === 'cache_control') {
+    part.cache_control = { type: 'ephemeral', ...defined({ ttl: block.cache.ttl }) };
+    return part;
+  }
   if (refusesCache(scope)) {
     if (block.type !== 'text') loseField(block, 'cache', scope);
     return part;

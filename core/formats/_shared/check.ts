@@ -34,6 +34,42 @@ export function optionalArray(value: JsonValue | undefined, path: string): reado
   return value as readonly JsonValue[];
 }
 
+/** An object, or 400: wrong type, or missing. */
+export function requiredObject(value: JsonValue | undefined, path: string): JsonObject {
+  const object = optionalObject(value, path);
+  if (object === undefined) throw missing(path);
+  return object;
+}
+
+/** An array, or 400: wrong type, or missing. */
+export function requiredArray(value: JsonValue | undefined, path: string): readonly JsonValue[] {
+  const list = optionalArray(value, path);
+  if (list === undefined) throw missing(path);
+  return list;
+}
+
+/** What `read` makes of each object of a list, none when it is not given; 400 naming the list, or the item that is no object. */
+export function readObjects<Item>(
+  value: JsonValue | undefined,
+  path: string,
+  read: (object: JsonObject, at: string, index: number) => Item,
+): Item[] {
+  return (optionalArray(value, path) ?? []).map((item, index) => {
+    const at = `${path}[${index}]`;
+    if (!isObject(item)) throw wrongType(at, 'an object');
+    return read(item, at, index);
+  });
+}
+
+/** JSON text of a client's value, its keys in their order. Throws 400 for one nested too deeply to be written. */
+export function jsonText(value: JsonValue, path: string): string {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    throw wrongValue(path, 'less deeply nested');
+  }
+}
+
 /** A boolean, or 400 naming `path`; undefined when not given. */
 export function optionalBoolean(value: JsonValue | undefined, path: string): boolean | undefined {
   if (!given(value)) return undefined;

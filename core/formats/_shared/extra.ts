@@ -116,7 +116,7 @@ export function objectAt(
   return object;
 }
 
-/** Names in one string, separated by spaces, as a set. */
+/** Names in one string, separated by white space, as a set. */
 export function setOf(list: string): ReadonlySet<string> {
-  return new Set(list.split(/\s+/));
+  return new Set(list.trim().split(/\s+/));
 }

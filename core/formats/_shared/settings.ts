@@ -2,6 +2,7 @@ import type { ChatSettings } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalBoolean, optionalNumber, optionalString } from './check.ts';
 import { wrongType } from '../../sdk/errors.ts';
+import { defined } from './fields.ts';
 
 /** One row of a format's settings table: a `ChatSettings` member and how this format spells it. */
 export interface SettingRow {
@@ -86,8 +87,7 @@ function checkKind(raw: JsonValue, row: SettingRow): JsonValue {
       return (
         optionalNumber(raw, row.path, {
           integer: row.kind === 'integer',
-          ...(row.min === undefined ? {} : { min: row.min }),
-          ...(row.max === undefined ? {} : { max: row.max }),
+          ...defined({ min: row.min, max: row.max }),
         }) ?? null
       );
     case 'boolean':

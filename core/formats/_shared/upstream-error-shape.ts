@@ -1,4 +1,5 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { objectsOf } from './fields.ts';
 
 /** What an upstream's error body says, whatever its shape. */
 export interface ErrorShape {
@@ -84,7 +85,7 @@ function readObject(body: JsonObject, depth: number): ErrorShape {
 
 function readEnvelope(body: JsonObject, error: JsonObject, depth: number): ErrorShape {
   const inner = quoted(error, depth);
-  const details = Array.isArray(error.details) ? error.details.filter(isObject) : [];
+  const details = objectsOf(error.details);
   const reasons = details.map((detail) => detail.reason);
   const code = isObject(error.innererror) ? error.innererror.code : undefined;
   const retryDelay =

@@ -1,6 +1,5 @@
 import type { ChatRequest } from '../../model/chat.ts';
-import { endsCompletion } from '../_shared/stream-frames.ts';
-import { askUsage, isUsageOnly } from '../_shared/usage.ts';
+import { completions } from '../_openai/codec.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { ChatStreamDecoder } from './stream-in/index.ts';
@@ -14,29 +13,17 @@ import { checkSampling, validate } from './validate.ts';
 import { ChatWholeEncoder, decodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
-import { peek } from '../_shared/check.ts';
 
 /** Chat completions. */
 export const chatCodec: Codec<ChatRequest> = {
   format: formatName,
   operation: 'chat',
-  upstreamFraming: 'sse',
-  toleratesComments: true,
-  marks: {
-    // Chunks carry `"usage":null`, which is no usage.
-    usage: ['"usage":{', '"usage": {', '"usage" : {'],
-    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "', '"finish_reason" : "'],
-  },
-  endsStream: endsCompletion,
-  peek,
+  ...completions,
   validate,
   outlines: true,
   checkSampling,
-  clientFraming: () => 'sse',
   patch,
   passThrough: (_model, _stream, headers) => ({ path: chatPath, ...headersFor(headers) }),
-  askUsage,
-  isUsageOnly,
   wantsBytes,
   decodeRequest,
   encodeRequest,

@@ -5,11 +5,12 @@ import { given, optionalNumber, optionalObject, optionalString, requiredString }
 import type { MutableObject } from '../_shared/settings.ts';
 import { askForThinking } from '../_shared/thinking.ts';
 import { innerObject, keepInner } from './wire.ts';
+import { setOf } from '../_shared/extra.ts';
 
 type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
 
 const place = 'additionalModelRequestFields.thinking';
-const thinkingFields: ReadonlySet<string> = new Set(['type', 'budget_tokens', 'display']);
+const thinkingFields = setOf('type budget_tokens display');
 const modes: Readonly<Record<string, Reasoning['mode']>> = {
   enabled: 'on',
   adaptive: 'adaptive',

@@ -1,15 +1,17 @@
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { innerObject, keepInner, own } from './wire.ts';
+import { listOf, defined } from '../_shared/fields.ts';
+import { setOf } from '../_shared/extra.ts';
 
 const place = 'outputConfig.textFormat';
 const schemaPlace = `${place}.structure.jsonSchema`;
-const formatFields: ReadonlySet<string> = new Set(['type', 'structure']);
-const schemaFields: ReadonlySet<string> = new Set(['schema', 'name', 'description']);
+const formatFields = setOf('type structure');
+const schemaFields = setOf('schema name description');
 
 /** The answer's form from `outputConfig.textFormat`, whose schema is a text; what only this format knows goes to `rest`. */
 export function decodeFormat(body: JsonObject, rest: MutableObject): ResponseFormat | undefined {
@@ -33,8 +35,7 @@ export function decodeFormat(body: JsonObject, rest: MutableObject): ResponseFor
   return {
     type: 'json-schema',
     schema,
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
+    ...defined({ name, description }),
   };
 }
 
@@ -46,8 +47,7 @@ function writeSchema(body: MutableObject, format: ResponseFormat, kept: JsonObje
     structure: {
       jsonSchema: {
         schema: typeof kept.$schema === 'string' ? kept.$schema : JSON.stringify(schema),
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
+        ...defined({ name, description }),
       },
     },
   };
@@ -99,7 +99,7 @@ export function writeResponseFormat(
 
 /** Adds an instruction as a block of its own, so that the client's words stay what they are. */
 function instruct(body: MutableObject, text: string): void {
-  const before: readonly JsonValue[] = Array.isArray(body.system) ? body.system : [];
+  const before = listOf(body.system);
   body.system = [...before, { text }];
 }
 

@@ -1,5 +1,6 @@
 import type { ChatSettings } from '../../model/chat.ts';
 import type { SettingRow } from '../_shared/settings.ts';
+import { setOf } from '../_shared/extra.ts';
 
 /** Every setting that has one field of its own. Reasoning and response format span several and have their own files. */
 export const settingRows: readonly SettingRow[] = [
@@ -18,7 +19,7 @@ export const settingRows: readonly SettingRow[] = [
   { name: 'metadata', path: 'requestMetadata', kind: 'object' },
 ];
 
-const tiers: ReadonlySet<string> = new Set(['priority', 'default', 'flex', 'reserved']);
+const tiers = setOf('priority default flex reserved');
 
 /** The fields of each object of the top level that are settings, or are read by the files of their own. */
 export const knownFields: Readonly<Record<string, ReadonlySet<string>>> = {

@@ -8,11 +8,10 @@ import { chat } from './codec.ts';
 import { decodeChat } from './request-in/index.ts';
 import { encodeBody, methodPath } from './request-out/index.ts';
 import { Encoding } from './request-out/scope.ts';
-import { leftovers, own } from './extra.ts';
 import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { countFields, name, official } from './wire.ts';
+import { countFields, name, official, leftovers, own } from './wire.ts';
 import { words } from './words.ts';
 
 /** Where a count stands. */

@@ -2,7 +2,7 @@ import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts
 import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalNumber, optionalObject, optionalString } from '../_shared/check.ts';
+import { given, optionalArray, optionalNumber, optionalString, requiredObject } from '../_shared/check.ts';
 import { expectedOfInputs, splitInputs } from '../_shared/embed.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
@@ -22,6 +22,7 @@ import { renamed } from './patch.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { embedFields, name, official } from './wire.ts';
 import { unusable } from '../_shared/unusable.ts';
+import { defined } from '../_shared/fields.ts';
 
 /** Most requests of one batch at the provider, and of a client's, which is asked for in several. */
 const mostAtOnce = 100;
@@ -91,9 +92,7 @@ function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
     format: name,
     model: modelOf(params),
     inputs: read.map((one) => withDifferences(one, first)),
-    ...(first.dimensions === undefined ? {} : { dimensions: first.dimensions }),
-    ...(first.purpose === undefined ? {} : { purpose: first.purpose }),
-    ...(first.title === undefined ? {} : { title: first.title }),
+    ...defined({ dimensions: first.dimensions, purpose: first.purpose, title: first.title }),
     ...own,
   };
 }
@@ -101,8 +100,7 @@ function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
 function readOne(wire: JsonObject, at: string): One {
   const body = official(wire, embedFields);
   const task = optionalString(body.taskType, `${at}taskType`);
-  const content = optionalObject(body.content, `${at}content`);
-  if (content === undefined) throw missing(`${at}content`);
+  const content = requiredObject(body.content, `${at}content`);
   return {
     input: { ...readContent(content, at), extra: { [name]: { $raw: wire } } },
     purpose: purposes.find(([, word]) => word === task)?.[0],
@@ -141,9 +139,7 @@ function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): En
   if (user !== undefined) lose('user');
   const taskType = purposes.find(([word]) => word === purpose)?.[1];
   const settings: JsonObject = {
-    ...(taskType === undefined ? {} : { taskType }),
-    ...(title === undefined ? {} : { title }),
-    ...(dimensions === undefined ? {} : { outputDimensionality: dimensions }),
+    ...defined({ taskType, title, outputDimensionality: dimensions }),
   };
   const requests = inputs.map((input, index): JsonObject => {
     const raw = input.extra?.[name]?.$raw;

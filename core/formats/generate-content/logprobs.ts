@@ -1,10 +1,11 @@
 import type { Logprob } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { listOf } from '../_shared/fields.ts';
 
 /** `logprobsResult` token by token; undefined when it holds none. */
 export function readLogprobs(value: JsonValue | undefined): readonly Logprob[] | undefined {
   if (!isObject(value) || !Array.isArray(value.chosenCandidates)) return undefined;
-  const tops: readonly JsonValue[] = Array.isArray(value.topCandidates) ? value.topCandidates : [];
+  const tops = listOf(value.topCandidates);
   const tokens = value.chosenCandidates.map((chosen, index) => {
     const beside = tops[index];
     const top =

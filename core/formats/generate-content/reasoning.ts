@@ -8,6 +8,7 @@ import { sealProof, unsealProof } from '../_shared/proof.ts';
 import { name } from './wire.ts';
 import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
 import { setOf } from '../_shared/extra.ts';
+import { defined } from '../_shared/fields.ts';
 
 const base = 'generationConfig.thinkingConfig';
 
@@ -24,9 +25,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
   const effort = effortFrom(level);
   if (show === undefined && budget === undefined && effort === undefined) return undefined;
   return {
-    ...(effort === undefined ? {} : { effort }),
-    ...(budget === undefined ? {} : { budget }),
-    ...(show === undefined ? {} : { show }),
+    ...defined({ effort, budget, show }),
   };
 }
 

@@ -1,13 +1,14 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { SpeakRequest } from '../../model/audio.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
 import type { Codec, EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { methodPath } from './request-out/index.ts';
 import { readUsage } from './usage.ts';
 import { name } from './wire.ts';
+import { listOf } from '../_shared/fields.ts';
 
 /** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
 export const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
@@ -55,9 +56,9 @@ function isSound({ mimeType, data }: JsonObject): boolean {
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
-  const [candidate] = Array.isArray(body.candidates) ? (body.candidates as readonly JsonValue[]) : [];
+  const [candidate] = listOf(body.candidates);
   const content = isObject(candidate) && isObject(candidate.content) ? candidate.content : {};
-  const parts = Array.isArray(content.parts) ? (content.parts as readonly JsonValue[]) : [];
+  const parts = listOf(content.parts);
   const sounds = parts.flatMap((part) =>
     isObject(part) && isObject(part.inlineData) && isSound(part.inlineData) ? [part.inlineData] : [],
   );

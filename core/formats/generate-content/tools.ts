@@ -1,11 +1,10 @@
 import { missing, wrongType } from '../../sdk/errors.ts';
 import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
+import { given, optionalArray, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
-import { leftovers } from './extra.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { jsonText, name as format, official, partFields, resultFields } from './wire.ts';
+import { name as format, official, partFields, resultFields, leftovers } from './wire.ts';
 import { readFile, readInline } from './parts.ts';
 
 /** Members of `response` that hold a plain text, by convention. */

@@ -1,10 +1,15 @@
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { wrongValue } from '../../sdk/errors.ts';
-import { setOf } from '../_shared/extra.ts';
+import { entryOf, Leftovers, setOf } from '../_shared/extra.ts';
 
 /** The name under which this format keeps what only it knows. */
 export const name = 'generate-content';
+
+/** What this format alone knows of a piece: its own entry of `extra`, empty when there is none. */
+export const own = entryOf(name);
+
+/** What is left of a piece that the neutral model has no word for. */
+export const leftovers = (): Leftovers => new Leftovers(name);
 
 /** The field names of one structure. Proto JSON lets every one of them be written in snake_case too. */
 export interface Fields {
@@ -12,73 +17,35 @@ export interface Fields {
   readonly snake: ReadonlyMap<string, string>;
 }
 
-function fields(...names: readonly string[]): Fields {
+function fields(list: string): Fields {
+  const known = setOf(list);
   const snake = new Map<string, string>();
-  for (const camel of names) {
+  for (const camel of known) {
     const spelled = camel.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     if (spelled !== camel) snake.set(spelled, camel);
   }
-  return { known: new Set(names), snake };
+  return { known, snake };
 }
 
 /** Fields of a request. */
-export const requestFields = fields(
-  'model',
-  'contents',
-  'systemInstruction',
-  'tools',
-  'toolConfig',
-  'safetySettings',
-  'cachedContent',
-  'generationConfig',
-  'labels',
-  'store',
-  'serviceTier',
-  'continuationToken',
-);
+export const requestFields = fields(`
+  model contents systemInstruction tools toolConfig safetySettings cachedContent generationConfig labels
+  store serviceTier continuationToken
+`);
 /** Fields of `generationConfig`. */
-export const configFields = fields(
-  'temperature',
-  'topP',
-  'topK',
-  'candidateCount',
-  'maxOutputTokens',
-  'stopSequences',
-  'seed',
-  'presencePenalty',
-  'frequencyPenalty',
-  'responseMimeType',
-  'responseSchema',
-  'responseJsonSchema',
-  'responseModalities',
-  'responseLogprobs',
-  'logprobs',
-  'thinkingConfig',
-  'speechConfig',
-  'imageConfig',
-  'mediaResolution',
-  'audioTimestamp',
-  'enableEnhancedCivicAnswers',
-  'enableAffectiveDialog',
-  'routingConfig',
-  'modelSelectionConfig',
-  'audioTranscriptionConfig',
-  'translationConfig',
-  'responseFormat',
-);
+export const configFields = fields(`
+  temperature topP topK candidateCount maxOutputTokens stopSequences seed presencePenalty
+  frequencyPenalty responseMimeType responseSchema responseJsonSchema responseModalities
+  responseLogprobs logprobs thinkingConfig speechConfig imageConfig mediaResolution audioTimestamp
+  enableEnhancedCivicAnswers enableAffectiveDialog routingConfig modelSelectionConfig
+  audioTranscriptionConfig translationConfig responseFormat
+`);
 /** Fields of `thinkingConfig`. */
-export const thinkingFields = fields('includeThoughts', 'thinkingBudget', 'thinkingLevel');
+export const thinkingFields = fields('includeThoughts thinkingBudget thinkingLevel');
 /** Fields of a request for an embedding. */
-export const embedFields = fields(
-  'model',
-  'content',
-  'taskType',
-  'title',
-  'outputDimensionality',
-  'embedContentConfig',
-);
+export const embedFields = fields('model content taskType title outputDimensionality embedContentConfig');
 /** Fields of a content. */
-export const contentFields = fields('role', 'parts');
+export const contentFields = fields('role parts');
 
 /** Fields of a part that hold its data: exactly one of them in a legal part. */
 export const dataFields = [
@@ -94,60 +61,35 @@ export const dataFields = [
   'audioTranscription',
 ] as const;
 /** Fields of a part that say something about its data. */
-export const metaFields = [
-  'thought',
-  'thoughtSignature',
-  'videoMetadata',
-  'mediaResolution',
-  'partMetadata',
-  'mediaProcessing',
-  'speechMetadata',
-] as const;
+const metaFields =
+  'thought thoughtSignature videoMetadata mediaResolution partMetadata mediaProcessing speechMetadata';
 /** Fields of a part. */
-export const partFields = fields(...dataFields, ...metaFields);
+export const partFields = fields([...dataFields, metaFields].join(' '));
 /** Fields of `inlineData`. */
-export const inlineFields = fields('mimeType', 'data', 'displayName');
+export const inlineFields = fields('mimeType data displayName');
 /** Fields of `fileData`. */
-export const fileFields = fields('mimeType', 'fileUri', 'displayName');
+export const fileFields = fields('mimeType fileUri displayName');
 /** Fields of `functionCall`. */
-export const callFields = fields('id', 'name', 'args', 'partialArgs', 'willContinue');
+export const callFields = fields('id name args partialArgs willContinue');
 /** Fields of `functionResponse`. */
-export const resultFields = fields('id', 'name', 'response', 'parts', 'scheduling', 'willContinue');
+export const resultFields = fields('id name response parts scheduling willContinue');
 /** Fields of a tools entry, one for each kind of tool. */
-export const toolFields = fields(
-  'functionDeclarations',
-  'googleSearch',
-  'googleSearchRetrieval',
-  'codeExecution',
-  'urlContext',
-  'googleMaps',
-  'fileSearch',
-  'computerUse',
-  'mcpServers',
-  'enterpriseWebSearch',
-  'exaAiSearch',
-  'parallelAiSearch',
-);
+export const toolFields = fields(`
+  functionDeclarations googleSearch googleSearchRetrieval codeExecution urlContext googleMaps fileSearch
+  computerUse mcpServers enterpriseWebSearch exaAiSearch parallelAiSearch
+`);
 /** Fields of a function declaration. */
 export const declarationFields = fields(
-  'name',
-  'description',
-  'parameters',
-  'parametersJsonSchema',
-  'response',
-  'responseJsonSchema',
-  'behavior',
+  'name description parameters parametersJsonSchema response responseJsonSchema behavior',
 );
 /** Fields of `toolConfig`. */
 export const toolConfigFields = fields(
-  'functionCallingConfig',
-  'retrievalConfig',
-  'includeServerSideToolInvocations',
+  'functionCallingConfig retrievalConfig includeServerSideToolInvocations',
 );
 /** Fields of `functionCallingConfig`. */
-export const callingFields = fields('mode', 'allowedFunctionNames', 'streamFunctionCallArguments');
+export const callingFields = fields('mode allowedFunctionNames streamFunctionCallArguments');
 /** Fields of a countTokens request. */
-export const countFields = fields('contents', 'generateContentRequest');
+export const countFields = fields('contents generateContentRequest');
 
 /** The object with its known fields in camelCase; the same object when nothing was spelled otherwise. */
 export function official(object: JsonObject, { snake }: Fields): JsonObject {
@@ -196,12 +138,3 @@ export const levels = { chunk: 'response.', part: 'part.' } as const;
 
 /** Most blocks of one reply. */
 export const blockLimit = 1024;
-
-/** Compact JSON with the keys in their order. Throws 400 for values that are nested beyond what can be written. */
-export function jsonText(value: JsonValue, path: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    throw wrongValue(path, 'nested less deeply');
-  }
-}

@@ -1,7 +1,7 @@
 import type { Citation } from '../../model/chat.ts';
 import { parseObject, type JsonObject } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { own, withExtra } from './extra.ts';
+import { own, withExtra } from './wire.ts';
 
 /** Marks a citation that another format made; where it stood rides in `encrypted_index`, which only the provider reads. */
 const sealed = 'gw1.';

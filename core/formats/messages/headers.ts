@@ -1,5 +1,6 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { RateStanding } from '../../sdk/format.ts';
+import { defined } from '../_shared/fields.ts';
 
 type Headers = Readonly<Record<string, string | undefined>>;
 
@@ -39,8 +40,7 @@ export function travelling(headers: Readonly<Record<string, string>>): Readonly<
   const version = either(headers, versionHeader, 'a-version');
   const beta = either(headers, 'anthropic-beta', 'a-beta');
   return {
-    ...(version === undefined ? {} : { [versionHeader]: version }),
-    ...(beta === undefined ? {} : { 'anthropic-beta': beta }),
+    ...defined({ [versionHeader]: version, 'anthropic-beta': beta }),
   };
 }
 

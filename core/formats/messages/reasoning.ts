@@ -5,6 +5,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { optionalNumber, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
+import { listOf } from '../_shared/fields.ts';
 
 type Writable = { -readonly [K in keyof Reasoning]: Reasoning[K] };
 
@@ -135,7 +136,7 @@ export function makeRoomForThinking(body: MutableObject, lose: (path: string) =>
  * loop whose assistant turn does not begin with a thinking block that the provider would know again.
  */
 export function historyForbidsThinking(body: JsonObject): boolean {
-  const turns = (Array.isArray(body.messages) ? (body.messages as readonly JsonValue[]) : []).filter(
+  const turns = listOf(body.messages).filter(
     (message): message is JsonObject => isObject(message) && message.role !== 'system',
   );
   const last = turns.at(-1);
@@ -156,5 +157,5 @@ function firstType(message: JsonObject | undefined): string {
 
 function blocksOf(message: JsonObject | undefined): readonly JsonValue[] {
   const content = message?.content;
-  return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
+  return listOf(content);
 }

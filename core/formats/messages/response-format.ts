@@ -1,12 +1,12 @@
-import { missing } from '../../sdk/errors.ts';
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalObject } from '../_shared/check.ts';
+import { given, optionalObject, requiredObject } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { thinks } from './reasoning.ts';
 import type { Writing } from './request-out/scope.ts';
-import { own } from './extra.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
+import { listOf } from '../_shared/fields.ts';
+import { own } from './wire.ts';
 
 const formatFields = setOf('type schema');
 const place = 'output_config.format';
@@ -25,8 +25,7 @@ export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat 
     left.put(path, wire);
     return undefined;
   }
-  const schema = optionalObject(wire.schema, `${path}.schema`);
-  if (schema === undefined) throw missing(`${path}.schema`);
+  const schema = requiredObject(wire.schema, `${path}.schema`);
   left.take(wire, formatFields, `${path}.`);
   if (old) left.put('$format', oldPlace);
   return { type: 'json-schema', schema };
@@ -87,7 +86,7 @@ function instruct(body: MutableObject, text: string): void {
 }
 
 function forceTool(body: MutableObject, format: ResponseFormat, schema: JsonObject): string {
-  const tools: readonly JsonValue[] = Array.isArray(body.tools) ? body.tools : [];
+  const tools = listOf(body.tools);
   let name = answerTool;
   while (tools.some((tool) => isObject(tool) && tool.name === name)) name += '_';
   const description = format.description ?? 'The final answer is given by calling this tool.';

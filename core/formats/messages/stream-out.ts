@@ -9,11 +9,10 @@ import { setOf } from '../_shared/extra.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { citationForClient } from './citations.ts';
 import { errorBody } from './errors.ts';
-import { own, unpack } from './extra.ts';
 import { stopOfReason } from './finish.ts';
 import { freshCallId, replyId } from './ids.ts';
 import { encodeUsage } from './usage.ts';
-import { name } from './wire.ts';
+import { name, own, unpack } from './wire.ts';
 
 const blockWords: BlockWords = {
   format: name,

@@ -4,6 +4,7 @@ import type { MutableObject } from '../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
 import { unusable } from '../_shared/unusable.ts';
+import { listOf } from '../_shared/fields.ts';
 
 /** Puts the frames of one reply together, as a client's SDK does. */
 export class MessagesFold implements FrameFold {
@@ -88,7 +89,7 @@ function textOf(value: JsonValue | undefined): string {
 /** The frames in which a stream would have said this whole reply. */
 export function unfold(reply: JsonObject): JsonObject[] {
   const { content, stop_reason, stop_sequence, stop_details, ...message } = reply;
-  const blocks: readonly JsonValue[] = Array.isArray(content) ? content : [];
+  const blocks = listOf(content);
   return [
     {
       type: 'message_start',

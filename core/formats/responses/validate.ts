@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { checkMetadata, given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { setOf } from '../_shared/extra.ts';
+import { listOf } from '../_shared/fields.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
@@ -20,7 +21,7 @@ export function validate(body: JsonObject, operation: ChatRequest['operation'] =
   checkMetadata(body.metadata);
   optionalNumber(body.max_tool_calls, 'max_tool_calls', { integer: true, min: 1 });
   checkInclude(body.include);
-  const items = Array.isArray(body.input) ? (body.input as readonly JsonValue[]) : [];
+  const items = listOf(body.input);
   checkTrigger(items);
   if (!given(body.previous_response_id) && !given(body.conversation)) {
     if (isNothing(body.input) && body.generate !== false) throw missing('input');

@@ -1,2 +1,54 @@
+import type { Extra } from '../../model/extra.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { entryOf, extraWith, Leftovers } from '../_shared/extra.ts';
+
 /** The format's name, in `extra`, proofs, usage and losses. */
 export const formatName = 'responses';
+
+/**
+ * What events of a reply carry in `extra.responses`, so that the same reply can be written again:
+ * `$response` (head, finish): the response object but for what the events say themselves;
+ * `$item` (starts): the item as it was added; `$done` (ends): the item as it was finished;
+ * `$part`, `$partDone`: the same of a content part; `$frame`: unknown fields of a delta;
+ * `$separator`: a gap between two parts that other formats write as text.
+ * Fields without `$` are unknown ones, named for the sake of the losses alone.
+ */
+export const own = entryOf(formatName);
+
+/** `{extra}` to spread into an event; an empty object when there is nothing to keep. */
+export function withExtra(fields: JsonObject): { readonly extra?: Extra } {
+  return extraWith(formatName, fields);
+}
+
+/** Unknown fields of a piece that say something. One that looks like a mark (`$…`) is left out, so that none can be forged. */
+export function unknown(value: JsonObject, known: ReadonlySet<string>): MutableObject {
+  const rest: MutableObject = {};
+  for (const key in value) {
+    const field = value[key];
+    if (known.has(key) || key.startsWith('$') || key === '__proto__' || field === null) continue;
+    rest[key] = field;
+  }
+  return rest;
+}
+
+/** The item as its provider added it, if it is one of this type. */
+export function addedItem(extra: Extra | undefined, type: string): JsonObject | undefined {
+  const { $item } = own(extra);
+  return isObject($item) && $item.type === type ? $item : undefined;
+}
+
+/** Unknown fields of a delta; undefined for most. */
+export function frameOf(extra: Extra | undefined): JsonObject | undefined {
+  const { $frame } = own(extra);
+  return isObject($frame) ? $frame : undefined;
+}
+
+/** What is left of a piece that the neutral model has no word for. An unknown field that is null says nothing here. */
+export const leftovers = (): Leftovers => new Leftovers(formatName, false);
+
+/** An object kept under a mark; empty when there is none. */
+export function marked(piece: { readonly extra?: Extra | undefined }, name: string): JsonObject {
+  const value = own(piece.extra)[name];
+  return isObject(value) ? value : {};
+}

@@ -1,6 +1,5 @@
 import type { ChatRequest } from '../../model/chat.ts';
-import { endsCompletion } from '../_shared/stream-frames.ts';
-import { askUsage, isUsageOnly } from '../_shared/usage.ts';
+import { completions } from '../_openai/codec.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in.ts';
 import { TextStreamDecoder } from './stream-in.ts';
@@ -12,27 +11,15 @@ import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, TextWholeEncoder } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
-import { peek } from '../_shared/check.ts';
 
 /** Text completions: a chat of one user turn, as far as the rest of the gateway is concerned. */
 export const chatCodec: Codec<ChatRequest> = {
   format: formatName,
   operation: 'chat',
-  upstreamFraming: 'sse',
-  toleratesComments: true,
-  marks: {
-    // Chunks carry `"usage":null`, which is no usage.
-    usage: ['"usage":{', '"usage": {', '"usage" : {'],
-    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "', '"finish_reason" : "'],
-  },
-  endsStream: endsCompletion,
-  peek,
+  ...completions,
   validate,
-  clientFraming: () => 'sse',
   patch,
   passThrough: () => ({ path: completionsPath }),
-  askUsage,
-  isUsageOnly,
   onlyNative,
   // It has no place for media at all.
   wantsBytes: () => false,

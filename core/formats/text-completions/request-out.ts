@@ -6,11 +6,10 @@ import { writeSettings, type MutableObject } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { isListed, promptOf, type Prompt } from './parts.ts';
 import { rows } from './settings.ts';
-import { completionsPath, formatName } from './wire.ts';
+import { completionsPath, formatName, own } from './wire.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import { writeStop } from '../_openai/settings.ts';
 import { setOf } from '../_shared/extra.ts';
-import { own } from './extra.ts';
 
 const handled = setOf('stop');
 

@@ -1,16 +1,17 @@
-import type { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { chatErrorBody } from '../_openai/errors.ts';
+import { ChunkEncoder } from '../_openai/chunks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../sdk/format.ts';
-import { replyId } from './ids.ts';
+import type { WireFrame } from '../../sdk/format.ts';
+import { completionId } from '../_openai/ids.ts';
 import { writeUsage } from './usage.ts';
-import { formatName } from './wire.ts';
+import { formatName, own } from './wire.ts';
 import { writeFinish } from './finish.ts';
-import { own } from './extra.ts';
+import { objectsOf } from '../_shared/fields.ts';
 
+/** How a reply's id begins. */
+const prefix = 'cmpl-';
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
 
@@ -23,24 +24,13 @@ interface Head {
   readonly native: boolean;
 }
 
-/** Writes a stream of text completions: pieces of text, one finish for each answer, usage if the client asked for it, `[DONE]`. */
-export class TextStreamEncoder implements StreamEncoder {
-  readonly #context: ReplyContext;
-  readonly #asksUsage: boolean;
+/** Writes a stream of text completions: pieces of text. */
+export class TextStreamEncoder extends ChunkEncoder {
   /** The answers that have begun, and whether they are finished. */
   readonly #answers = new Map<number, { finished: boolean }>();
-  readonly #lost = new Set<string>();
   #head: Head | undefined;
-  #usage: Usage | undefined;
-  #over = false;
 
-  constructor(context: ReplyContext, asksUsage = asksForUsage(context.body)) {
-    this.#context = context;
-    this.#asksUsage = asksUsage;
-  }
-
-  event(event: GatewayEvent): readonly WireFrame[] {
-    if (this.#over) return nothing;
+  protected write(event: GatewayEvent): readonly WireFrame[] {
     switch (event.type) {
       case 'head':
         this.#begin(event);
@@ -49,69 +39,60 @@ export class TextStreamEncoder implements StreamEncoder {
       case 'refusal-start':
         return this.#open(event.choice);
       case 'text-delta':
-        if (event.logprobs !== undefined) this.#lose('logprobs');
+        if (event.logprobs !== undefined) this.lose('logprobs');
         return this.#say(event.choice, event.text, own(event.extra));
       // There is no other place for the words with which a model declines.
       case 'refusal-delta':
         return this.#say(event.choice, event.text, noFields);
       case 'finish':
         return this.#finish(event);
-      case 'usage':
-        this.#usage = event.usage;
-        return nothing;
       case 'opaque':
         return this.#opaque(event.format, event.value);
       case 'reasoning-delta':
-        return this.#lose('reasoning');
+        return this.lose('reasoning');
       case 'tool-start':
-        return this.#lose('tool-call');
+        return this.lose('tool-call');
       case 'media-start':
-        return this.#lose(`media.${event.media}`);
+        return this.lose(`media.${event.media}`);
       case 'citation':
-        return this.#lose('citation');
+        return this.lose('citation');
       default:
         return nothing;
     }
   }
 
-  end(): readonly WireFrame[] {
-    if (this.#over) return nothing;
+  protected ends(): WireFrame[] {
     const frames: WireFrame[] = [];
     if (this.#answers.size === 0) for (const frame of this.#open(0)) frames.push(frame);
     for (const [index, answer] of this.#answers) {
       if (!answer.finished) frames.push(this.#frame(index, '', 'stop', noFields));
       answer.finished = true;
     }
-    if (this.#asksUsage)
-      frames.push({ json: { ...this.#top(), choices: [], usage: writeUsage(this.#usage) } });
-    frames.push({ text: '[DONE]' });
-    this.#over = true;
     return frames;
   }
 
-  error(error: GatewayError): readonly WireFrame[] {
-    if (this.#over) return nothing;
-    this.#over = true;
-    return [{ json: chatErrorBody(error) }];
-  }
-
-  keepAlive(): readonly WireFrame[] {
-    return nothing;
+  protected top(usage: Usage | undefined): JsonObject {
+    return { ...this.#top(), choices: [], usage: writeUsage(usage) };
   }
 
   #begin(head: HeadEvent): void {
     if (this.#head !== undefined) return;
     const { chunk, $native } = own(head.extra);
     this.#head = {
-      id: replyId(head.id),
-      created: Math.floor(head.created ?? this.#context.created),
+      id: completionId(prefix, head.id),
+      created: Math.floor(head.created ?? this.context.created),
       shared: isObject(chunk) ? chunk : noFields,
       native: $native === true,
     };
   }
 
   #started(): Head {
-    this.#head ??= { id: replyId(''), created: this.#context.created, shared: noFields, native: false };
+    this.#head ??= {
+      id: completionId(prefix, ''),
+      created: this.context.created,
+      shared: noFields,
+      native: false,
+    };
     return this.#head;
   }
 
@@ -119,7 +100,7 @@ export class TextStreamEncoder implements StreamEncoder {
   #open(index: number): readonly WireFrame[] {
     if (this.#answers.has(index)) return nothing;
     this.#answers.set(index, { finished: false });
-    const prompt = this.#started().native ? '' : echoed(this.#context.body, index);
+    const prompt = this.#started().native ? '' : echoed(this.context.body, index);
     return prompt === '' ? nothing : [this.#frame(index, prompt, null, noFields)];
   }
 
@@ -142,10 +123,8 @@ export class TextStreamEncoder implements StreamEncoder {
   /** A chunk of this format goes as it came, under this reply's name. */
   #opaque(format: string, value: JsonObject): readonly WireFrame[] {
     if (format !== formatName)
-      return this.#lose(`opaque.${typeof value.type === 'string' ? value.type : format}`);
-    const choices = Array.isArray(value.choices)
-      ? (value.choices as readonly JsonValue[]).filter(isObject)
-      : [];
+      return this.lose(`opaque.${typeof value.type === 'string' ? value.type : format}`);
+    const choices = objectsOf(value.choices);
     for (const { index } of choices) this.#open(typeof index === 'number' ? index : 0);
     return [{ json: { ...value, ...this.#top(), choices, ...this.#noUsage() } }];
   }
@@ -153,11 +132,11 @@ export class TextStreamEncoder implements StreamEncoder {
   /** What stands at the top of every chunk. */
   #top(): MutableObject {
     const { id, created, shared } = this.#started();
-    return { id, object: 'text_completion', created, model: this.#context.model, ...shared };
+    return { id, object: 'text_completion', created, model: this.context.model, ...shared };
   }
 
   #noUsage(): JsonObject {
-    return this.#asksUsage ? { usage: null } : noFields;
+    return this.asksUsage ? { usage: null } : noFields;
   }
 
   #frame(index: number, text: string, finish: string | null, { choice, chunk }: JsonObject): WireFrame {
@@ -167,18 +146,6 @@ export class TextStreamEncoder implements StreamEncoder {
     const json = { ...this.#top(), ...(isObject(chunk) ? chunk : noFields), choices: [written] };
     return { json: { ...json, ...this.#noUsage() } };
   }
-
-  #lose(name: string): readonly WireFrame[] {
-    if (!this.#lost.has(name)) {
-      this.#lost.add(name);
-      this.#context.lose(name);
-    }
-    return nothing;
-  }
-}
-
-function asksForUsage({ stream_options: options }: JsonObject): boolean {
-  return isObject(options) && options.include_usage === true;
 }
 
 /** The prompt of an answer when the client asked for its echo; `n` answers follow each other for each of several prompts. */

@@ -1,28 +1,19 @@
+import { checkCompletion } from '../_openai/chunks.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { tellsError } from '../_shared/told-error.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { TextStreamEncoder } from './stream-out.ts';
-import { formatName } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { own } from './extra.ts';
+import { formatName, own } from './wire.ts';
+import { objectsOf } from '../_shared/fields.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
+  checkCompletion(body);
   const { error: _, choices, usage, ...top } = body;
-  if (
-    tellsError(body) ||
-    (!Array.isArray(choices) &&
-      ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
-  ) {
-    throw upstreamError(200, JSON.stringify(body));
-  }
-  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
-  if (list.length === 0) throw unusable('sent no answer');
+  const list = objectsOf(choices);
   const decoder = new TextStreamDecoder();
   const events = list.flatMap((choice, position) =>
     decoder.chunk({ ...top, choices: [ended(choice, position)] }),

@@ -23,7 +23,9 @@ export type Lack =
   | 'images'
   | 'structured output'
   | 'reasoning'
-  | 'limits';
+  | 'limits'
+  | 'documents'
+  | 'prompt cache';
 
 /**
  * A channel kind, and what is to be known of it to try it out.

@@ -67,7 +67,7 @@ const word = fc.oneof(
   fc.constantFrom('x'.repeat(longest), 'x'.repeat(longest + 1), '\ud800'.repeat(40)),
 );
 const name = fc.oneof(
-  fc.constantFrom(...leftOutNames, 'model', 'role', 'type', '__proto__', '1', 'te\\xt', 'Text', ''),
+  fc.constantFrom(...leftOutNames, 'model', 'tools', 'role', 'type', '__proto__', '1', 'te\\xt', 'Text', ''),
   fc.string({ unit: 'grapheme', maxLength: 12 }),
 );
 const { value: anyValue } = fc.letrec<{ value: JsonValue }>((tie) => ({
@@ -96,6 +96,7 @@ describe('an outline', () => {
         const marks = JSON.stringify(cutToMarks(whole)).match(/[[{,]/g);
         expect(values).toBe(marks?.length);
         expect(outline?.body).toEqual(cut(whole));
+        expect(Object.keys(outline?.body ?? {})).toEqual(Object.keys(whole));
         const { model } = whole;
         const named =
           outline?.model && Buffer.from(text).toString('utf8', outline.model.start, outline.model.end);
@@ -163,6 +164,35 @@ describe('an outline', () => {
     expect(whole.metadata).toEqual({ user_id: 'u' });
     expect(Object.keys(whole)).toEqual(['model', 'metadata', 'messages']);
     expect(() => whole.messages).toThrow(SyntaxError);
+  });
+
+  const toolsNamed = (one: string): JsonValue =>
+    Array.from({ length: 20 }, (_, index) => ({
+      name: `${one}_${index}`,
+      description: 'It does much. '.repeat(10),
+      parameters: { type: 'object', properties: { path: { type: 'string' } } },
+    }));
+  const withTools = (one: string): JsonObject | undefined =>
+    outlineOf(Buffer.from(JSON.stringify({ tools: toolsNamed(one), model: 'm' })), limits)?.body;
+
+  test('has the tools that another request had too, and nobody can change them', () => {
+    const [one, same, other] = [withTools('a'), withTools('a'), withTools('b')];
+    expect(one).toEqual(cut({ tools: toolsNamed('a'), model: 'm' }));
+    expect(same?.tools).toBe(one?.tools);
+    expect(other).toEqual(cut({ tools: toolsNamed('b'), model: 'm' }));
+    const tools = one?.tools as { parameters: { type: string } }[] | undefined;
+    expect(() => {
+      for (const { parameters } of tools ?? []) parameters.type = 'other';
+    }).toThrow(TypeError);
+  });
+
+  test('has the tools of those requests alone that came lately', () => {
+    const first = withTools('first');
+    for (let count = 0; count < 3_000; count += 1) withTools(`tool${count}`);
+    const again = withTools('first');
+    expect(again).toEqual(first);
+    expect(again?.tools).not.toBe(first?.tools);
+    expect(withTools('tool2999')?.tools).toBe(withTools('tool2999')?.tools);
   });
 
   test('of many sizes one after the other is of each alone', () => {

@@ -2,9 +2,8 @@ import type OpenAI from 'openai';
 import { toFile } from 'openai';
 import { expect, test } from 'vitest';
 import { openLedger } from '../../../core/money/ledger/open.ts';
-import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { TestGateway } from '../../support/gateway.ts';
+import { charges } from './_records.ts';
 import { batchLine, startStage } from './_stage.ts';
 
 const slow = { poll: { first: 60_000, most: 60_000 } };
@@ -30,12 +29,6 @@ const answer = (model: string, input: number, output: number) => ({
   choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
 });
-
-/** The records of batches in the usage log. */
-async function charges({ stores }: TestGateway) {
-  const { records } = await openUsageLog(stores).page({}, 100);
-  return records.filter(({ operation }) => operation === 'batch');
-}
 
 test('a batch goes its round with the official SDK, and is charged half the price once, however often it is looked at', async () => {
   const { b, client, gateway } = await startStage(slow);

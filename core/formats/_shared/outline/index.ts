@@ -1,6 +1,7 @@
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { code } from './code.ts';
 import type { Outline } from '../../../model/outline.ts';
+import { toolsOf } from './tools.ts';
 
 /*
  * An agent's request is mostly long texts that nobody here reads: it is checked, routed and passed on by what stands around them. Its
@@ -105,7 +106,7 @@ export function outlineOf(
   if (length < 0) return undefined;
   counted(bytesOf.readUInt32LE(148));
   const text = bytesOf.toString('utf8', to, to + length);
-  const body = parsed(text);
+  const body = parsed(text, to, to + length);
   if (body === undefined) return undefined;
   const members = bytesOf.readUInt32LE(8);
   if (members > 1 && members !== Object.keys(body).length) return undefined;
@@ -119,10 +120,20 @@ export function outlineOf(
   };
 }
 
-function parsed(text: string): JsonObject | undefined {
+/** The outline that stands between two places of the scanner's memory, where it is an object. Its tools may be those of an earlier one. */
+function parsed(text: string, begin: number, end: number): JsonObject | undefined {
+  const [from, until] = [bytesOf.readUInt32LE(152), bytesOf.readUInt32LE(156)];
   try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    if (until === 0) {
+      const value: unknown = JSON.parse(text);
+      return isObject(value) ? value : undefined;
+    }
+    const before = bytesOf.toString('utf8', begin, from);
+    const after = bytesOf.toString('utf8', until, end);
+    // In their own place among the members.
+    const value = JSON.parse(`${before}:0${after}`) as Record<string, JsonValue>;
+    value.tools = toolsOf(bytesOf.toString('utf8', from, until));
+    return value;
   } catch {
     return undefined;
   }

@@ -5,7 +5,8 @@
 ;; Memory, in bytes:
 ;;      0  results: `modelFrom`, `modelTo` (where the value of the top-level "model" stands, both 0 for none), `members` (commas at the top,
 ;;         plus one), `cuts` (top-level members in which something was left out), then for each of those where its name begins and ends,
-;;         quotes included; at 144 how many bytes were left out, at 148 the values
+;;         quotes included; at 144 how many bytes were left out, at 148 the values, at 152 where in the outline what follows the name of the
+;;         top-level "tools" begins and at 156 where it ends, before the comma or the bracket behind it, both 0 for none
 ;;    256  names under which strings may be left out: each 16 bytes, the first is its length, 15 for the characters; ended by a 0
 ;;   1024  for each depth what is open there: 123 or 91
 ;;   4096  the text, with 16 bytes of zeros behind it; the outline goes where `to` says
@@ -85,6 +86,13 @@
       (br $names))
     (unreachable))
 
+  ;; Marks the end of the value of "tools", where it is open: $at is behind the character that follows it.
+  (func $endTools (param $out i32) (param $at i32) (param $uncopied i32)
+    (if (i32.and (i32.ne (i32.load (i32.const 152)) (i32.const 0)) (i32.eqz (i32.load (i32.const 156))))
+      (then
+        (i32.store (i32.const 156)
+          (i32.add (local.get $out) (i32.sub (i32.sub (local.get $at) (i32.const 1)) (local.get $uncopied)))))))
+
   ;; Writes the outline of the $length bytes at 4096 to $to. Gives its length, or -1 where it does not judge: no JSON, nested deeper than
   ;; $depths (at most 3000), more than $values values, more than 16 members in which something is left out.
   (func (export "outline")
@@ -94,6 +102,7 @@
     (local $uncopied i32) (local $out i32) (local $members i32) (local $cuts i32) (local $leftOut i32)
     (local $most i32)
     (i64.store (i32.const 0) (i64.const 0))
+    (i64.store (i32.const 152) (i64.const 0))
     (local.set $members (i32.const 1))
     (local.set $most (local.get $values))
     (local.set $at (i32.const 4096))
@@ -119,7 +128,13 @@
                   (then
                     (local.set $topFrom (local.get $string))
                     (local.set $topTo (local.get $at))
-                    (local.set $isCut (i32.const 0)))))
+                    (local.set $isCut (i32.const 0))
+                    ;; "tools"
+                    (if (i64.eq (i64.and (i64.load (local.get $string)) (i64.const 0xffffffffffffff)) (i64.const 0x22736c6f6f7422))
+                      (then
+                        (i32.store (i32.const 152)
+                          (i32.add (local.get $out) (i32.sub (local.get $at) (local.get $uncopied))))
+                        (i32.store (i32.const 156) (i32.const 0)))))))
               (else
                 (if (i32.gt_u (i32.sub (local.get $at) (local.get $string)) (local.get $long))
                   (then
@@ -161,7 +176,9 @@
             (local.set $nameFrom (i32.const 0))
             (local.set $expectsName (i32.eq (i32.load8_u offset=1024 (local.get $depth)) (i32.const 123)))
             (if (i32.eq (local.get $depth) (i32.const 1))
-              (then (local.set $members (i32.add (local.get $members) (i32.const 1)))))
+              (then
+                (local.set $members (i32.add (local.get $members) (i32.const 1)))
+                (call $endTools (local.get $out) (local.get $at) (local.get $uncopied))))
             (br $next)))
         (if (i32.or (i32.eq (local.get $byte) (i32.const 123)) (i32.eq (local.get $byte) (i32.const 91))) ;; { [
           (then
@@ -176,6 +193,8 @@
           (then
             (if (i32.eqz (local.get $depth)) (then (return (i32.const -1))))
             (local.set $depth (i32.sub (local.get $depth) (i32.const 1)))
+            (if (i32.eqz (local.get $depth))
+              (then (call $endTools (local.get $out) (local.get $at) (local.get $uncopied))))
             (local.set $expectsName (i32.const 0))
             (local.set $nameFrom (i32.const 0))
             (br $next)))

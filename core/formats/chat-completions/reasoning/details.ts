@@ -2,6 +2,7 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { sealProof, unsealProof } from '../../_shared/proof.ts';
 import { formatName } from '../wire.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 
 /** Who made a proof, by the `format` word of a `reasoning_details` entry. */
 const makers: Readonly<Record<string, string>> = {
@@ -52,7 +53,7 @@ export function isTagged(proof: Proof): boolean {
 
 /** The entries of `reasoning_details` that are objects. */
 export function detailEntries(value: JsonValue | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly JsonValue[]).filter(isObject) : [];
+  return objectsOf(value);
 }
 
 /** An entry that carries a proof to the client, which sends it back with the next turn. `index` is the running number of the reasoning. */

@@ -4,10 +4,9 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
-import { formatName, sameJson } from '../wire.ts';
+import { formatName, sameJson, leftovers } from '../wire.ts';
 import { readArguments } from '../../_openai/calls.ts';
 
 const messageFields = setOf(

@@ -3,35 +3,28 @@ import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
   given,
-  optionalArray,
   optionalBoolean,
   optionalObject,
   optionalString,
   peek,
   requiredString,
+  requiredArray,
 } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeAssistant, FunctionCallIds } from './assistant.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/index.ts';
 import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
-import { formatName } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import { keepUser } from '../../_openai/settings.ts';
 
 const bodyFields = new Set([
-  'model',
-  'messages',
-  'stream',
-  'stream_options',
-  'tools',
-  'tool_choice',
-  'functions',
-  'function_call',
-  'web_search_options',
+  ...setOf(`
+  model messages stream stream_options tools tool_choice functions function_call web_search_options
+`),
   ...reasoningFields,
   ...rows.map((row) => row.path),
 ]);
@@ -94,8 +87,7 @@ function decodeMessages(body: JsonObject): {
   readonly system: readonly Message[];
   readonly messages: readonly Message[];
 } {
-  const list = optionalArray(body.messages, 'messages');
-  if (list === undefined) throw missing('messages');
+  const list = requiredArray(body.messages, 'messages');
   if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
   const system: Message[] = [];
   const messages: Message[] = [];

@@ -1,11 +1,16 @@
 import { missing } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import {
+  given,
+  optionalObject,
+  optionalString,
+  requiredString,
+  requiredObject,
+} from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { formatName } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import {
   audioType,
   bareFile,
@@ -91,8 +96,7 @@ function decodeImage(part: JsonObject, at: string, left: Leftovers): MediaBlock 
 }
 
 function decodeVideo(part: JsonObject, at: string, left: Leftovers): MediaBlock {
-  const object = optionalObject(part.video_url, `${at}.video_url`);
-  if (object === undefined) throw missing(`${at}.video_url`);
+  const object = requiredObject(part.video_url, `${at}.video_url`);
   const source = sourceOf(requiredString(object.url, `${at}.video_url.url`), left);
   left.take(object, videoInner, 'video_url.');
   return { type: 'video', source, at, ...cacheOf(part, left), ...left.extra() };
@@ -100,8 +104,7 @@ function decodeVideo(part: JsonObject, at: string, left: Leftovers): MediaBlock 
 
 function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   const path = `${at}.input_audio`;
-  const object = optionalObject(part.input_audio, path);
-  if (object === undefined) throw missing(path);
+  const object = requiredObject(part.input_audio, path);
   const data = requiredString(object.data, `${path}.data`);
   const format = requiredString(object.format, `${path}.format`);
   left.take(object, audioInner, 'input_audio.');
@@ -122,8 +125,7 @@ function audioData(data: string, mimeType: string, left: Leftovers): Source {
 
 function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   const path = `${at}.file`;
-  const object = optionalObject(part.file, path);
-  if (object === undefined) throw missing(path);
+  const object = requiredObject(part.file, path);
   const data = optionalString(object.file_data, `${path}.file_data`);
   const id = optionalString(object.file_id, `${path}.file_id`);
   const name = optionalString(object.filename, `${path}.filename`);

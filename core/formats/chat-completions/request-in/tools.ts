@@ -1,11 +1,18 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { leftovers } from '../extra.ts';
+import {
+  given,
+  optionalArray,
+  optionalObject,
+  optionalString,
+  requiredString,
+  requiredObject,
+} from '../../_shared/check.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { formatName, sameJson } from '../wire.ts';
+import { formatName, sameJson, leftovers } from '../wire.ts';
 import { functionMembers } from '../../_openai/calls.ts';
+import { defined } from '../../_shared/fields.ts';
 
 const functionFields = setOf('name description parameters strict');
 const customFields = setOf('name description format');
@@ -37,8 +44,7 @@ function decodeTool(tool: JsonValue, at: string): Tool {
   if (type !== 'function' && type !== 'custom')
     return { type: 'opaque', name: type, format: formatName, value: tool, at };
   const path = `${at}.${type}`;
-  const inner = optionalObject(tool[type], path);
-  if (inner === undefined) throw missing(path);
+  const inner = requiredObject(tool[type], path);
   const left = leftovers().take(tool, new Set(['type', type]));
   return type === 'function' ? functionTool(inner, at, path, left) : customTool(inner, at, path, left);
 }
@@ -62,8 +68,7 @@ function customTool(inner: JsonObject, at: string, path: string, left: Leftovers
     type: 'custom',
     name,
     at,
-    ...(description === undefined ? {} : { description }),
-    ...(format === undefined ? {} : { format }),
+    ...defined({ description, format }),
     ...left.take(inner, customFields, 'custom.').extra(),
   };
 }
@@ -94,16 +99,14 @@ export function readChoice(value: JsonValue, path: string): ToolChoice | undefin
   if (!isObject(value)) throw wrongType(path, 'a string or an object');
   const type = requiredString(value.type, `${path}.type`);
   if (type === 'function' || type === 'custom') {
-    const inner = optionalObject(value[type], `${path}.${type}`);
-    if (inner === undefined) throw missing(`${path}.${type}`);
+    const inner = requiredObject(value[type], `${path}.${type}`);
     return { type: 'tool', name: requiredString(inner.name, `${path}.${type}.name`) };
   }
   return type === 'allowed_tools' ? allowedChoice(value, `${path}.allowed_tools`) : undefined;
 }
 
 function allowedChoice(value: JsonObject, path: string): ToolChoice {
-  const inner = optionalObject(value.allowed_tools, path);
-  if (inner === undefined) throw missing(path);
+  const inner = requiredObject(value.allowed_tools, path);
   const mode = optionalString(inner.mode, `${path}.mode`) === 'required' ? 'required' : 'auto';
   const names: string[] = [];
   for (const tool of optionalArray(inner.tools, `${path}.tools`) ?? []) {

@@ -5,10 +5,9 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { writeContent } from './parts.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 import { writeArguments } from '../../_openai/calls.ts';
 

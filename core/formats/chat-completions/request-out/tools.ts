@@ -4,9 +4,8 @@ import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { formatName, sameJson } from '../wire.ts';
+import { formatName, sameJson, own } from '../wire.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 

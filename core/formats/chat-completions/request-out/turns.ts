@@ -6,11 +6,11 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { callIds, writeAssistant } from './assistant.ts';
 import { writeContent } from './parts.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput } from '../../_openai/calls.ts';
+import { listOf } from '../../_shared/fields.ts';
 
 /** The whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
@@ -62,7 +62,7 @@ function wrapSystem(message: Message, scope: Scope): JsonObject {
   loseField(message, 'role', scope);
   const content = writeContent(message.content, message.plain, scope);
   if (typeof content === 'string') return { role: 'user', content: `<system>${content}</system>` };
-  const parts = Array.isArray(content) ? (content as readonly JsonValue[]) : [];
+  const parts = listOf(content);
   return {
     role: 'user',
     content: [{ type: 'text', text: '<system>' }, ...parts, { type: 'text', text: '</system>' }],

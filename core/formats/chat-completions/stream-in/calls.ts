@@ -4,10 +4,9 @@ import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail } from '../reasoning/details.ts';
-import { formatName } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 
 const callFields = setOf('index id type function custom');

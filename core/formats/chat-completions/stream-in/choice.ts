@@ -14,7 +14,8 @@ import { InlineThinking, type Run } from '../reasoning/inline.ts';
 import { detailEntries, readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, sameJson } from '../wire.ts';
 import { readFinish } from '../../_openai/finish.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { extraWith, setOf } from '../../_shared/extra.ts';
+import { isText, objectsOf } from '../../_shared/fields.ts';
 
 /** The fields of a delta that become events. */
 export const deltaFields = setOf(
@@ -162,9 +163,8 @@ export class ChoiceDecoder {
     if (isText(part.text)) this.#run({ kind: 'text', text: part.text }, events);
     if (isText(part.thinking)) this.#run({ kind: 'reasoning', text: part.thinking }, events);
     if (!Array.isArray(part.thinking)) return;
-    for (const inner of part.thinking as readonly JsonValue[]) {
-      if (isObject(inner) && isText(inner.text)) this.#run({ kind: 'reasoning', text: inner.text }, events);
-    }
+    for (const inner of objectsOf(part.thinking))
+      if (isText(inner.text)) this.#run({ kind: 'reasoning', text: inner.text }, events);
   }
 
   /** `reasoning_details` says most, then `reasoning_content`, then `reasoning`; each of the others is a copy. */
@@ -388,20 +388,15 @@ function readCitation(item: JsonObject): Citation {
 
 /** The ids of the calls in a delta. */
 function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
-  const list = Array.isArray(calls) ? (calls as readonly JsonValue[]) : [];
-  return new Set(list.filter(isObject).map(({ id }) => id));
+  return new Set(objectsOf(calls).map(({ id }) => id));
 }
 
 function isLonger(value: JsonValue | undefined, ending: string): boolean {
   return isText(value) && value.length > ending.length && value.endsWith(ending);
 }
 
-function isText(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '';
-}
-
 function extraOf(own: JsonObject): { readonly extra?: Extra } {
-  return Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } };
+  return extraWith(formatName, own);
 }
 
 function pick(object: JsonObject, fields: readonly string[]): JsonObject {

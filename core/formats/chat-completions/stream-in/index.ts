@@ -5,16 +5,15 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import type { ModelTraits } from '../../../model/traits.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { cutShort } from '../../_shared/stream-frames.ts';
-import { isNamed, tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error.ts';
-import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
+import { ChunkDecoder, finishOf, numberOf } from '../../_openai/chunks.ts';
+import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
 import { formatName, mostBlocks, sameJson } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { extraWith, setOf } from '../../_shared/extra.ts';
+import { fieldsBeside } from '../../_shared/fields.ts';
 
 const chunkFields = setOf('id object created model choices usage');
 const choiceFields = setOf('index delta message finish_reason');
@@ -22,84 +21,31 @@ const choiceFields = setOf('index delta message finish_reason');
 const noise = 'obfuscation';
 
 /** Events that put a chunk on the wire again: unknown fields of a chunk ride on one of them. */
-const carriers: ReadonlySet<GatewayEvent['type']> = new Set([
-  'text-delta',
-  'refusal-delta',
-  'reasoning-delta',
-  'tool-start',
-  'tool-delta',
-  'citation',
-  'media-end',
-  'finish',
-]);
+const carriers = setOf(
+  'text-delta refusal-delta reasoning-delta tool-start tool-delta citation media-end finish',
+);
 
-/** Reads a chat completion stream, official or not quite. */
-export class ChatStreamDecoder implements StreamDecoder {
+/** Reads a chat completion stream. */
+export class ChatStreamDecoder extends ChunkDecoder {
   readonly #traits: ModelTraits;
   readonly #blocks = new BlockCounter();
   readonly #choices = new Map<number, ChoiceDecoder>();
-  /** Chunks without an answer that came before the reply's id was known. */
-  #held: JsonObject[] = [];
-  #begun = false;
-  #done = false;
   /** Unknown fields that every chunk repeats, and those that every choice repeats. */
   #shared: JsonObject = {};
   #sharedChoice: JsonObject | undefined;
 
   constructor(traits: ModelTraits) {
+    super(formatName, mostBlocks);
     this.#traits = traits;
   }
 
-  frame(frame: Frame): readonly GatewayEvent[] {
-    const { data } = frame;
-    if (this.#done || data === '') return [];
-    if (data === '[DONE]' || data.trim() === '[DONE]') {
-      this.#done = true;
-      return [];
-    }
-    const chunk = parse(data);
-    if (!isObject(chunk)) throw Array.isArray(chunk) ? upstreamError(200, data) : garbage();
-    if (isError(chunk, frame.event)) throw upstreamError(200, data);
-    return this.chunk(chunk);
-  }
-
-  /** The events of one parsed chunk. */
-  chunk(chunk: JsonObject): readonly GatewayEvent[] {
-    const choices = Array.isArray(chunk.choices)
-      ? (chunk.choices as readonly JsonValue[]).filter(isObject)
-      : [];
+  protected usageIn(chunk: JsonObject): Usage | undefined {
     const usage = usageOf(chunk);
-    if (!this.#begun && choices.length === 0 && usage === undefined && !isText(chunk.id)) {
-      if (this.#held.length < mostBlocks) this.#held.push(chunk);
-      return [];
-    }
-    const events: GatewayEvent[] = [];
-    const first = !this.#begun;
-    if (first) this.#begin(chunk, choices[0], events);
-    const own: MutableObject = {};
-    difference(chunk, chunkFields, this.#shared, own, 'chunk');
-    if (first) delete own.chunk;
-    if (choices.length === 0 && isObject(own.chunk)) {
-      events.push({ type: 'opaque', format: formatName, value: withoutUsage(chunk) });
-    }
-    for (const choice of choices) this.#choice(choice, chunk, own, first, events);
-    if (usage !== undefined) events.push({ type: 'usage', usage: readUsage(usage) });
-    return events;
+    return usage && readUsage(usage);
   }
 
-  end(): readonly GatewayEvent[] {
-    const events: GatewayEvent[] = [];
-    const open = [...this.#choices.values()].filter((choice) => !choice.finished);
-    if (!this.#done && (open.length > 0 || this.#choices.size === 0)) {
-      throw cutShort();
-    }
-    for (const choice of open) choice.finish('stop', events);
-    return events;
-  }
-
-  #begin(chunk: JsonObject, choice: JsonObject | undefined, events: GatewayEvent[]): void {
-    this.#begun = true;
-    const { [noise]: noised, ...shared } = rest(chunk, chunkFields);
+  protected head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra } {
+    const { [noise]: noised, ...shared } = fieldsBeside(chunk, chunkFields);
     this.#shared = shared;
     const own: MutableObject = {};
     if (Object.keys(shared).length > 0) own.chunk = shared;
@@ -110,15 +56,29 @@ export class ChatStreamDecoder implements StreamDecoder {
       const delta = deltaOf(choice);
       if (isRoleOnly(delta) && !isUsual(delta)) own.$role = delta;
     }
-    events.push({
-      type: 'head',
-      id: isText(chunk.id) ? chunk.id : '',
-      model: isText(chunk.model) ? chunk.model : '',
-      ...(typeof chunk.created === 'number' && chunk.created > 0 ? { created: chunk.created } : {}),
-      ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
-    });
-    for (const value of this.#held) events.push({ type: 'opaque', format: formatName, value });
-    this.#held = [];
+    return extraWith(formatName, own);
+  }
+
+  protected read(
+    chunk: JsonObject,
+    choices: readonly JsonObject[],
+    isFirst: boolean,
+    events: GatewayEvent[],
+  ): void {
+    const own: MutableObject = {};
+    difference(chunk, chunkFields, this.#shared, own, 'chunk');
+    if (isFirst) delete own.chunk;
+    if (choices.length === 0 && isObject(own.chunk)) {
+      const { usage: _, ...value } = chunk;
+      events.push({ type: 'opaque', format: formatName, value });
+    }
+    for (const choice of choices) this.#choice(choice, chunk, own, isFirst, events);
+  }
+
+  protected ends(): ReturnType<ChunkDecoder['ends']> {
+    const open = [...this.#choices.values()].filter((choice) => !choice.finished);
+    const finish = open.map((choice) => (events: GatewayEvent[]) => choice.finish('stop', events));
+    return { some: this.#choices.size > 0, open: finish };
   }
 
   #choice(
@@ -128,7 +88,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     first: boolean,
     out: GatewayEvent[],
   ): void {
-    const index = indexOf(choice);
+    const index = numberOf(choice);
     let decoder = this.#choices.get(index);
     const opens = decoder === undefined;
     if (decoder === undefined) {
@@ -140,11 +100,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.#sharedChoice ??= sharedOf(choice);
     const delta = deltaOf(choice);
     const events = decoder.delta(delta, choice.logprobs);
-    if (isText(choice.finish_reason)) {
-      if (choice.finish_reason.toLowerCase() === 'error')
-        throw upstreamError(200, JSON.stringify({ message: 'The upstream broke off the answer.' }));
-      decoder.finish(choice.finish_reason, events);
-    }
+    const word = finishOf(choice);
+    if (word !== undefined) decoder.finish(word, events);
     const spoke = events.length > 0;
     const own: MutableObject = { ...shared };
     difference(
@@ -170,31 +127,8 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 }
 
-function parse(data: string): JsonValue {
-  try {
-    return JSON.parse(data) as JsonValue;
-  } catch (cause) {
-    throw garbage(cause);
-  }
-}
-
-function garbage(cause?: unknown): GatewayError {
-  return unusable('sent an event that cannot be read', cause);
-}
-
 function tooMany(): GatewayError {
   return unusable('sent too many content blocks');
-}
-
-/** `{"error": …}`, an event named `error`, or an error without its envelope. */
-function isError(chunk: JsonObject, event: string | undefined): boolean {
-  if (event === 'error' || chunk.object === 'error' || chunk.type === 'error') return true;
-  if (tellsError(chunk)) return true;
-  if (isNamed(chunk) || chunk.choices !== undefined || chunk.usage !== undefined || chunk.id !== undefined)
-    return false;
-  return [chunk.message, chunk.msg, chunk.detail, chunk.error_msg].some(
-    (text) => typeof text === 'string' && text !== '',
-  );
 }
 
 /** Some servers put a whole message where a delta should be. */
@@ -225,19 +159,8 @@ function isUsual(delta: JsonObject): boolean {
 
 /** What every choice repeats beside its delta, such as `logprobs: null`. */
 function sharedOf(choice: JsonObject): JsonObject {
-  const { logprobs, ...shared } = rest(choice, choiceFields);
+  const { logprobs, ...shared } = fieldsBeside(choice, choiceFields);
   return logprobs === null ? { logprobs, ...shared } : shared;
-}
-
-function rest(value: JsonObject, known: ReadonlySet<string>): MutableObject {
-  const fields: MutableObject = {};
-  for (const key in value) if (!known.has(key) && key !== '__proto__') fields[key] = value[key];
-  return fields;
-}
-
-function withoutUsage(chunk: JsonObject): JsonObject {
-  const { usage: _, ...value } = chunk;
-  return value;
 }
 
 /** Puts into `own[name]` what differs from the shared fields, and into `own['$without']` what is missing of them. `used`: a field that became an event. */
@@ -329,15 +252,6 @@ function attach(
     type: 'opaque',
     format: formatName,
     value: { ...chunk, choices: [choice] },
-    choice: indexOf(choice),
+    choice: numberOf(choice),
   });
-}
-
-function indexOf(choice: JsonObject): number {
-  const { index } = choice;
-  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : 0;
-}
-
-function isText(value: JsonValue | undefined): value is string {
-  return typeof value === 'string' && value !== '';
 }

@@ -6,12 +6,12 @@ import { toDataUrl } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { detailEntries, writeDetail } from '../reasoning/details.ts';
 import { writeFinish } from '../../_openai/finish.ts';
 import { isOfficialFinish } from '../finish.ts';
+import { own } from '../wire.ts';
 
 /** What one event becomes: a delta, and fields that stand beside it in the choice. */
 export interface Piece {

@@ -1,66 +1,46 @@
-import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { chatErrorBody } from '../../_openai/errors.ts';
+import { ChunkEncoder } from '../../_openai/chunks.ts';
+import { isReplyEvent } from '../../_shared/blocks.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
+import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './choice.ts';
-import { own } from '../extra.ts';
-import { replyId } from '../ids.ts';
+import { completionId } from '../../_openai/ids.ts';
 import { writeUsage } from '../usage.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { typeName } from '../../_openai/scope.ts';
+import { objectsOf, listOf } from '../../_shared/fields.ts';
 
+/** How a reply's id begins. */
+const prefix = 'chatcmpl-';
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
 const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
 
-interface Answer {
-  readonly encoder: ChoiceEncoder;
-}
-
-/** Writes a chat completion stream: role first, one finish for each answer, usage if the client asked for it, `[DONE]`. */
-export class ChatStreamEncoder implements StreamEncoder {
-  readonly #context: ReplyContext;
+/** Writes a chat completion stream: role first. */
+export class ChatStreamEncoder extends ChunkEncoder {
   readonly #scope: ReplyScope;
-  readonly #asksUsage: boolean;
-  readonly #answers = new Map<number, Answer>();
-  readonly #lost = new Set<string>();
+  readonly #answers = new Map<number, ChoiceEncoder>();
   #head: { readonly id: string; readonly created: number; readonly own: JsonObject } | undefined;
-  #usage: Usage | undefined;
-  #over = false;
 
   constructor(context: ReplyContext) {
+    super(context);
     const { body } = context;
-    this.#context = context;
     this.#scope = {
       legacy: Array.isArray(body.functions) && !Array.isArray(body.tools),
       created: context.created,
       callIds: new Map(),
-      lose: (name) => this.#lose(name),
+      lose: (name) => this.lose(name),
     };
-    this.#asksUsage = isObject(body.stream_options) && body.stream_options.include_usage === true;
   }
 
-  event(event: GatewayEvent): readonly WireFrame[] {
-    if (this.#over) return nothing;
+  protected write(event: GatewayEvent): readonly WireFrame[] {
+    if (!isReplyEvent(event)) return nothing;
     switch (event.type) {
-      case 'request':
-      case 'attempt':
-      case 'answer':
-      case 'loss':
-      case 'frames':
-      case 'bytes':
-      case 'result':
-      case 'partial-image':
-      case 'message':
-      case 'models':
-        return nothing;
       case 'head':
         return this.#begin(event);
       case 'usage':
-        this.#usage = event.usage;
         return nothing;
       case 'opaque':
         return this.#opaque(event.format, event.value);
@@ -69,37 +49,26 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
   }
 
-  end(): readonly WireFrame[] {
-    if (this.#over) return nothing;
+  protected ends(): WireFrame[] {
     const frames: WireFrame[] = [];
     if (this.#answers.size === 0) this.#answer(0, frames);
-    for (const [index, { encoder }] of this.#answers) {
+    for (const [index, encoder] of this.#answers) {
       if (encoder.finished) continue;
       frames.push(this.#frame(index, { delta: {}, finish: encoder.naturalFinish }, noFields));
       encoder.close();
     }
-    if (this.#asksUsage)
-      frames.push({ json: { ...this.#top(noFields), choices: [], usage: writeUsage(this.#usage) } });
-    frames.push({ text: '[DONE]' });
-    this.#over = true;
     return frames;
   }
 
-  error(error: GatewayError): readonly WireFrame[] {
-    if (this.#over) return nothing;
-    this.#over = true;
-    return [{ json: chatErrorBody(error) }];
-  }
-
-  keepAlive(): readonly WireFrame[] {
-    return nothing;
+  protected top(usage: Usage | undefined): JsonObject {
+    return { ...this.#top(noFields), choices: [], usage: writeUsage(usage) };
   }
 
   #begin(head: HeadEvent): readonly WireFrame[] {
     if (this.#head !== undefined) return nothing;
     this.#head = {
-      id: replyId(head.id),
-      created: head.created ?? this.#context.created,
+      id: completionId(prefix, head.id),
+      created: head.created ?? this.context.created,
       own: own(head.extra),
     };
     const frames: WireFrame[] = [];
@@ -110,9 +79,9 @@ export class ChatStreamEncoder implements StreamEncoder {
   /** The answer of this number, begun with its role chunk. */
   #answer(index: number, frames: WireFrame[]): ChoiceEncoder {
     const known = this.#answers.get(index);
-    if (known !== undefined) return known.encoder;
+    if (known !== undefined) return known;
     const encoder = new ChoiceEncoder(this.#scope);
-    this.#answers.set(index, { encoder });
+    this.#answers.set(index, encoder);
     const fields = this.#started().own;
     const delta = isObject(fields.$role) ? fields.$role : roleDelta;
     // What stood on the first chunk alone stands there again.
@@ -122,7 +91,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   #started(): { readonly id: string; readonly created: number; readonly own: JsonObject } {
-    this.#head ??= { id: replyId(''), created: this.#context.created, own: noFields };
+    this.#head ??= { id: completionId(prefix, ''), created: this.context.created, own: noFields };
     return this.#head;
   }
 
@@ -137,14 +106,9 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   /** A chunk of this format goes as it came, under this reply's name. */
   #opaque(format: string, value: JsonObject): readonly WireFrame[] {
-    if (format !== formatName) {
-      this.#lose(`opaque.${typeName(value)}`);
-      return nothing;
-    }
+    if (format !== formatName) return this.lose(`opaque.${typeName(value)}`);
     const frames: WireFrame[] = [];
-    const choices = Array.isArray(value.choices)
-      ? (value.choices as readonly JsonValue[]).filter(isObject)
-      : [];
+    const choices = objectsOf(value.choices);
     const open: JsonObject[] = [];
     for (const choice of choices) {
       const index = typeof choice.index === 'number' ? choice.index : 0;
@@ -153,14 +117,14 @@ export class ChatStreamEncoder implements StreamEncoder {
     }
     if (choices.length > 0 && open.length === 0) return frames;
     const { id, created } = this.#started();
-    const usage = this.#asksUsage ? { usage: null } : noFields;
+    const usage = this.asksUsage ? { usage: null } : noFields;
     frames.push({
       json: {
         ...value,
         id,
         object: 'chat.completion.chunk',
         created,
-        model: this.#context.model,
+        model: this.context.model,
         choices: open,
         ...usage,
       },
@@ -171,7 +135,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   /** What stands at the top of every chunk. */
   #top(fields: JsonObject): MutableObject {
     const { id, created, own: shared } = this.#started();
-    const top: MutableObject = { id, object: 'chat.completion.chunk', created, model: this.#context.model };
+    const top: MutableObject = { id, object: 'chat.completion.chunk', created, model: this.context.model };
     spread(top, shared.chunk, fields.$withoutChunk);
     if (isObject(fields.chunk)) Object.assign(top, fields.chunk);
     return top;
@@ -185,14 +149,8 @@ export class ChatStreamEncoder implements StreamEncoder {
     if (isObject(fields.choice)) Object.assign(choice, fields.choice);
     choice.finish_reason = piece.finish ?? null;
     chunk.choices = [choice];
-    if (this.#asksUsage) chunk.usage = null;
+    if (this.asksUsage) chunk.usage = null;
     return { json: chunk };
-  }
-
-  #lose(name: string): void {
-    if (this.#lost.has(name)) return;
-    this.#lost.add(name);
-    this.#context.lose(name);
   }
 }
 
@@ -205,9 +163,7 @@ function deltaOf(delta: JsonObject, fields: JsonObject): JsonObject {
     const { reasoning_details: strays, ...rest } = unknown;
     Object.assign(merged, rest);
     if (Array.isArray(strays)) {
-      const present = Array.isArray(merged.reasoning_details)
-        ? (merged.reasoning_details as readonly JsonValue[])
-        : [];
+      const present = listOf(merged.reasoning_details);
       merged.reasoning_details = [...present, ...(strays as readonly JsonValue[])];
     }
   }

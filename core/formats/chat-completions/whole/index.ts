@@ -1,21 +1,19 @@
+import { checkCompletion } from '../../_openai/chunks.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error.ts';
 import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
 import { ChatStreamDecoder } from '../stream-in/index.ts';
 import { ChatStreamEncoder } from '../stream-out/index.ts';
-import { own } from '../extra.ts';
 import { ChatFold } from './fold.ts';
-import { formatName } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
+import { formatName, own } from '../wire.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 
 /** A whole reply as the chunks that a stream would have had: one with all that was said for each answer, one with its end, one with the usage. */
 export function unfold(body: JsonObject): JsonObject[] {
   const { choices, usage, object: _, ...top } = body;
-  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
+  const list = objectsOf(choices);
   const chunks: JsonObject[] = [];
   const chunk = (more: JsonObject): number =>
     chunks.push({ ...top, object: 'chat.completion.chunk', ...more });
@@ -43,16 +41,7 @@ export function unfold(body: JsonObject): JsonObject[] {
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
-  if (
-    tellsError(body) ||
-    (!Array.isArray(body.choices) &&
-      ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'].some((key) => key in body))
-  ) {
-    throw upstreamError(200, JSON.stringify(body));
-  }
-  if (!Array.isArray(body.choices) || body.choices.length === 0) {
-    throw unusable('sent no answer');
-  }
+  checkCompletion(body);
   const decoder = new ChatStreamDecoder(traits);
   const events = unfold(body).flatMap((chunk) => decoder.chunk(chunk));
   for (const event of decoder.end()) events.push(event);
@@ -75,7 +64,7 @@ function mark(event: GatewayEvent, body: JsonObject, choices: ReadonlyMap<number
 
 /** The first choice of each number. */
 function choicesByNumber({ choices }: JsonObject): ReadonlyMap<number, JsonObject> {
-  const list = Array.isArray(choices) ? (choices as readonly JsonValue[]).filter(isObject) : [];
+  const list = objectsOf(choices);
   const found = new Map<number, JsonObject>();
   list.forEach((choice, position) => {
     const number = typeof choice.index === 'number' ? choice.index : position;

@@ -1,7 +1,14 @@
 import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalObject, requiredModel, requiredString } from '../../_shared/check.ts';
+import {
+  given,
+  optionalArray,
+  optionalObject,
+  requiredModel,
+  requiredString,
+  requiredArray,
+} from '../../_shared/check.ts';
 import { readSettings, type MutableObject } from '../../_shared/settings.ts';
 import type { RouteParams } from '../../../sdk/format.ts';
 import { decodeReasoning } from '../reasoning.ts';
@@ -10,6 +17,8 @@ import { knownFields, settingRows } from '../settings.ts';
 import { keepInner, name, unknown, withExtra } from '../wire.ts';
 import { decodeBlocks } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
+import { defined } from '../../_shared/fields.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 const topFields: ReadonlySet<string> = new Set([
   'messages',
@@ -18,7 +27,7 @@ const topFields: ReadonlySet<string> = new Set([
   'requestMetadata',
   ...Object.keys(knownFields),
 ]);
-const toolFields: ReadonlySet<string> = new Set(['tools', 'toolChoice']);
+const toolFields = setOf('tools toolChoice');
 
 /** The model that the path names. Throws 400 when it names none. */
 export function modelOf(params: RouteParams): string {
@@ -55,8 +64,7 @@ function decodeSettings(body: JsonObject, rest: MutableObject): ChatSettings {
   const responseFormat = decodeFormat(body, rest);
   return {
     ...readSettings(body, settingRows),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(responseFormat === undefined ? {} : { responseFormat }),
+    ...defined({ reasoning, responseFormat }),
   };
 }
 
@@ -87,15 +95,14 @@ function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'message
   return { system, messages: decoded.slice(leading.length) };
 }
 
-const messageFields: ReadonlySet<string> = new Set(['role', 'content']);
+const messageFields = setOf('role content');
 
 function decodeMessage(value: JsonValue, at: string): Message {
   if (!isObject(value)) throw wrongType(at, 'an object');
   const role = requiredString(value.role, `${at}.role`);
   if (role !== 'user' && role !== 'assistant' && role !== 'system')
     throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
-  const content = optionalArray(value.content, `${at}.content`);
-  if (content === undefined) throw missing(`${at}.content`);
+  const content = requiredArray(value.content, `${at}.content`);
   return {
     role,
     content: decodeBlocks(content, `${at}.content`),

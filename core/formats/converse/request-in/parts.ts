@@ -1,14 +1,24 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { wrongType } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, ReasoningBlock, Source, ToolResultBlock } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import {
+  given,
+  optionalArray,
+  optionalObject,
+  optionalString,
+  requiredString,
+  requiredObject,
+  requiredArray,
+  jsonText,
+} from '../../_shared/check.ts';
 import { unsealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { keepInner, name, unknown, withExtra } from '../wire.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /**
  * Content blocks. A cache point marks the block before it. A proof of another format on text or on a call rides in an empty reasoning
@@ -105,7 +115,7 @@ function decodeText(inner: JsonValue, block: JsonObject, at: string): Block {
   return { type: 'text', text, ...withExtra(beside(block, 'text')), at };
 }
 
-const callFields: ReadonlySet<string> = new Set(['toolUseId', 'name', 'input']);
+const callFields = setOf('toolUseId name input');
 
 function decodeCall(inner: JsonValue, block: JsonObject, at: string): Block {
   const path = `${at}.toolUse`;
@@ -117,22 +127,13 @@ function decodeCall(inner: JsonValue, block: JsonObject, at: string): Block {
     type: 'tool-call',
     id: requiredString(wire.toolUseId, `${path}.toolUseId`),
     name: requiredString(wire.name, `${path}.name`),
-    input: brokenArguments(input) ?? jsonOf(input, `${path}.input`),
+    input: brokenArguments(input) ?? jsonText(input, `${path}.input`),
     ...withExtra(rest),
     at,
   };
 }
 
-/** JSON text of a client's value. Throws 400 for one nested too deeply to be written. */
-function jsonOf(value: JsonValue, path: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    throw wrongValue(path, 'less deeply nested');
-  }
-}
-
-const resultFields: ReadonlySet<string> = new Set(['toolUseId', 'content', 'status']);
+const resultFields = setOf('toolUseId content status');
 
 function decodeResult(inner: JsonValue, block: JsonObject, at: string): ToolResultBlock {
   const path = `${at}.toolResult`;
@@ -141,8 +142,7 @@ function decodeResult(inner: JsonValue, block: JsonObject, at: string): ToolResu
   keepInner(rest, 'toolResult', wire, resultFields);
   const status = optionalString(wire.status, `${path}.status`);
   if (status !== undefined && status !== 'success' && status !== 'error') rest['toolResult.status'] = status;
-  const content = optionalArray(wire.content, `${path}.content`);
-  if (content === undefined) throw missing(`${path}.content`);
+  const content = requiredArray(wire.content, `${path}.content`);
   return {
     type: 'tool-result',
     id: requiredString(wire.toolUseId, `${path}.toolUseId`),
@@ -158,11 +158,11 @@ function decodeResultPart(value: JsonValue, at: string): Block {
   if (!given(part.json)) return decodeBlock(part, at);
   const rest = beside(part, 'json');
   rest.$json = true;
-  return { type: 'text', text: jsonOf(part.json, `${at}.json`), ...withExtra(rest), at };
+  return { type: 'text', text: jsonText(part.json, `${at}.json`), ...withExtra(rest), at };
 }
 
-const reasoningFields: ReadonlySet<string> = new Set(['reasoningText', 'redactedContent']);
-const thoughtFields: ReadonlySet<string> = new Set(['text', 'signature']);
+const reasoningFields = setOf('reasoningText redactedContent');
+const thoughtFields = setOf('text signature');
 
 function decodeReasoning(inner: JsonValue, block: JsonObject, at: string): ReasoningBlock {
   const path = `${at}.reasoningContent`;
@@ -172,8 +172,7 @@ function decodeReasoning(inner: JsonValue, block: JsonObject, at: string): Reaso
   const hidden = optionalString(wire.redactedContent, `${path}.redactedContent`);
   if (hidden !== undefined)
     return { type: 'reasoning', text: '', proof: proofOf(hidden, 'encrypted'), ...withExtra(rest), at };
-  const thought = optionalObject(wire.reasoningText, `${path}.reasoningText`);
-  if (thought === undefined) throw missing(`${path}.reasoningText`);
+  const thought = requiredObject(wire.reasoningText, `${path}.reasoningText`);
   keepInner(rest, 'reasoningContent.reasoningText', thought, thoughtFields);
   const signature = optionalString(thought.signature, `${path}.reasoningText.signature`);
   return {
@@ -189,7 +188,7 @@ function proofOf(value: string, kind: Proof['kind']): Proof {
   return unsealProof(value)?.proof ?? { format: name, kind, value };
 }
 
-const citedFields: ReadonlySet<string> = new Set(['content', 'citations']);
+const citedFields = setOf('content citations');
 
 function decodeCited(inner: JsonValue, block: JsonObject, at: string): Block {
   const path = `${at}.citationsContent`;
@@ -230,7 +229,7 @@ function decodeGuarded(inner: JsonValue, block: JsonObject, at: string): Block {
   return { ...media, extra: { [name]: { ...media.extra?.[name], guardContent: {} } } };
 }
 
-const mediaFields: ReadonlySet<string> = new Set(['format', 'name', 'source']);
+const mediaFields = setOf('format name source');
 
 function decodeMedia(kind: MediaKind, inner: JsonValue, block: JsonObject, at: string): Block {
   const { key } = kind;
@@ -238,8 +237,7 @@ function decodeMedia(kind: MediaKind, inner: JsonValue, block: JsonObject, at: s
   const wire = object(inner, path);
   const rest = beside(block, key);
   keepInner(rest, key, wire, mediaFields);
-  const where = optionalObject(wire.source, `${path}.source`);
-  if (where === undefined) throw missing(`${path}.source`);
+  const where = requiredObject(wire.source, `${path}.source`);
   const format = optionalString(wire.format, `${path}.format`);
   const source = decodeSource(kind, where, format, `${path}.source`, rest);
   if (source === undefined) return opaque(block, at);
@@ -248,7 +246,7 @@ function decodeMedia(kind: MediaKind, inner: JsonValue, block: JsonObject, at: s
   return title === undefined ? media : { ...media, name: title };
 }
 
-const sourceFields: ReadonlySet<string> = new Set(['bytes', 'text', 's3Location']);
+const sourceFields = setOf('bytes text s3Location');
 
 /** Undefined for a source that only this format knows (blocks as a document's content). */
 function decodeSource(

@@ -1,4 +1,4 @@
-import { missing, wrongType } from '../../../sdk/errors.ts';
+import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
@@ -7,10 +7,13 @@ import {
   optionalObject,
   optionalString,
   requiredString,
+  requiredObject,
 } from '../../_shared/check.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { keepInner, name as format, unknown, withExtra } from '../wire.ts';
 import { cacheOf } from './parts.ts';
+import { defined } from '../../_shared/fields.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** The request's tools. A cache point marks the tool before it. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
@@ -27,9 +30,9 @@ export function decodeTools(value: JsonValue | undefined): Tool[] {
   return tools;
 }
 
-const outerFields: ReadonlySet<string> = new Set(['toolSpec']);
-const specFields: ReadonlySet<string> = new Set(['name', 'description', 'inputSchema', 'strict']);
-const schemaFields: ReadonlySet<string> = new Set(['json']);
+const outerFields = setOf('toolSpec');
+const specFields = setOf('name description inputSchema strict');
+const schemaFields = setOf('json');
 
 function decodeTool(wire: JsonObject, at: string): Tool {
   const spec = optionalObject(wire.toolSpec, `${at}.toolSpec`);
@@ -40,8 +43,7 @@ function decodeTool(wire: JsonObject, at: string): Tool {
   }
   const rest: MutableObject = unknown(wire, outerFields);
   keepInner(rest, 'toolSpec', spec, specFields);
-  const input = optionalObject(spec.inputSchema, `${at}.toolSpec.inputSchema`);
-  if (input === undefined) throw missing(`${at}.toolSpec.inputSchema`);
+  const input = requiredObject(spec.inputSchema, `${at}.toolSpec.inputSchema`);
   keepInner(rest, 'toolSpec.inputSchema', input, schemaFields);
   const description = optionalString(spec.description, `${at}.toolSpec.description`);
   const schema = optionalObject(input.json, `${at}.toolSpec.inputSchema.json`);
@@ -49,9 +51,7 @@ function decodeTool(wire: JsonObject, at: string): Tool {
   return {
     type: 'function',
     name: requiredString(spec.name, `${at}.toolSpec.name`),
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
+    ...defined({ description, schema, strict }),
     ...withExtra(rest),
     at,
   };

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import { ToolNames } from '../../_shared/tool-ids.ts';
+import { visibleStops, writingOf } from '../../_shared/history.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { formatPlaces, writeResponseFormat } from '../response-format.ts';
@@ -12,25 +12,16 @@ import { name, own, restore } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { encodeTools } from './tools.ts';
 import { encodeHistory } from './turns.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 64;
 /** Settings that are written elsewhere, and the number of answers: one is what there is anyway. */
-const handled: ReadonlySet<string> = new Set(['reasoning', 'responseFormat', 'parallelTools', 'choices']);
+const handled = setOf('reasoning responseFormat parallelTools choices');
 
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const native = request.format === name;
-  const limit = Math.min(target.traits.toolNameLimit ?? nameLimit, nameLimit);
-  // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
-  const names = native ? new ToolNames(limit, /[^]/) : new ToolNames(limit);
-  let renamed = false;
-  const toolName = (tool: string): string => {
-    const spelled = native && tool === '' ? tool : names.there(tool);
-    renamed ||= spelled !== tool;
-    return spelled;
-  };
-  const writing: Writing = { target, native, toolName, documents: new Map() };
+  const writing: Writing = { ...writingOf(name, request, target, nameLimit), documents: new Map() };
   loseForeign(request.extra, name, undefined, target.lose);
   refuseChoices(request, name);
   const body: MutableObject = { ...encodeHistory(request, writing) };
@@ -38,15 +29,13 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   if (config !== undefined) body.toolConfig = config;
   const { refuses } = target.traits;
   writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
-  if (!native) visibleStops(body, target);
+  if (!writing.native) dropBlankStops(body, writing);
   const unwrapTool = writeResponseFormat(request, body, target);
   writeThinking(request, body, target);
   restoreTop(body, own(request.extra));
   return {
     ...(request.operation === 'count-tokens' ? counted(target, body) : { path: chatPath(target), body }),
-    ...(renamed ? { toolNames: names } : {}),
-    ...(customTools.length === 0 ? {} : { customTools }),
-    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+    ...writing.undoing(customTools, unwrapTool),
   };
 }
 
@@ -70,16 +59,12 @@ function counted({ model }: EncodeTarget, body: JsonObject): Pick<EncodedRequest
   return { path: modelPath(model, 'count-tokens'), body: { input: { converse } } };
 }
 
-/** Providers refuse a stop sequence of nothing but white space. */
-function visibleStops(body: MutableObject, target: EncodeTarget): void {
+function dropBlankStops(body: MutableObject, writing: Writing): void {
   const config = body.inferenceConfig as MutableObject | undefined;
-  if (!Array.isArray(config?.stopSequences)) return;
-  const all: readonly string[] = config.stopSequences;
-  const visible = all.filter((stop) => stop.trim() !== '');
-  if (visible.length === all.length) return;
-  target.lose('settings.stop');
-  if (visible.length > 0) config.stopSequences = visible;
-  else delete config.stopSequences;
+  if (config?.stopSequences === undefined) return;
+  const stops = visibleStops(config.stopSequences, writing);
+  if (stops === undefined) delete config.stopSequences;
+  else config.stopSequences = stops;
 }
 
 function writeThinking({ settings, extra }: ChatRequest, body: MutableObject, target: EncodeTarget): void {

@@ -5,7 +5,9 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { name, own } from '../wire.ts';
-import { placeOf, refuse, type Writing } from './scope.ts';
+import { placeOf, refuse } from '../../_shared/history.ts';
+import type { Writing } from './scope.ts';
+import { defined } from '../../_shared/fields.ts';
 
 /** The block of a medium, by its key; undefined when the operator lets what cannot be carried drop. */
 export function encodeMedia(
@@ -21,8 +23,7 @@ export function encodeMedia(
   return {
     key: kind.key,
     wire: {
-      ...(format === undefined ? {} : { format }),
-      ...(title === undefined ? {} : { name: title }),
+      ...defined({ format, name: title }),
       source,
     },
   };

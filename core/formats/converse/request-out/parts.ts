@@ -13,7 +13,8 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import { ownCitation } from '../citations.ts';
 import { name, own, restore } from '../wire.ts';
 import { encodeMedia } from './media.ts';
-import { cachePoint, placeOf, refuse, type Writing } from './scope.ts';
+import { placeOf, refuse } from '../../_shared/history.ts';
+import { cachePoint, type Writing } from './scope.ts';
 
 const nothing: readonly JsonObject[] = [];
 

@@ -5,6 +5,7 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { name as format, own, restore } from '../wire.ts';
+import { allowedTools, freeTextTools, objectSchema } from '../../_shared/history.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 /** `toolConfig`, and what the reply must undo. */
@@ -16,10 +17,10 @@ export interface EncodedTools {
 
 /** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
 export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
-  const allowed = allowedTools(request, writing);
+  const allowed = callableTools(request, writing);
   const given = allowed.flatMap((tool) => encodeTool(tool, writing));
   const tools = given.length > 0 || writing.native ? given : namedInHistory(request, writing);
-  const customTools = allowed.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
+  const customTools = freeTextTools(allowed);
   const choice = encodeChoice(request, tools.length > 0, writing);
   const kept = own(request.extra);
   if (tools.length === 0 && choice === undefined && !(writing.native && kept.$toolConfig === 'empty'))
@@ -31,8 +32,10 @@ export function encodeTools(request: ChatRequest, writing: Writing): EncodedTool
   };
 }
 
-/** The format knows neither a subset of tools nor none of them: those that must not be called are left out. */
-function allowedTools({ tools, toolChoice, messages }: ChatRequest, { target }: Writing): readonly Tool[] {
+/** The format knows no choice of none: tools that must not be called are left out. */
+function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] {
+  const { tools, toolChoice, messages } = request;
+  const { target } = writing;
   if (toolChoice?.type === 'none') {
     if (tools.length > 0) target.lose('tool_choice');
     // A history with calls is refused without the tools that were called.
@@ -40,14 +43,7 @@ function allowedTools({ tools, toolChoice, messages }: ChatRequest, { target }: 
     for (const tool of tools) target.lose(tool.at ?? 'tools');
     return [];
   }
-  if (toolChoice?.type !== 'allowed') return tools;
-  const names = new Set(toolChoice.names);
-  target.lose('tool_choice');
-  return tools.filter((tool) => {
-    const kept = names.has(tool.name ?? '') || names.has(tool.type) || names.has(tool.type.replace('-', '_'));
-    if (!kept) target.lose(tool.at ?? 'tools');
-    return kept;
-  });
+  return allowedTools(request, writing);
 }
 
 function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
@@ -63,7 +59,8 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
   switch (tool.type) {
     case 'function': {
       const { strict } = tool;
-      return spec(tool, writing, objectSchema(tool.schema, writing), strict === undefined ? {} : { strict });
+      const schema = writing.native ? tool.schema : objectSchema(tool.schema, writing);
+      return spec(tool, writing, schema, strict === undefined ? {} : { strict });
     }
     case 'custom':
       if (tool.format !== undefined && tool.format.type !== 'text') writing.target.lose(`${at}.format`);
@@ -92,13 +89,6 @@ function spec(
       ...more,
     },
   };
-}
-
-/** Providers insist on an object schema. */
-function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject | undefined {
-  if (native) return schema;
-  if (schema === undefined) return { type: 'object', properties: {} };
-  return schema.type === undefined ? { type: 'object', ...schema } : schema;
 }
 
 /** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
+import { listOf } from '../../_shared/fields.ts';
 
 /** Puts the frames of one reply together, as a client's SDK would. */
 export class ConverseFold implements FrameFold {
@@ -74,7 +75,7 @@ function addText(block: MutableObject, text: string): void {
     return;
   }
   const { content } = asObject(block.citationsContent);
-  const [first] = Array.isArray(content) ? (content as readonly JsonValue[]) : [];
+  const [first] = listOf(content);
   const before = isObject(first) && typeof first.text === 'string' ? first.text : '';
   block.citationsContent = { ...asObject(block.citationsContent), content: [{ text: before + text }] };
 }

@@ -7,6 +7,8 @@ import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
 import { ConverseStreamDecoder } from '../stream-in.ts';
 import { ConverseStreamEncoder } from '../stream-out.ts';
 import { ConverseFold } from './fold.ts';
+import { listOf } from '../../_shared/fields.ts';
+import { setOf } from '../../_shared/extra.ts';
 
 /** A provider's whole reply as the events of a stream. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -46,11 +48,11 @@ interface ParsedFrame {
   readonly json: JsonObject;
 }
 
-const stopFields: ReadonlySet<string> = new Set(['stopReason', 'additionalModelResponseFields']);
+const stopFields = setOf('stopReason additionalModelResponseFields');
 
 /** The frames in which a stream would have said this whole reply, whose message is `message`. */
 function unfold(body: JsonObject, message: JsonObject): readonly ParsedFrame[] {
-  const content: readonly JsonValue[] = Array.isArray(message.content) ? message.content : [];
+  const content = listOf(message.content);
   const { output: _, ...rest } = body;
   const of = (inStop: boolean): JsonObject =>
     Object.fromEntries(Object.entries(rest).filter(([key]) => stopFields.has(key) === inStop));
@@ -98,8 +100,8 @@ function thoughts({ reasoningText, redactedContent }: JsonObject): readonly Json
 }
 
 function cited({ content, citations }: JsonObject): readonly JsonObject[] {
-  const parts: readonly JsonValue[] = Array.isArray(content) ? content : [];
-  const sources: readonly JsonValue[] = Array.isArray(citations) ? citations : [];
+  const parts = listOf(content);
+  const sources = listOf(citations);
   return [
     ...parts.flatMap((part) =>
       isObject(part) && typeof part.text === 'string' ? [{ text: part.text }] : [],

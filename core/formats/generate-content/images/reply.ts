@@ -9,6 +9,7 @@ import { readUsage } from '../usage.ts';
 import { inlineFields, name, official, partFields } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { setOf } from '../../_shared/extra.ts';
+import { listOf, defined } from '../../_shared/fields.ts';
 
 /** A provider's reply as events: contents with pictures in them, or predictions. */
 export function readImages(body: JsonObject): readonly GatewayEvent[] {
@@ -28,8 +29,7 @@ export function readImages(body: JsonObject): readonly GatewayEvent[] {
       type: 'result',
       value: {
         images,
-        ...(fileFormat === undefined ? {} : { fileFormat }),
-        ...(tokens === undefined ? {} : { tokens }),
+        ...defined({ fileFormat, tokens }),
         ...(text === '' ? {} : { extra: { [name]: { text } } }),
       },
     },
@@ -67,7 +67,7 @@ function inContents({ candidates, promptFeedback }: JsonObject): Found {
   const images: MadeImage[] = [];
   let text = '';
   let refused: string | undefined;
-  for (const candidate of Array.isArray(candidates) ? (candidates as readonly JsonValue[]) : []) {
+  for (const candidate of listOf(candidates)) {
     if (!isObject(candidate)) continue;
     const { content, finishReason, finishMessage } = candidate;
     if (typeof finishReason === 'string' && !ordinary.has(finishReason))
@@ -111,7 +111,7 @@ function readTokens(usage: JsonObject): ImageTokens {
 
 function imagesIn(details: JsonValue | undefined): number {
   let count = 0;
-  for (const one of Array.isArray(details) ? (details as readonly JsonValue[]) : [])
+  for (const one of listOf(details))
     if (isObject(one) && one.modality === 'IMAGE') count += tokenCount(one.tokenCount);
   return count;
 }

@@ -6,10 +6,9 @@ import type { RouteParams } from '../../../sdk/format.ts';
 import { CallPairs } from './calls.ts';
 import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { decodeSettings } from '../settings.ts';
-import { contentFields, dataFields, name as format, official, requestFields } from '../wire.ts';
+import { contentFields, dataFields, name as format, official, requestFields, leftovers } from '../wire.ts';
 
 /** Fields of the body that are read; all others are extra. */
 const readFields = setOf('model contents systemInstruction tools toolConfig generationConfig serviceTier');

@@ -2,11 +2,17 @@ import { missing, wrongType } from '../../../sdk/errors.ts';
 import type { Block, ReasoningBlock, TextBlock } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import {
+  given,
+  optionalArray,
+  optionalObject,
+  optionalString,
+  requiredString,
+  jsonText,
+} from '../../_shared/check.ts';
 import type { CallPairs } from './calls.ts';
-import { leftovers } from '../extra.ts';
 import { decodeResult } from '../tools.ts';
-import { callFields, dataFields, jsonText, name as format, official, partFields } from '../wire.ts';
+import { callFields, dataFields, name as format, official, partFields, leftovers } from '../wire.ts';
 import { readDetail, readFile, readInline } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
 import { setOf } from '../../_shared/extra.ts';

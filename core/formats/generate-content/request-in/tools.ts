@@ -3,7 +3,6 @@ import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import {
   callingFields,
@@ -13,7 +12,9 @@ import {
   pick,
   toolConfigFields,
   toolFields,
+  leftovers,
 } from '../wire.ts';
+import { defined } from '../../_shared/fields.ts';
 
 /** Hosted tools that other formats have too. */
 export const hosted = {
@@ -88,8 +89,7 @@ function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
   return {
     type: 'function',
     name: requiredString(declaration.name, `${at}.name`),
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
+    ...defined({ description, schema }),
     at,
     ...extras.extra(),
   };

@@ -9,11 +9,10 @@ import { encodeBlock } from './parts.ts';
 import { encodeToolConfig, encodeTools } from './tools.ts';
 import { Encoding } from './scope.ts';
 import { objectAt, putBack } from '../../_shared/extra.ts';
-import { own } from '../extra.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { respelled, rows, writeAsWritten } from '../settings.ts';
-import { name as format } from '../wire.ts';
+import { name as format, own } from '../wire.ts';
 
 /** Most stop sequences that the provider takes. */
 const stopLimit = 5;

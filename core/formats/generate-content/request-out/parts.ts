@@ -13,11 +13,10 @@ import { officialType } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { Encoding } from './scope.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
-import { name as format } from '../wire.ts';
+import { name as format, own } from '../wire.ts';
 import { refuseContent } from '../../_shared/refuse.ts';
 
 /** A part, and whether a proof of another vendor was taken off it. */

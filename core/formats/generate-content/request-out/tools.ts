@@ -6,11 +6,11 @@ import { fromSchemaSubset, isEmptyObject, toSchemaSubset } from '../../_shared/j
 import { putAt, type MutableObject } from '../../_shared/settings.ts';
 import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { takesJsonSchema } from '../response-format.ts';
-import { name as format } from '../wire.ts';
+import { name as format, own } from '../wire.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 
 type FunctionTool = Extract<Tool, { type: 'function' }>;
 type CustomTool = Extract<Tool, { type: 'custom' }>;
@@ -44,7 +44,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
 
 function shellsOf(request: ChatRequest): readonly JsonObject[] {
   const shells = own(request.extra)?.$tools;
-  return Array.isArray(shells) ? shells.filter(isObject) : [];
+  return objectsOf(shells);
 }
 
 function addTo(entries: Map<number, MutableObject>, entry: number, written: MutableObject): void {

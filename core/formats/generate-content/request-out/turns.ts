@@ -4,10 +4,9 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { encodeBlock } from './parts.ts';
 import type { Encoding } from './scope.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { placeholderSignature } from '../reasoning.ts';
-import { name as format } from '../wire.ts';
+import { name as format, own } from '../wire.ts';
 
 /** A turn under construction: `parts` is also what `content` holds. */
 interface Turn {

@@ -8,14 +8,14 @@ import { tellsError } from '../../_shared/told-error.ts';
 import { upstreamError } from '../../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
-import { leftovers } from '../extra.ts';
 import { readFinish, reasonIn } from '../finish.ts';
 import { garbage, replyText } from '../errors.ts';
 import { readGrounding } from '../citations.ts';
 import { readLogprobs } from '../logprobs.ts';
-import { candidateFields, chunkFields, levels, name as format, replySigns } from '../wire.ts';
+import { candidateFields, chunkFields, levels, name as format, replySigns, leftovers } from '../wire.ts';
 import { Candidate, PartReader, type HeldFinish } from './parts.ts';
 import { readUsage } from '../usage.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 
 /** A decoder of one reply. `whole`: the one chunk is the complete reply, so that no missing finish means a cut. */
 export class ReplyDecoder implements StreamDecoder {
@@ -51,7 +51,7 @@ export class ReplyDecoder implements StreamDecoder {
     // What comes before the reply and has nothing of one is no beginning.
     if (this.#chunk === 0 && !replySigns.some((key) => chunk[key] !== undefined)) return [];
     this.#chunk += 1;
-    const candidates = Array.isArray(chunk.candidates) ? chunk.candidates.filter(isObject) : [];
+    const candidates = objectsOf(chunk.candidates);
     this.#settleHeld(candidates);
     if (this.#chunk === 1) {
       this.#first = chunk;
@@ -258,7 +258,7 @@ function indexOf(candidate: JsonObject, position: number): number {
 
 function partsOf(candidate: JsonObject): readonly JsonObject[] {
   const parts = isObject(candidate.content) ? candidate.content.parts : undefined;
-  return Array.isArray(parts) ? parts.filter(isObject) : [];
+  return objectsOf(parts);
 }
 
 function parse(data: string): unknown {

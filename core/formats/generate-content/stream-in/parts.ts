@@ -6,14 +6,14 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
-import { blockLimit, levels, name as format } from '../wire.ts';
+import { blockLimit, levels, name as format, leftovers } from '../wire.ts';
 import { readSignature } from '../reasoning.ts';
 import { unusable } from '../../_shared/unusable.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 
 interface OpenBlock {
   readonly kind: 'text' | 'reasoning';
@@ -213,7 +213,7 @@ export class PartReader {
 
   /** Arguments of a call that has begun. It ends with the first part that does not say that it goes on. */
   #more(candidate: Candidate, { block, arguments: args }: OpenCall, call: JsonObject): void {
-    const partials = Array.isArray(call.partialArgs) ? call.partialArgs.filter(isObject) : [];
+    const partials = objectsOf(call.partialArgs);
     let input = isObject(call.args) ? args.addObject(call.args) : '';
     for (const partial of partials) input += args.add(partial);
     if (input !== '') this.#events.push({ type: 'tool-delta', block, choice: candidate.index, input });

@@ -1,21 +1,21 @@
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { Chunk } from './chunk.ts';
 import { errorBody } from '../errors.ts';
-import { own } from '../extra.ts';
 import { writeFinish } from '../finish.ts';
 import { writeGrounding, type Cited } from '../citations.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { writeSignature } from '../reasoning.ts';
 import { writeUsage } from '../usage.ts';
 import { callPart, mediaPart, responseId } from './parts.ts';
-import { name as format } from '../wire.ts';
+import { name as format, own } from '../wire.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 
 type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 
@@ -296,7 +296,7 @@ export class ReplyEncoder implements StreamEncoder {
   #carry(chunk: Chunk, value: JsonObject): void {
     const { candidates, ...fields } = value;
     chunk.put(fields);
-    for (const candidate of Array.isArray(candidates) ? candidates.filter(isObject) : []) {
+    for (const candidate of objectsOf(candidates)) {
       const { index, $content: content, ...rest } = candidate;
       if (typeof index !== 'number' || this.#live({ choice: index }) === undefined) continue;
       Object.assign(chunk.fields(index), rest, content === undefined ? {} : { content });

@@ -3,8 +3,7 @@ import type { GatewayEvent } from '../../../model/event.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { own } from '../extra.ts';
-import { name } from '../wire.ts';
+import { name, own } from '../wire.ts';
 import { writeSignature } from '../reasoning.ts';
 
 type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;

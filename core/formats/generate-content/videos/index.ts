@@ -25,6 +25,7 @@ import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
 import { name } from '../wire.ts';
 import { setOf } from '../../_shared/extra.ts';
+import { defined } from '../../_shared/fields.ts';
 
 const parameterFields = setOf(
   'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos',
@@ -135,8 +136,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
           ...(imageRole === 'reference'
             ? { referenceImages: images.map((image) => ({ image, referenceType: 'asset' })) }
             : {
-                ...(first === undefined ? {} : { image: first }),
-                ...(last === undefined ? {} : { lastFrame: last }),
+                ...defined({ image: first, lastFrame: last }),
               }),
         },
       ],

@@ -3,6 +3,7 @@ import type { VideoReport, VideoTaskRequest } from '../../../model/video.ts';
 import type { Codec } from '../../../sdk/format.ts';
 import { redact } from '../../_shared/redact.ts';
 import { failureOf } from '../../_shared/video-report.ts';
+import { listOf } from '../../_shared/fields.ts';
 
 /** What the provider says of an operation. */
 export function readReport(body: JsonObject): VideoReport {
@@ -14,9 +15,7 @@ export function readReport(body: JsonObject): VideoReport {
   const inner = isObject(made.generateVideoResponse) ? made.generateVideoResponse : made;
   const url = urlIn(inner.generatedSamples ?? inner.generatedVideos ?? inner.videos);
   if (url !== undefined) return { id, state: 'completed', url };
-  const reasons: readonly JsonValue[] = Array.isArray(inner.raiMediaFilteredReasons)
-    ? (inner.raiMediaFilteredReasons as readonly JsonValue[])
-    : [];
+  const reasons = listOf(inner.raiMediaFilteredReasons);
   const [reason] = reasons;
   return {
     id,

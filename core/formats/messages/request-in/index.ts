@@ -3,11 +3,11 @@ import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts'
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
   given,
-  optionalArray,
   optionalBoolean,
   optionalObject,
   requiredModel,
   requiredString,
+  requiredArray,
 } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeContent } from './parts.ts';
@@ -15,21 +15,14 @@ import { decodeToolChoice, decodeTools } from './tools.ts';
 import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
-import { name } from '../wire.ts';
-import { leftovers } from '../extra.ts';
+import { name, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import { defined } from '../../_shared/fields.ts';
 
-const topFields: ReadonlySet<string> = new Set([
-  'model',
-  'messages',
-  'system',
-  'stream',
-  'tools',
-  'tool_choice',
-  'thinking',
-  'output_config',
-  'output_format',
-  'metadata',
+const topFields = new Set([
+  ...setOf(`
+  model messages system stream tools tool_choice thinking output_config output_format metadata
+`),
   ...settingRows.map((row) => row.path).filter((path) => !path.includes('.')),
 ]);
 const configFields = setOf('effort format');
@@ -72,8 +65,7 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   keepContainer(left, 'output_config', config, configFields);
   return {
     ...settings,
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(responseFormat === undefined ? {} : { responseFormat }),
+    ...defined({ reasoning, responseFormat }),
   };
 }
 
@@ -91,8 +83,7 @@ function keepContainer(
 
 /** `system` and the history. System turns before the first other one are instructions too; where they stood is a spelling. */
 function decodeMessages(body: JsonObject): { system: readonly Message[]; messages: readonly Message[] } {
-  const list = optionalArray(body.messages, 'messages');
-  if (list === undefined) throw missing('messages');
+  const list = requiredArray(body.messages, 'messages');
   if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
   const decoded = list.map((value, index) => decodeMessage(value, `messages[${index}]`));
   const first = decoded.findIndex((message) => message.role !== 'system');

@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { missing, wrongType } from '../../../sdk/errors.ts';
 import type {
   Block,
   MediaBlock,
@@ -17,12 +17,13 @@ import {
   optionalObject,
   optionalString,
   requiredString,
+  requiredObject,
+  jsonText,
 } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import { unsealProof } from '../../_shared/proof.ts';
 import { decodeCitation } from '../citations.ts';
-import { name } from '../wire.ts';
-import { leftovers } from '../extra.ts';
+import { name, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** Content as blocks, and whether it was one string. */
@@ -128,8 +129,7 @@ function decodeText(block: JsonObject, at: string): TextBlock {
 const mediaFields = setOf('type source title cache_control');
 
 function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Block {
-  const wire = optionalObject(block.source, `${at}.source`);
-  if (wire === undefined) throw missing(`${at}.source`);
+  const wire = requiredObject(block.source, `${at}.source`);
   const left = leftovers().take(block, mediaFields);
   const source = decodeSource(type, wire, `${at}.source`, left);
   if (source === undefined) return { type: 'opaque', format: name, value: block, at };
@@ -197,20 +197,11 @@ function decodeCall(block: JsonObject, at: string): Block {
     type: 'tool-call',
     id: requiredString(block.id, `${at}.id`),
     name: requiredString(block.name, `${at}.name`),
-    input: input === undefined ? '' : (brokenArguments(input) ?? jsonOf(input, `${at}.input`)),
+    input: input === undefined ? '' : (brokenArguments(input) ?? jsonText(input, `${at}.input`)),
     ...cacheOf(block, at, left),
     ...left.extra(),
     at,
   };
-}
-
-/** JSON text of a client's value. Throws 400 for one nested too deeply to be written. */
-function jsonOf(value: JsonObject, path: string): string {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    throw wrongValue(path, 'less deeply nested');
-  }
 }
 
 const resultFields = setOf('type tool_use_id content is_error cache_control');

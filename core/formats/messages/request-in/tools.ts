@@ -1,4 +1,4 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
@@ -8,10 +8,10 @@ import {
   optionalObject,
   optionalString,
   requiredString,
+  requiredObject,
 } from '../../_shared/check.ts';
 import { cacheOf } from './parts.ts';
-import { name as format } from '../wire.ts';
-import { leftovers } from '../extra.ts';
+import { name as format, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. Throws 400 with the path. */
@@ -43,8 +43,7 @@ function decodeFunction(tool: JsonObject, at: string): Tool {
     throw wrongValue(`${at}.name`, '1 to 128 letters, digits, underscores or hyphens');
   }
   const description = optionalString(tool.description, `${at}.description`);
-  const schema = optionalObject(tool.input_schema, `${at}.input_schema`);
-  if (schema === undefined) throw missing(`${at}.input_schema`);
+  const schema = requiredObject(tool.input_schema, `${at}.input_schema`);
   if (schema.type !== 'object') throw wrongValue(`${at}.input_schema.type`, '"object"');
   const strict = optionalBoolean(tool.strict, `${at}.strict`);
   return {

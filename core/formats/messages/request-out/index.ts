@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import { ToolNames } from '../../_shared/tool-ids.ts';
+import { visibleStops, writingOf } from '../../_shared/history.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
@@ -18,9 +18,8 @@ import {
   thinks,
 } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
-import { name } from '../wire.ts';
+import { name, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
-import { own } from '../extra.ts';
 import { setOf, putBack } from '../../_shared/extra.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 
@@ -31,7 +30,10 @@ const handled = setOf('reasoning responseFormat parallelTools choices');
 
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const { names, renamed, writing } = begin(request, target);
+  const writing: Writing = {
+    ...writingOf(name, request, target, nameLimit),
+    reasoningDropped: false,
+  };
   const kept = own(request.extra);
   const counting = request.operation === 'count-tokens';
   loseForeign(request.extra, name, undefined, target.lose);
@@ -54,28 +56,8 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     path: counting ? '/messages/count_tokens' : '/messages',
     ...(writing.native ? { headers: travelling(target.headers) } : {}),
     body,
-    ...(renamed() ? { toolNames: names } : {}),
-    ...(customTools.length === 0 ? {} : { customTools }),
-    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+    ...writing.undoing(customTools, unwrapTool),
   };
-}
-
-function begin(
-  request: ChatRequest,
-  target: EncodeTarget,
-): { readonly names: ToolNames; readonly renamed: () => boolean; readonly writing: Writing } {
-  const native = request.format === name;
-  const limit = Math.min(target.traits.toolNameLimit ?? nameLimit, nameLimit);
-  // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
-  const names = native ? new ToolNames(limit, /[^]/) : new ToolNames(limit);
-  let changed = false;
-  const toolName = (tool: string): string => {
-    const spelled = native && tool === '' ? tool : names.there(tool);
-    changed ||= spelled !== tool;
-    return spelled;
-  };
-  const writing: Writing = { target, native, toolName, reasoningDropped: false };
-  return { names, renamed: () => changed, writing };
 }
 
 function writeTools(request: ChatRequest, body: MutableObject, writing: Writing): readonly string[] {
@@ -95,18 +77,9 @@ function writePlainSettings(request: ChatRequest, body: MutableObject, writing: 
     delete body.top_p;
     target.lose('settings.topP');
   }
-  visibleStops(body, target);
-}
-
-/** Providers refuse a stop sequence of nothing but white space. */
-function visibleStops(body: MutableObject, target: EncodeTarget): void {
-  if (!Array.isArray(body.stop_sequences)) return;
-  const all: readonly unknown[] = body.stop_sequences;
-  const visible = all.filter((stop) => typeof stop === 'string' && stop.trim() !== '');
-  if (visible.length === all.length) return;
-  target.lose('settings.stop');
-  if (visible.length === 0) delete body.stop_sequences;
-  else body.stop_sequences = visible as readonly string[];
+  const stops = visibleStops(body.stop_sequences, writing);
+  if (stops === undefined) delete body.stop_sequences;
+  else body.stop_sequences = stops;
 }
 
 /** Asks for reasoning; true when it was asked for in the client's own words. */

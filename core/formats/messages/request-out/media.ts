@@ -2,9 +2,9 @@ import type { MediaBlock, Source } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { imageTypes, name } from '../wire.ts';
-import { placeOf, refuse, type Writing } from './scope.ts';
-import { own } from '../extra.ts';
+import { imageTypes, name, own } from '../wire.ts';
+import { placeOf, refuse } from '../../_shared/history.ts';
+import type { Writing } from './scope.ts';
 
 /** An image or document block's `type` and `source`. */
 export interface EncodedSource {

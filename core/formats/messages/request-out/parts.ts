@@ -13,9 +13,9 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';
-import { name } from '../wire.ts';
-import { addCache, placeOf, refuse, type Writing } from './scope.ts';
-import { own } from '../extra.ts';
+import { name, own } from '../wire.ts';
+import { placeOf, refuse } from '../../_shared/history.ts';
+import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 
 /** A block in wire words; undefined for one that is left out (empty text, another vendor's reasoning, what the operator lets drop). */

@@ -2,9 +2,10 @@ import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name as format } from '../wire.ts';
+import { name as format, own } from '../wire.ts';
+import { freeTextSchema } from '../../_shared/free-text.ts';
+import { allowedTools, freeTextTools, objectSchema } from '../../_shared/history.ts';
 import { addCache, type Writing } from './scope.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
@@ -15,12 +16,6 @@ export interface EncodedTools {
   /** Free-text tools that were wrapped as functions, by the client's names. */
   readonly customTools: readonly string[];
 }
-
-const inputSchema: JsonObject = {
-  type: 'object',
-  properties: { input: { type: 'string' } },
-  required: ['input'],
-};
 
 /** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
 export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
@@ -34,20 +29,8 @@ export function encodeTools(request: ChatRequest, writing: Writing): EncodedTool
   return {
     tools,
     ...(choice === undefined ? {} : { choice }),
-    customTools: allowed.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? ''),
+    customTools: freeTextTools(allowed),
   };
-}
-
-/** The format knows no subset of tools: the others are left out. */
-function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Writing): readonly Tool[] {
-  if (toolChoice?.type !== 'allowed') return tools;
-  const names = new Set(toolChoice.names);
-  target.lose('tool_choice');
-  return tools.filter((tool) => {
-    const kept = names.has(tool.name ?? '') || names.has(tool.type) || names.has(tool.type.replace('-', '_'));
-    if (!kept) target.lose(tool.at ?? 'tools');
-    return kept;
-  });
 }
 
 function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
@@ -77,7 +60,7 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
       return {
         name: writing.toolName(tool.name),
         ...(tool.description === undefined ? {} : { description: tool.description }),
-        input_schema: inputSchema,
+        input_schema: freeTextSchema,
       };
     case 'web-search':
       return hosted($type ?? 'web_search_20250305', tool.name, 'web_search', writing);
@@ -96,12 +79,6 @@ function hosted(
 ): MutableObject {
   if (!native) return { type, name: official };
   return { type, ...(given === undefined ? {} : { name: given }) };
-}
-
-/** The format insists on an object schema. */
-function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject {
-  if (schema === undefined) return { type: 'object', properties: {} };
-  return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
 }
 
 /** `tool_choice`, which providers refuse where there are no tools. */

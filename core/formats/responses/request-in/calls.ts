@@ -2,13 +2,20 @@ import { missing } from '../../../sdk/errors.ts';
 import type { Block, Message } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import {
+  given,
+  optionalString,
+  requiredString,
+  requiredObject,
+  requiredArray,
+  jsonText,
+} from '../../_shared/check.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { decodeContent } from './parts.ts';
-import { leftovers } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { setOf } from '../../_shared/extra.ts';
-import { readArguments, textOfJson } from '../../_openai/calls.ts';
+import { readArguments } from '../../_openai/calls.ts';
+import { leftovers } from '../wire.ts';
 
 const callFields = setOf('type id call_id name arguments input status namespace');
 const clientCallFields = setOf('type id call_id status action operation environment');
@@ -23,15 +30,14 @@ export function decodeCall(item: JsonObject, type: string, at: string): Block | 
     return decodeNamedCall(item, type === 'custom_tool_call', at);
   const tool = clientToolOfCall(type);
   if (tool === undefined) return undefined;
-  const payload = optionalObject(item[tool.payload], `${at}.${tool.payload}`);
-  if (payload === undefined) throw missing(`${at}.${tool.payload}`);
+  const payload = requiredObject(item[tool.payload], `${at}.${tool.payload}`);
   const left = leftovers().take(item, clientCallFields);
   left.mark('$item', item, [...formal, 'call_id', 'environment']);
   return {
     type: 'tool-call',
     id: idOf(item, at),
     name: tool.name,
-    input: brokenArguments(payload) ?? textOfJson(payload, `${at}.${tool.payload}`),
+    input: brokenArguments(payload) ?? jsonText(payload, `${at}.${tool.payload}`),
     at,
     ...left.extra(),
   };
@@ -106,9 +112,8 @@ function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
 
 /** What ran in the client's shell, as JSON text: standard output, standard error and how it ended. */
 function shellOutput(item: JsonObject, at: string): Message {
-  const output = optionalArray(item.output, `${at}.output`);
-  if (output === undefined) throw missing(`${at}.output`);
-  return clientOutput(item, textOfJson(output, `${at}.output`), at);
+  const output = requiredArray(item.output, `${at}.output`);
+  return clientOutput(item, jsonText(output, `${at}.output`), at);
 }
 
 function clientOutput(item: JsonObject, text: string, at: string, failed?: boolean): Message {

@@ -1,11 +1,10 @@
 import { missing } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { given, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { given, optionalString, requiredString, requiredObject } from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';
-import { leftovers } from '../extra.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { formatName } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import {
   audioType,
   bareFile,
@@ -14,6 +13,7 @@ import {
   isAddress,
   sourceOf,
 } from '../../_openai/parts.ts';
+import { defined } from '../../_shared/fields.ts';
 
 const textFields = setOf('type text annotations logprobs prompt_cache_breakpoint');
 const refusalFields = setOf('type refusal prompt_cache_breakpoint');
@@ -104,8 +104,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
     type: 'file',
     source: fileSource({ data, url, id: id ?? '', name }, left),
     at,
-    ...(name === undefined ? {} : { name }),
-    ...(detail === undefined ? {} : { detail }),
+    ...defined({ name, detail }),
     ...breakpointOf(part, left),
     ...left.extra(),
   };
@@ -129,8 +128,7 @@ function fileSource({ data, url, id, name }: FileWords, left: Leftovers): Source
 
 function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   const path = `${at}.input_audio`;
-  const object = optionalObject(part.input_audio, path);
-  if (object === undefined) throw missing(path);
+  const object = requiredObject(part.input_audio, path);
   const data = requiredString(object.data, `${path}.data`);
   const format = requiredString(object.format, `${path}.format`);
   left.take(object, audioInner, 'input_audio.').put('$input_audio', object);

@@ -6,9 +6,8 @@ import { spellToolId } from '../../_shared/tool-ids.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
-import { marked, own } from '../extra.ts';
 import { neutralName } from '../tools/spelling.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own, marked } from '../wire.ts';
 import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
@@ -79,7 +78,7 @@ function namedOutput(block: ToolResultBlock, held: JsonObject, scope: Scope): Js
     type: custom ? 'custom_tool_call_output' : 'function_call_output',
     call_id: idOf(block, scope),
   };
-  const content = writeContent(block.content, block.plain, 'tool', scope);
+  const content = writeContent(block.content, block.plain, scope, 'tool');
   wire.output = block.failed === true ? markFailed(content, 'input_text') : content;
   if (Array.isArray(wire.output) && wire.output.length === 0 && scope.foreign) wire.output = '';
   if (block.failed === true) loseField(block, 'failed', scope);

@@ -7,16 +7,16 @@ import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';
-import { marked, own } from '../extra.ts';
 import { setOf, putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { handled, rows, tiers } from '../settings.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own, marked } from '../wire.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { outputToolFor } from '../../_openai/response-format.ts';
 import { takes, writeUserAndTier } from '../../_openai/settings.ts';
+import { objectsOf, listOf } from '../../_shared/fields.ts';
 
 /** The least output limit that the official API takes. */
 const leastOutput = 16;
@@ -74,7 +74,7 @@ function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): C
 /** The items that are no turns, without what they would say against settings that were changed on the way. */
 function asidesOf(request: ChatRequest, settings: ChatSettings, scope: Scope): readonly JsonObject[] {
   const { $asides } = own(request.extra);
-  const list = Array.isArray($asides) ? ($asides as readonly JsonValue[]).filter(isObject) : [];
+  const list = objectsOf($asides);
   const kept: JsonObject[] = [];
   for (const aside of list) {
     const { index, item } = aside;
@@ -192,7 +192,7 @@ function writeFormat(
 /** Sealed reasoning is asked for where the provider keeps nothing, so that the next turn can bring it. */
 function writeInclude(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
   const { $include } = own(request.extra);
-  const words = Array.isArray($include) ? ($include as readonly JsonValue[]) : [];
+  const words = listOf($include);
   const ranked = settings.topLogprobs !== undefined && scope.foreign;
   const logprobs = takes('logprobs', settings, scope.target)
     ? settings.logprobs === true

@@ -1,88 +1,19 @@
-import type { Block, MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { marked, own } from '../extra.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own, marked } from '../wire.ts';
 import { audioFormat } from '../../_openai/parts.ts';
-import {
-  finishPiece,
-  loseField,
-  refuse,
-  refusesCache,
-  typeName,
-  urlOf,
-  withCache,
-  type Scope,
-} from '../../_openai/scope.ts';
+import { contentWriter } from '../../_openai/content.ts';
+import { refuse, urlOf, type Scope } from '../../_openai/scope.ts';
 
-function finished(part: MutableObject, block: Block, scope: Scope): MutableObject {
-  return finishPiece(withCache(part, block, scope), block, scope);
-}
+/** Writes the blocks of a turn or of a result. */
+export const writeContent = contentWriter({
+  text: textPart,
+  media: mediaPart,
+  detailed: ['image', 'file', 'video'],
+});
 
-/** Writes the blocks of a turn or of a result as one string where that is what they were, or where it says everything; else as parts. */
-export function writeContent(
-  blocks: readonly Block[],
-  plain: boolean | undefined,
-  role: Message['role'],
-  scope: Scope,
-): JsonValue {
-  const said = scope.foreign ? blocks.filter((block) => block.type !== 'text' || block.text !== '') : blocks;
-  if (fitsString(said, plain, scope)) {
-    let string = '';
-    for (const block of said) {
-      if (block.type !== 'text') continue;
-      loseOfText(block, scope);
-      loseForeign(block.extra, formatName, block.at, scope.target.lose);
-      string += block.text;
-    }
-    return string;
-  }
-  const parts: JsonObject[] = [];
-  for (const block of said) {
-    const part = writePart(block, role, scope);
-    if (part !== undefined) parts.push(part);
-  }
-  return parts;
-}
-
-function fitsString(blocks: readonly Block[], plain: boolean | undefined, scope: Scope): boolean {
-  if (plain !== true && !(scope.foreign && blocks.length <= 1)) return false;
-  return blocks.every(
-    (block) =>
-      block.type === 'text' &&
-      block.extra?.[formatName] === undefined &&
-      (block.cache === undefined || refusesCache(scope)),
-  );
-}
-
-/** One block as a content part; undefined when it was dropped. Throws 400 for content that has no part here. */
-function writePart(block: Block, role: Message['role'], scope: Scope): JsonObject | undefined {
-  switch (block.type) {
-    case 'text':
-      loseOfText(block, scope);
-      return finished(textPart(block, role), block, scope);
-    case 'refusal':
-      return finished({ type: 'refusal', refusal: block.text }, block, scope);
-    case 'image':
-    case 'audio':
-    case 'video':
-    case 'file':
-      return role === 'assistant' && scope.foreign
-        ? refuse(block, `${block.type} in an assistant turn`, scope)
-        : writeMedia(block, scope);
-    case 'opaque':
-      if (block.format === formatName) return block.value;
-      return refuse(block, `content of type ${typeName(block.value)}`, scope);
-    case 'reasoning':
-    case 'tool-call':
-    case 'tool-result':
-      return refuse(block, `a ${block.type} in this place`, scope);
-  }
-}
-
-function textPart(block: TextBlock, role: Message['role']): MutableObject {
+function textPart(block: TextBlock, role: Message['role'] | undefined): MutableObject {
   const { $part, $annotations, $logprobs } = own(block.extra);
   const type = typeof $part === 'string' ? $part : role === 'assistant' ? 'output_text' : 'input_text';
   const part: MutableObject = { type, text: block.text };
@@ -90,20 +21,6 @@ function textPart(block: TextBlock, role: Message['role']): MutableObject {
   else if ($part === undefined && type === 'output_text') part.annotations = [];
   if ($logprobs !== undefined) part.logprobs = $logprobs;
   return part;
-}
-
-function loseOfText(block: TextBlock, scope: Scope): void {
-  if (block.citations !== undefined) loseField(block, 'citations', scope);
-  if (block.proof !== undefined) loseField(block, 'proof', scope);
-  if (block.cache !== undefined && refusesCache(scope)) loseField(block, 'cache', scope);
-}
-
-function writeMedia(block: MediaBlock, scope: Scope): JsonObject | undefined {
-  const part = mediaPart(block, scope);
-  if (part === undefined) return undefined;
-  if (block.name !== undefined && block.type !== 'file') loseField(block, 'name', scope);
-  if (block.detail !== undefined && block.type === 'audio') loseField(block, 'detail', scope);
-  return finished(part, block, scope);
 }
 
 function mediaPart(block: MediaBlock, scope: Scope): MutableObject | undefined {

@@ -3,9 +3,8 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 

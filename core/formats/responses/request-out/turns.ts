@@ -5,9 +5,8 @@ import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './calls.ts';
 import { writeContent } from './parts.ts';
-import { marked, own } from '../extra.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own, marked } from '../wire.ts';
 import { loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 
 /** `instructions` and `input` of the wire. */
@@ -55,7 +54,7 @@ function instructionsOf(system: Message[], scope: Scope): { readonly instruction
   system.splice(index, 1);
   if (message.cache !== undefined) loseField(message, 'cache', scope);
   loseForeign(message.extra, formatName, message.at, scope.target.lose);
-  const text = writeContent(message.content, true, 'system', scope);
+  const text = writeContent(message.content, true, scope, 'system');
   return typeof text === 'string' ? { instructions: text } : {};
 }
 
@@ -158,7 +157,7 @@ function isEmpty(content: JsonValue | undefined): boolean {
 
 function messageItem(message: Message, blocks: readonly Block[], scope: Scope): JsonObject {
   const { role: heldRole, ...held } = marked(message, '$item');
-  const content = writeContent(blocks, message.plain, message.role, scope);
+  const content = writeContent(blocks, message.plain, scope, message.role);
   const wire: MutableObject = scope.foreign ? { type: 'message' } : { ...held };
   wire.role = message.role === 'tool' ? 'user' : message.role;
   wire.content = content;

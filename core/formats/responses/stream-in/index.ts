@@ -14,10 +14,10 @@ import {
   type ItemDecoder,
 } from './items.ts';
 import { MessageDecoder } from './message.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
-import { formatName } from '../wire.ts';
+import { formatName, withExtra, unknown } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { setOf } from '../../_shared/extra.ts';
 
@@ -293,7 +293,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 
 /** The response object but for what events say, and its unknown fields once more under their names. */
 function objectFields(response: JsonObject): JsonObject {
-  const $response = without(response, isObject(response.usage) ? saidWithUsage : said);
+  const $response = fieldsBeside(response, isObject(response.usage) ? saidWithUsage : said);
   return { $response, ...unknown(response, responseFields) };
 }
 
@@ -301,9 +301,12 @@ const said = setOf('id object created_at model output');
 const saidWithUsage: ReadonlySet<string> = new Set([...said, 'usage']);
 const responseFields: ReadonlySet<string> = new Set([
   ...saidWithUsage,
-  ...'access_programs background completed_at conversation error incomplete_details instructions max_output_tokens max_tool_calls metadata parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p truncation user'.split(
-    ' ',
-  ),
+  ...setOf(`
+  access_programs background completed_at conversation error incomplete_details instructions
+  max_output_tokens max_tool_calls metadata parallel_tool_calls previous_response_id prompt
+  prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier
+  status store temperature text tool_choice tools top_logprobs top_p truncation user
+`),
 ]);
 
 /** An item as it would have been added. */
@@ -315,7 +318,7 @@ function begunItem(item: JsonObject): JsonObject {
     case 'custom_tool_call':
       return { ...begun, input: '' };
     case 'reasoning':
-      return without(begun, sealed);
+      return fieldsBeside(begun, sealed);
     default:
       return begun;
   }

@@ -3,9 +3,9 @@ import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { unsealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
-import { formatName } from '../wire.ts';
+import { formatName, withExtra, unknown } from '../wire.ts';
 import { setOf } from '../../_shared/extra.ts';
 
 /** Reads one item of the output, from its first event to its last. */
@@ -110,7 +110,7 @@ export class ImageDecoder implements ItemDecoder {
     const block = this.#block;
     const data = textOf(item.result);
     if (data !== '') out.push({ type: 'media-delta', block, choice: 0, data });
-    const $done = without(item, resultField);
+    const $done = fieldsBeside(item, resultField);
     out.push({ type: 'media-end', block, choice: 0, ...withExtra({ $done }) });
   }
 }
@@ -176,7 +176,7 @@ export class ReasoningDecoder implements ItemDecoder {
     }
     this.#end(out);
     const proof = proofOf(item.encrypted_content);
-    const $done = proof === undefined ? item : without(item, proofField);
+    const $done = proof === undefined ? item : fieldsBeside(item, proofField);
     out.push({
       type: 'reasoning-end',
       block: this.#block,
@@ -195,7 +195,7 @@ export class ReasoningDecoder implements ItemDecoder {
       out.push({ type: 'reasoning-delta', block: this.#block, choice: 0, text: '\n\n', ...extra });
     }
     this.#counts[place] += 1;
-    this.#part = { place, as: isObject(part) ? without(part, textField) : undefined, length: 0 };
+    this.#part = { place, as: isObject(part) ? fieldsBeside(part, textField) : undefined, length: 0 };
     this.#untold = true;
   }
 

@@ -4,8 +4,9 @@ import { readLogprobs } from '../../_openai/logprobs.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readAnnotation } from '../citations.ts';
 import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';
-import { objectsOf, textOf, unknown, withExtra, without } from '../extra.ts';
+import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
 import { setOf } from '../../_shared/extra.ts';
+import { withExtra, unknown } from '../wire.ts';
 
 interface Part {
   readonly block: number;
@@ -62,7 +63,7 @@ export class MessageDecoder implements ItemDecoder {
       if (index >= this.#count) this.#begin(part, out);
       if (this.#part?.done === undefined) this.#complete(part, { content_index: index }, out);
     }
-    const $done = without(item, contentField);
+    const $done = fieldsBeside(item, contentField);
     if (this.#part === undefined) {
       // A message without a part says something all the same: that it was there.
       const block = this.#nextBlock();
@@ -87,7 +88,7 @@ export class MessageDecoder implements ItemDecoder {
     };
     this.#part = part;
     this.#count += 1;
-    const $part = without(as, saidFields);
+    const $part = fieldsBeside(as, saidFields);
     if (kind === 'text' && as.annotations !== undefined) $part.annotations = [];
     if (kind === 'text' && as.logprobs !== undefined) $part.logprobs = [];
     const fields = { ...this.#takeItem(), $part, ...unknown(as, partFields) };
@@ -166,7 +167,7 @@ export class MessageDecoder implements ItemDecoder {
     this.#part = undefined;
     const told: MutableObject = { ...fields };
     if (part.done !== undefined) {
-      const $partDone = without(part.done, saidFields);
+      const $partDone = fieldsBeside(part.done, saidFields);
       if (part.kind === 'text' && part.done.annotations !== undefined) $partDone.annotations = [];
       told.$partDone = $partDone;
     }

@@ -1,6 +1,6 @@
 import { parseObject, type JsonObject } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
+import { OpenItem, type ItemStatus, type Place } from './frames.ts';
 import { actionField, unwrapInput, writeAction } from '../tools/calls.ts';
 import type { ToolSpelling } from '../tools/spelling.ts';
 
@@ -13,9 +13,7 @@ interface CallStart {
 }
 
 /** A call whose arguments are told while they are written. */
-export class CallItem implements OpenItem {
-  readonly type: string;
-  readonly #place: Place;
+export class CallItem extends OpenItem {
   readonly #call: CallStart;
   readonly #custom: boolean;
   /** The free text of a custom tool that comes as an object: it can be read only as a whole. */
@@ -24,25 +22,17 @@ export class CallItem implements OpenItem {
   #ended = false;
 
   constructor(place: Place, call: CallStart) {
-    this.#place = place;
+    super(call.spelling.call, place);
     this.#call = call;
-    this.type = call.spelling.call;
     this.#custom = call.spelling.call === 'custom_tool_call';
     this.#wrapped = this.#custom && !call.custom;
-    sayAdded(place, this.#item(place.added, '', 'in_progress'));
-  }
-
-  get id(): string {
-    return this.#place.id;
-  }
-  get index(): number {
-    return this.#place.index;
+    this.sayAdded(this.#item(place.added, '', 'in_progress'));
   }
 
   delta(input: string, frame: JsonObject | undefined): void {
     if (this.#ended) return;
     this.#input += input;
-    if (!this.#wrapped) this.#say('delta', { delta: input, ...frame });
+    if (!this.#wrapped) this.#tell('delta', { delta: input, ...frame });
   }
 
   /** No more input comes. `empty`: a call that says nothing has no text, not even an empty object's. */
@@ -51,18 +41,18 @@ export class CallItem implements OpenItem {
     this.#ended = true;
     if (this.#wrapped) {
       this.#input = unwrapInput(this.#input);
-      if (this.#input !== '') this.#say('delta', { delta: this.#input });
+      if (this.#input !== '') this.#tell('delta', { delta: this.#input });
     } else if (this.#input === '' && !this.#custom && !empty) {
       this.#input = '{}';
-      this.#say('delta', { delta: this.#input });
+      this.#tell('delta', { delta: this.#input });
     }
     const input = this.#input;
-    this.#say('done', this.#custom ? { input } : { name: this.#call.spelling.name, arguments: input });
+    this.#tell('done', this.#custom ? { input } : { name: this.#call.spelling.name, arguments: input });
   }
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     this.end(true);
-    return sayDone(this.#place, this.#item(done, this.#input, status));
+    return this.sayDone(this.#item(done, this.#input, status));
   }
 
   #item(as: JsonObject | undefined, input: string, status: string): JsonObject {
@@ -80,35 +70,26 @@ export class CallItem implements OpenItem {
     return item;
   }
 
-  #say(what: 'delta' | 'done', fields: JsonObject): void {
-    const { writer, id, index } = this.#place;
+  #tell(what: 'delta' | 'done', fields: JsonObject): void {
     const family = this.#custom ? 'custom_tool_call_input' : 'function_call_arguments';
-    writer.say(`response.${family}.${what}`, { item_id: id, output_index: index, ...fields });
+    this.say(`response.${family}.${what}`, fields);
   }
 }
 
 /** A call of a client-run built-in tool: its action is an object, told whole. */
-export class ActionItem implements OpenItem {
-  readonly type: string;
+export class ActionItem extends OpenItem {
   readonly #place: Place;
   readonly #call: CallStart;
   #input = '';
   #said = false;
 
   constructor(place: Place, call: CallStart) {
+    super(call.spelling.call, place);
     this.#place = place;
     this.#call = call;
-    this.type = call.spelling.call;
     if (place.added === undefined) return;
     this.#said = true;
-    sayAdded(place, { ...place.added, id: this.id, call_id: call.callId });
-  }
-
-  get id(): string {
-    return this.#place.id;
-  }
-  get index(): number {
-    return this.#place.index;
+    this.sayAdded({ ...place.added, id: this.id, call_id: call.callId });
   }
 
   delta(input: string): void {
@@ -123,15 +104,15 @@ export class ActionItem implements OpenItem {
     const action = done === undefined ? writeAction(spelling.call, this.#input) : parseObject(this.#input);
     if (action === undefined && !this.#said) return this.#unreadable(status);
     const item = {
-      ...(done ?? this.#place.added),
+      ...(done ?? this.added),
       type: spelling.call,
       id: this.id,
       call_id: callId,
       ...(action === undefined ? {} : { [field]: action }),
       ...(done === undefined ? { status } : {}),
     };
-    if (!this.#said) sayAdded(this.#place, { ...item, status: 'in_progress' });
-    return sayDone(this.#place, item);
+    if (!this.#said) this.sayAdded({ ...item, status: 'in_progress' });
+    return this.sayDone(item);
   }
 
   /** What cannot be read as an action is a plain call: the client says so to the model, and runs nothing. */

@@ -36,15 +36,6 @@ export class FrameWriter {
 /** How an item ended. */
 export type ItemStatus = 'completed' | 'incomplete';
 
-/** An item of the output that has been added and not yet finished. */
-export interface OpenItem {
-  readonly type: string;
-  readonly id: string;
-  readonly index: number;
-  /** Says what is left to say and gives the item as it stands in the output. `done` is the item as its provider finished it. */
-  close(status: ItemStatus, done: JsonObject | undefined): JsonObject;
-}
-
 /** Where an item stands, and how its provider added it when that spoke this format. */
 export interface Place {
   readonly writer: FrameWriter;
@@ -53,15 +44,41 @@ export interface Place {
   readonly added?: JsonObject | undefined;
 }
 
-/** Says that an item was added. */
-export function sayAdded({ writer, index }: Place, item: JsonObject): void {
-  writer.say('response.output_item.added', { output_index: index, item });
-}
+/** An item of the output that has been added and not yet finished. */
+export abstract class OpenItem {
+  readonly type: string;
+  readonly id: string;
+  readonly index: number;
+  /** The item as its provider added it. */
+  protected readonly added: JsonObject | undefined;
+  protected readonly writer: FrameWriter;
 
-/** Says that an item is finished, and gives it back. */
-export function sayDone({ writer, index }: Place, item: JsonObject): JsonObject {
-  writer.say('response.output_item.done', { output_index: index, item });
-  return item;
+  constructor(type: string, { writer, id, index, added }: Place) {
+    this.type = type;
+    this.id = id;
+    this.index = index;
+    this.added = added;
+    this.writer = writer;
+  }
+
+  /** Says what is left to say and gives the item as it stands in the output. `done` is the item as its provider finished it. */
+  abstract close(status: ItemStatus, done: JsonObject | undefined): JsonObject;
+
+  /** Says an event of the item. */
+  protected say(type: string, fields?: JsonObject): void {
+    this.writer.say(type, { item_id: this.id, output_index: this.index, ...fields });
+  }
+
+  /** Says that the item was added. */
+  protected sayAdded(item: JsonObject, frame?: JsonObject): void {
+    this.writer.say('response.output_item.added', { ...frame, output_index: this.index, item });
+  }
+
+  /** Says that the item is finished, and gives it back. */
+  protected sayDone(item: JsonObject): JsonObject {
+    this.writer.say('response.output_item.done', { output_index: this.index, item });
+    return item;
+  }
 }
 
 const ordinary =

@@ -3,6 +3,7 @@ import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
+import { isReplyEvent } from '../../_shared/blocks.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { WaitingBlocks } from '../../_shared/waiting-blocks.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
@@ -10,10 +11,10 @@ import { FrameWriter, isOrdinary } from './frames.ts';
 import { OutputWriter } from './items.ts';
 import { errorEvent, failureOf } from '../errors.ts';
 import { responseId } from '../ids.ts';
-import { own, textOf } from '../extra.ts';
+import { textOf } from '../../_shared/fields.ts';
 import { responseObject, type Snapshot } from './response.ts';
 import { writeUsage } from '../usage.ts';
-import { formatName } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { setOf } from '../../_shared/extra.ts';
 
 type Head = Extract<GatewayEvent, { type: 'head' }>;
@@ -44,7 +45,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   event(event: GatewayEvent): readonly WireFrame[] {
-    if (this.#over) return none;
+    if (this.#over || !isReplyEvent(event)) return none;
     switch (event.type) {
       case 'head':
         this.#keep(event.extra);
@@ -65,17 +66,6 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       case 'opaque':
         this.#opaque(event.format, event.value);
         break;
-      case 'request':
-      case 'attempt':
-      case 'answer':
-      case 'loss':
-      case 'frames':
-      case 'bytes':
-      case 'result':
-      case 'models':
-      case 'partial-image':
-      case 'message':
-        return none;
       default:
         this.#keep(event.extra);
         if (event.choice === 0) {

@@ -8,12 +8,13 @@ import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
 import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type Place } from './frames.ts';
 import { MessageItem } from './message.ts';
-import { ImageItem, OpaqueItem } from './others.ts';
+import { ImageItem, imageType, OpaqueItem } from './others.ts';
 import { ReasoningItem, type ReasoningPlace } from './reasoning.ts';
 import { callId, itemId } from '../ids.ts';
-import { addedItem, frameOf, own, textOf } from '../extra.ts';
+import { textOf } from '../../_shared/fields.ts';
 import { actionField, spellingOf } from '../tools/calls.ts';
 import { toolSpellings, type ToolSpelling } from '../tools/spelling.ts';
+import { own, addedItem, frameOf } from '../wire.ts';
 
 type Of<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 
@@ -336,8 +337,6 @@ export class OutputWriter {
     }
   }
 }
-
-const imageType = 'image_generation_call';
 
 /** The client wants its reasoning as a summary, by the name in force or by the old one. */
 function asksSummary({ reasoning }: JsonObject): boolean {

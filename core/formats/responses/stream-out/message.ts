@@ -1,7 +1,7 @@
 import type { Logprob } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
+import { OpenItem, type ItemStatus, type Place } from './frames.ts';
 import { writeDeltaToken } from '../../_openai/logprobs.ts';
 import { writeLogprobs } from '../logprobs.ts';
 
@@ -15,25 +15,16 @@ interface Part {
 }
 
 /** A message of the assistant: parts of text and refusals, one after the other. */
-export class MessageItem implements OpenItem {
-  readonly type = 'message';
-  readonly #place: Place;
+export class MessageItem extends OpenItem {
   readonly #content: JsonObject[] = [];
   #part: Part | undefined;
 
   constructor(place: Place) {
-    this.#place = place;
-    const { id, added } = place;
-    const item = added ?? { type: 'message', status: 'in_progress', role: 'assistant' };
-    sayAdded(place, { ...item, id, content: [] });
+    super('message', place);
+    const item = this.added ?? { type: 'message', status: 'in_progress', role: 'assistant' };
+    this.sayAdded({ ...item, id: this.id, content: [] });
   }
 
-  get id(): string {
-    return this.#place.id;
-  }
-  get index(): number {
-    return this.#place.index;
-  }
   /** A part is being said. */
   get speaks(): boolean {
     return this.#part !== undefined;
@@ -47,16 +38,16 @@ export class MessageItem implements OpenItem {
       kind === 'refusal'
         ? { ...as, type: kind, refusal: '' }
         : { annotations: [], logprobs: [], ...as, type: kind, text: '' };
-    this.#say('response.content_part.added', { part });
+    this.#tell('response.content_part.added', { part });
   }
 
   delta(text: string, logprobs: readonly Logprob[] | undefined, frame: JsonObject | undefined): void {
     const part = this.#part;
     if (part === undefined) return;
     part.text += text;
-    if (part.kind === 'refusal') return this.#say('response.refusal.delta', { delta: text, ...frame });
+    if (part.kind === 'refusal') return this.#tell('response.refusal.delta', { delta: text, ...frame });
     for (const one of logprobs ?? []) part.logprobs.push(one);
-    this.#say('response.output_text.delta', {
+    this.#tell('response.output_text.delta', {
       delta: text,
       logprobs: (logprobs ?? []).map(writeDeltaToken),
       ...frame,
@@ -68,7 +59,7 @@ export class MessageItem implements OpenItem {
     const part = this.#part;
     const annotation = part?.kind === 'output_text' ? write(part.text.length) : undefined;
     if (part === undefined || annotation === undefined) return false;
-    this.#say('response.output_text.annotation.added', {
+    this.#tell('response.output_text.annotation.added', {
       annotation_index: part.annotations.length,
       annotation,
     });
@@ -82,25 +73,25 @@ export class MessageItem implements OpenItem {
     if (part === undefined) return;
     const done =
       part.kind === 'refusal' ? { ...as, type: part.kind, refusal: part.text } : textPart(part, as);
-    if (part.kind === 'refusal') this.#say('response.refusal.done', { refusal: part.text });
+    if (part.kind === 'refusal') this.#tell('response.refusal.done', { refusal: part.text });
     else
-      this.#say('response.output_text.done', {
+      this.#tell('response.output_text.done', {
         text: part.text,
         logprobs: part.logprobs.map(writeDeltaToken),
       });
-    this.#say('response.content_part.done', { part: done });
+    this.#tell('response.content_part.done', { part: done });
     this.#content.push(done);
     this.#part = undefined;
   }
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     this.endPart();
-    const item = done ?? { ...(this.#place.added ?? { type: 'message', role: 'assistant' }), status };
-    return sayDone(this.#place, { ...item, id: this.id, content: this.#content });
+    const item = done ?? { ...(this.added ?? { type: 'message', role: 'assistant' }), status };
+    return this.sayDone({ ...item, id: this.id, content: this.#content });
   }
 
-  #say(type: string, fields: JsonObject): void {
-    const { writer, id, index } = this.#place;
+  #tell(type: string, fields: JsonObject): void {
+    const { writer, id, index } = this;
     writer.say(type, { item_id: id, output_index: index, content_index: this.#content.length, ...fields });
   }
 }

@@ -1,33 +1,24 @@
 import type { JsonObject } from '../../../model/json.ts';
 import { officialType } from '../../_shared/data-url.ts';
-import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
-import { textOf } from '../extra.ts';
+import { OpenItem, type ItemStatus, type Place } from './frames.ts';
+import { textOf } from '../../_shared/fields.ts';
+
+/** The type of an item that is an image. */
+export const imageType = 'image_generation_call';
 
 /** An image that the model made. */
-export class ImageItem implements OpenItem {
-  readonly type = 'image_generation_call';
-  readonly #place: Place;
+export class ImageItem extends OpenItem {
   readonly #mimeType: string | undefined;
   readonly #data: string[] = [];
 
   constructor(place: Place, mimeType: string | undefined) {
-    this.#place = place;
+    super(imageType, place);
     this.#mimeType = mimeType;
     const { id, added } = place;
-    sayAdded(place, {
-      ...(added ?? { type: 'image_generation_call', status: 'in_progress', result: null }),
-      id,
-    });
+    this.sayAdded({ ...(added ?? { type: imageType, status: 'in_progress', result: null }), id });
     if (added !== undefined) return;
-    this.#say('in_progress');
-    this.#say('generating');
-  }
-
-  get id(): string {
-    return this.#place.id;
-  }
-  get index(): number {
-    return this.#place.index;
+    this.say(`response.${imageType}.in_progress`);
+    this.say(`response.${imageType}.generating`);
   }
 
   data(piece: string): void {
@@ -36,23 +27,18 @@ export class ImageItem implements OpenItem {
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     const result = this.#data.length === 0 ? null : joined(this.#data);
-    const { id, added } = this.#place;
-    if (done !== undefined) return sayDone(this.#place, { ...done, id, result });
-    if (added === undefined && status === 'completed') this.#say('completed');
+    const { id, added } = this;
+    if (done !== undefined) return this.sayDone({ ...done, id, result });
+    if (added === undefined && status === 'completed') this.say(`response.${imageType}.completed`);
     const format = /^image\/(png|jpeg|webp)$/.exec(officialType(this.#mimeType ?? ''))?.[1];
-    return sayDone(this.#place, {
+    return this.sayDone({
       ...added,
-      type: 'image_generation_call',
+      type: imageType,
       id,
       status: result === null ? 'failed' : status,
       result,
       ...(format === undefined ? {} : { output_format: format }),
     });
-  }
-
-  #say(what: string): void {
-    const { writer, id, index } = this.#place;
-    writer.say(`response.image_generation_call.${what}`, { item_id: id, output_index: index });
   }
 }
 
@@ -63,33 +49,19 @@ function joined(pieces: readonly string[]): string {
 }
 
 /** An item that only this format knows: its events go as they came, under this reply's numbers. */
-export class OpaqueItem implements OpenItem {
-  readonly type: string;
-  readonly #place: Place;
+export class OpaqueItem extends OpenItem {
   readonly #item: JsonObject;
 
   /** `frame` holds the item as it was added. */
   constructor(place: Place, item: JsonObject, frame: JsonObject) {
-    this.#place = place;
+    super(textOf(item.type), place);
     this.#item = { ...item, id: place.id };
-    this.type = textOf(item.type);
-    place.writer.say('response.output_item.added', {
-      ...frame,
-      output_index: place.index,
-      item: this.#item,
-    });
-  }
-
-  get id(): string {
-    return this.#place.id;
-  }
-  get index(): number {
-    return this.#place.index;
+    this.sayAdded(this.#item, frame);
   }
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     const given = done ?? this.#item;
     const item = done === undefined && textOf(given.status) === 'in_progress' ? { ...given, status } : given;
-    return sayDone(this.#place, { ...item, id: this.id });
+    return this.sayDone({ ...item, id: this.id });
   }
 }

@@ -2,21 +2,14 @@ import type { Proof } from '../../../model/extra.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { sealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { sayAdded, sayDone, type ItemStatus, type OpenItem, type Place } from './frames.ts';
-import { objectsOf } from '../extra.ts';
+import { OpenItem, type ItemStatus, type Place } from './frames.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 import { formatName } from '../wire.ts';
 
 /** Where reasoning is shown: as a summary, or as the model's own text. */
 export type ReasoningPlace = 'summary' | 'content';
 
-interface Wire {
-  readonly type: string;
-  readonly part: string;
-  readonly text: string;
-  readonly index: string;
-}
-
-const wires: Readonly<Record<ReasoningPlace, Wire>> = {
+const wires = {
   summary: {
     type: 'summary_text',
     part: 'response.reasoning_summary_part',
@@ -29,30 +22,22 @@ const wires: Readonly<Record<ReasoningPlace, Wire>> = {
     text: 'response.reasoning_text',
     index: 'content_index',
   },
-};
+} as const;
 
 /** The model's reasoning: parts of a summary, or of its own text, and the proof of it. */
-export class ReasoningItem implements OpenItem {
-  readonly type = 'reasoning';
-  readonly #place: Place;
+export class ReasoningItem extends OpenItem {
   readonly #parts: Record<ReasoningPlace, JsonObject[]> = { summary: [], content: [] };
   #open: { readonly place: ReasoningPlace; readonly as: JsonObject | undefined; text: string } | undefined;
   #proof: Proof | undefined;
   #on: 'text' | 'tool-call' | undefined;
 
   constructor(place: Place) {
-    this.#place = place;
+    super('reasoning', place);
     const { id, added } = place;
     const content = added?.content === undefined ? {} : { content: [] };
-    sayAdded(place, { ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
+    this.sayAdded({ ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
   }
 
-  get id(): string {
-    return this.#place.id;
-  }
-  get index(): number {
-    return this.#place.index;
-  }
   get speaks(): boolean {
     return this.#open !== undefined;
   }
@@ -61,7 +46,7 @@ export class ReasoningItem implements OpenItem {
   begin(place: ReasoningPlace, as?: JsonObject): void {
     this.endPart();
     this.#open = { place, as, text: '' };
-    this.#say(place, `${wires[place].part}.added`, {
+    this.#tell(place, `${wires[place].part}.added`, {
       part: { ...as, type: wires[place].type, text: '' },
     });
   }
@@ -70,7 +55,7 @@ export class ReasoningItem implements OpenItem {
     const open = this.#open;
     if (open === undefined) return;
     open.text += text;
-    this.#say(open.place, `${wires[open.place].text}.delta`, { delta: text, ...frame });
+    this.#tell(open.place, `${wires[open.place].text}.delta`, { delta: text, ...frame });
   }
 
   endPart(): void {
@@ -78,8 +63,8 @@ export class ReasoningItem implements OpenItem {
     if (open === undefined) return;
     const { place, as, text } = open;
     const part = { ...as, type: wires[place].type, text };
-    this.#say(place, `${wires[place].text}.done`, { text });
-    this.#say(place, `${wires[place].part}.done`, { part });
+    this.#tell(place, `${wires[place].text}.done`, { text });
+    this.#tell(place, `${wires[place].part}.done`, { part });
     this.#parts[place].push(part);
     this.#open = undefined;
   }
@@ -92,9 +77,8 @@ export class ReasoningItem implements OpenItem {
 
   close(status: ItemStatus, done: JsonObject | undefined): JsonObject {
     this.endPart();
-    const { added } = this.#place;
     const { summary, content } = this.#parts;
-    const base = done ?? added ?? { type: 'reasoning' };
+    const base = done ?? this.added ?? { type: 'reasoning' };
     const item: MutableObject = { ...base, id: this.id, summary: finished(summary, done?.summary) };
     if (done === undefined && status === 'incomplete') item.status = status;
     if (content.length > 0 || base.content !== undefined)
@@ -105,17 +89,16 @@ export class ReasoningItem implements OpenItem {
       item.encrypted_content =
         proof.format === formatName && this.#on === undefined ? proof.value : sealProof(proof, this.#on);
     else if (base.encrypted_content === null) item.encrypted_content = null;
-    return sayDone(this.#place, item);
+    return this.sayDone(item);
   }
 
-  #say(place: ReasoningPlace, type: string, fields: JsonObject): void {
-    const { writer, id, index } = this.#place;
-    writer.say(type, {
-      item_id: id,
-      output_index: index,
+  #tell(place: ReasoningPlace, type: string, fields: JsonObject): void {
+    const at = {
+      item_id: this.id,
+      output_index: this.index,
       [wires[place].index]: this.#parts[place].length,
-      ...fields,
-    });
+    };
+    this.writer.say(type, Object.assign(at, fields));
   }
 }
 

@@ -1,6 +1,6 @@
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import { clientToolOfCall, isClientTool } from './client.ts';
-import { textOf } from '../extra.ts';
+import { textOf } from '../../_shared/fields.ts';
 import { neutralName, type ToolSpelling } from './spelling.ts';
 
 /** The field of a call of this type that holds its arguments as an object; undefined for calls whose arguments are text. */

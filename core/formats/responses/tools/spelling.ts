@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { clientTools, isClientTool } from './client.ts';
+import { listOf } from '../../_shared/fields.ts';
 
 /** How a request of this format spells one of its tools. */
 export interface ToolSpelling {
@@ -51,8 +52,4 @@ function addTools(
 function add(spellings: Map<string, ToolSpelling>, spelling: ToolSpelling): void {
   const name = neutralName(spelling.name, spelling.namespace);
   if (!spellings.has(name)) spellings.set(name, spelling);
-}
-
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return Array.isArray(value) ? (value as readonly JsonValue[]) : [];
 }

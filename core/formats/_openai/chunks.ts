@@ -1,0 +1,195 @@
+import type { GatewayError } from '../../sdk/errors.ts';
+import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
+import type { GatewayEvent } from '../../model/event.ts';
+import type { Extra } from '../../model/extra.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import type { Usage } from '../../model/usage.ts';
+import { isText, objectsOf, textOf } from '../_shared/fields.ts';
+import { cutShort } from '../_shared/stream-frames.ts';
+import { isNamed, tellsError } from '../_shared/told-error.ts';
+import { unusable } from '../_shared/unusable.ts';
+import { upstreamError } from '../_shared/upstream-error.ts';
+import { chatErrorBody } from './errors.ts';
+
+const nothing: readonly WireFrame[] = [];
+
+/** Reads the chunks of a completion's stream, official or not quite. */
+export abstract class ChunkDecoder implements StreamDecoder {
+  readonly #format: string;
+  readonly #mostHeld: number;
+  /** Chunks without an answer that came before the reply's id was known. */
+  #held: JsonObject[] = [];
+  #begun = false;
+  #done = false;
+
+  /** `mostHeld` of the chunks that come before the reply are kept. */
+  constructor(format: string, mostHeld: number) {
+    this.#format = format;
+    this.#mostHeld = mostHeld;
+  }
+
+  /** What only this format knows of the reply's head. */
+  protected abstract head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra };
+  /** The events of a chunk's answers; `isFirst`: the reply begins with it. */
+  protected abstract read(
+    chunk: JsonObject,
+    choices: readonly JsonObject[],
+    isFirst: boolean,
+    events: GatewayEvent[],
+  ): void;
+  protected abstract usageIn(chunk: JsonObject): Usage | undefined;
+  /** The answers so far, and what ends each that has not ended. */
+  protected abstract ends(): {
+    readonly some: boolean;
+    readonly open: readonly ((events: GatewayEvent[]) => void)[];
+  };
+
+  frame({ data, event }: Frame): readonly GatewayEvent[] {
+    if (this.#done || data === '') return [];
+    if (data === '[DONE]' || data.trim() === '[DONE]') {
+      this.#done = true;
+      return [];
+    }
+    const chunk = parse(data);
+    if (!isObject(chunk)) throw Array.isArray(chunk) ? upstreamError(200, data) : unreadable();
+    if (isError(chunk, event)) throw upstreamError(200, data);
+    return this.chunk(chunk);
+  }
+
+  /** The events of one parsed chunk. */
+  chunk(chunk: JsonObject): readonly GatewayEvent[] {
+    const choices = objectsOf(chunk.choices);
+    const usage = this.usageIn(chunk);
+    const isFirst = !this.#begun;
+    if (isFirst && choices.length === 0 && usage === undefined && !isText(chunk.id)) {
+      if (this.#held.length < this.#mostHeld) this.#held.push(chunk);
+      return [];
+    }
+    const events: GatewayEvent[] = [];
+    if (isFirst) this.#begin(chunk, choices[0], events);
+    this.read(chunk, choices, isFirst, events);
+    if (usage !== undefined) events.push({ type: 'usage', usage });
+    return events;
+  }
+
+  end(): readonly GatewayEvent[] {
+    const events: GatewayEvent[] = [];
+    const { some, open } = this.ends();
+    if (!this.#done && (open.length > 0 || !some)) throw cutShort();
+    for (const finish of open) finish(events);
+    return events;
+  }
+
+  #begin(chunk: JsonObject, choice: JsonObject | undefined, events: GatewayEvent[]): void {
+    this.#begun = true;
+    events.push({
+      type: 'head',
+      id: textOf(chunk.id),
+      model: textOf(chunk.model),
+      ...(typeof chunk.created === 'number' && chunk.created > 0 ? { created: chunk.created } : {}),
+      ...this.head(chunk, choice),
+    });
+    for (const value of this.#held) events.push({ type: 'opaque', format: this.#format, value });
+    this.#held = [];
+  }
+}
+
+/** The number of a chunk's answer. */
+export function numberOf({ index }: JsonObject): number {
+  return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : 0;
+}
+
+/** Why an answer ended, in the provider's word; undefined while it goes on. Throws where that is an error. */
+export function finishOf({ finish_reason: word }: JsonObject): string | undefined {
+  if (!isText(word)) return undefined;
+  if (word.toLowerCase() === 'error')
+    throw upstreamError(200, JSON.stringify({ message: 'The upstream broke off the answer.' }));
+  return word;
+}
+
+/** Throws for a whole reply that is an error, or has no answer. */
+export function checkCompletion(body: JsonObject): void {
+  const { choices } = body;
+  const told = ['message', 'msg', 'detail', 'code', 'base_resp', 'errors'];
+  if (tellsError(body) || (!Array.isArray(choices) && told.some((key) => key in body)))
+    throw upstreamError(200, JSON.stringify(body));
+  if (!Array.isArray(choices) || choices.length === 0) throw unusable('sent no answer');
+}
+
+function parse(data: string): JsonValue {
+  try {
+    return JSON.parse(data) as JsonValue;
+  } catch (cause) {
+    throw unreadable(cause);
+  }
+}
+
+function unreadable(cause?: unknown): GatewayError {
+  return unusable('sent an event that cannot be read', cause);
+}
+
+/** `{"error": …}`, an event named `error`, or an error without its envelope. */
+function isError(chunk: JsonObject, event: string | undefined): boolean {
+  if (event === 'error' || chunk.object === 'error' || chunk.type === 'error') return true;
+  if (tellsError(chunk)) return true;
+  if (isNamed(chunk) || chunk.choices !== undefined || chunk.usage !== undefined || chunk.id !== undefined)
+    return false;
+  return [chunk.message, chunk.msg, chunk.detail, chunk.error_msg].some(isText);
+}
+
+/** Writes the chunks of a completion's stream: one finish for each answer, usage if the client asked for it, `[DONE]`. */
+export abstract class ChunkEncoder implements StreamEncoder {
+  protected readonly context: ReplyContext;
+  /** The client wants to be told the usage; then every other chunk says that it has none. */
+  protected readonly asksUsage: boolean;
+  readonly #lost = new Set<string>();
+  #usage: Usage | undefined;
+  #over = false;
+
+  constructor(context: ReplyContext, asksUsage?: boolean) {
+    const { stream_options: options } = context.body;
+    this.context = context;
+    this.asksUsage = asksUsage ?? (isObject(options) && options.include_usage === true);
+  }
+
+  protected abstract write(event: GatewayEvent): readonly WireFrame[];
+  /** The ends of answers that had none; one answer at the least. */
+  protected abstract ends(): WireFrame[];
+  /** The chunk that has no answer. */
+  protected abstract top(usage: Usage | undefined): JsonObject;
+
+  event(event: GatewayEvent): readonly WireFrame[] {
+    if (this.#over) return nothing;
+    if (event.type !== 'usage') return this.write(event);
+    this.#usage = event.usage;
+    return nothing;
+  }
+
+  end(): readonly WireFrame[] {
+    if (this.#over) return nothing;
+    const frames = this.ends();
+    if (this.asksUsage) frames.push({ json: this.top(this.#usage) });
+    frames.push({ text: '[DONE]' });
+    this.#over = true;
+    return frames;
+  }
+
+  error(error: GatewayError): readonly WireFrame[] {
+    if (this.#over) return nothing;
+    this.#over = true;
+    return [{ json: chatErrorBody(error) }];
+  }
+
+  keepAlive(): readonly WireFrame[] {
+    return nothing;
+  }
+
+  /** Reports a loss once. */
+  protected lose(name: string): readonly WireFrame[] {
+    if (!this.#lost.has(name)) {
+      this.#lost.add(name);
+      this.context.lose(name);
+    }
+    return nothing;
+  }
+}

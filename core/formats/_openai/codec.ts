@@ -1,0 +1,20 @@
+import type { Codec } from '../../sdk/format.ts';
+import { peek } from '../_shared/check.ts';
+import { endsCompletion } from '../_shared/stream-frames.ts';
+import { askUsage, isUsageOnly } from '../_shared/usage.ts';
+
+/** What the codecs of both kinds of completions have in common. */
+export const completions = {
+  upstreamFraming: 'sse',
+  toleratesComments: true,
+  marks: {
+    // Chunks carry `"usage":null`, which is no usage.
+    usage: ['"usage":{', '"usage": {', '"usage" : {'],
+    terminal: ['[DONE]', '"finish_reason":"', '"finish_reason": "', '"finish_reason" : "'],
+  },
+  endsStream: endsCompletion,
+  peek,
+  clientFraming: () => 'sse',
+  askUsage,
+  isUsageOnly,
+} as const satisfies Partial<Codec>;

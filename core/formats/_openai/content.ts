@@ -1,0 +1,110 @@
+import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { loseForeign } from '../_shared/foreign.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { finishPiece, loseField, refuse, refusesCache, typeName, withCache, type Scope } from './scope.ts';
+
+/** How a format of the family writes the parts of a content. */
+interface PartWords {
+  readonly text: (block: TextBlock, role: Message['role'] | undefined) => MutableObject;
+  /** Undefined for media that were dropped. Throws 400 for those that have no part here. */
+  readonly media: (block: MediaBlock, scope: Scope) => MutableObject | undefined;
+  /** Media that have a level of detail. */
+  readonly detailed: readonly MediaBlock['type'][];
+  /** {@link putBack} */
+  readonly nested?: readonly string[];
+  /** Several parts of which one says something stay a list. */
+  readonly keepsLists?: true;
+  /** Reasoning that stands among the parts may be left out. */
+  readonly sparesReasoning?: true;
+}
+
+/**
+ * A writer of the blocks of a turn or of a result: one string where that is what they were, or where it says everything, because many
+ * providers take parts in user turns only; else parts. It throws 400 for content that has no part.
+ */
+export function contentWriter(words: PartWords) {
+  const finished = (part: MutableObject | undefined, block: Block, scope: Scope): JsonObject | undefined =>
+    part && finishPiece(withCache(part, block, scope), block, scope, words.nested);
+
+  const write = (
+    block: Exclude<Block, TextBlock>,
+    scope: Scope,
+    role: Message['role'] | undefined,
+  ): JsonObject | undefined => {
+    switch (block.type) {
+      case 'refusal':
+        return finished({ type: 'refusal', refusal: block.text }, block, scope);
+      case 'image':
+      case 'audio':
+      case 'video':
+      case 'file': {
+        if (role === 'assistant' && scope.foreign)
+          return refuse(block, `${block.type} in an assistant turn`, scope);
+        const part = words.media(block, scope);
+        if (part === undefined) return undefined;
+        if (block.name !== undefined && block.type !== 'file') loseField(block, 'name', scope);
+        if (block.detail !== undefined && !words.detailed.includes(block.type))
+          loseField(block, 'detail', scope);
+        return finished(part, block, scope);
+      }
+      case 'opaque':
+        if (block.format === scope.format) return block.value;
+        return refuse(block, `content of type ${typeName(block.value)}`, scope);
+      case 'reasoning':
+        if (words.sparesReasoning === undefined) return refuse(block, 'a reasoning in this place', scope);
+        scope.target.lose(block.at ?? '');
+        return undefined;
+      default:
+        return refuse(block, `a ${block.type} in this place`, scope);
+    }
+  };
+
+  return (
+    blocks: readonly Block[],
+    plain: boolean | undefined,
+    scope: Scope,
+    role?: Message['role'],
+  ): JsonValue => {
+    const said = scope.foreign
+      ? blocks.filter((block) => block.type !== 'text' || block.text !== '')
+      : blocks;
+    const one = plain === true || (words.keepsLists === true ? blocks : said).length <= 1;
+    if (one && fitsString(said, plain, scope)) {
+      for (const block of said) {
+        loseOfText(block, scope);
+        loseForeign(block.extra, scope.format, block.at, scope.target.lose);
+      }
+      return said.map(({ text }) => text).join('');
+    }
+    return said.flatMap((block): readonly JsonObject[] => {
+      if (block.type === 'text') loseOfText(block, scope);
+      const part =
+        block.type === 'text' ? finished(words.text(block, role), block, scope) : write(block, scope, role);
+      return part === undefined ? [] : [part];
+    });
+  };
+}
+
+function fitsString(
+  blocks: readonly Block[],
+  plain: boolean | undefined,
+  scope: Scope,
+): blocks is readonly TextBlock[] {
+  if (plain !== true && !scope.foreign) return false;
+  return blocks.every(
+    (block) =>
+      block.type === 'text' &&
+      block.extra?.[scope.format] === undefined &&
+      (block.cache === undefined || refusesCache(scope)),
+  );
+}
+
+/** A proof or a mark that goes in the client's own spelling is no loss. */
+function loseOfText(block: TextBlock, scope: Scope): void {
+  const { $detail, $cache } = block.extra?.[scope.format] ?? {};
+  if (block.citations !== undefined) loseField(block, 'citations', scope);
+  if (block.proof !== undefined && $detail === undefined) loseField(block, 'proof', scope);
+  if (block.cache !== undefined && $cache === undefined && refusesCache(scope))
+    loseField(block, 'cache', scope);
+}

@@ -1,0 +1,8 @@
+import { randomUUID } from 'node:crypto';
+
+/** The provider's id of a completion in the style of a format, which is its prefix; a new one where there is none. */
+export function completionId(prefix: string, id: string): string {
+  if (id.startsWith(prefix)) return id;
+  const bare = id.replace(/^(?:chatcmpl|cmpl|msg|resp|gen)[-_]/, '').replaceAll(/[^A-Za-z0-9]/g, '');
+  return prefix + (bare === '' ? randomUUID().replaceAll('-', '') : bare.slice(0, 64));
+}

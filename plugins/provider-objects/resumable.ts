@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { of, type Observable } from 'rxjs';
+import { addReplyHeaders, GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { isObject, type Call, type RequestBody } from 'sluice/internal';
+import { keep, noObject, type Around } from './around.ts';
+import { ask, jsonOf } from './ask.ts';
+import { collectionOf, isId } from './collections.ts';
+import { bodyOf, ownedObject, passedOn } from './endpoints.ts';
+import { ownerOf } from './owner.ts';
+import { chosenPlace, placeOf } from './place.ts';
+import { RequestLines } from './request-lines.ts';
+import { originOf } from './shown.ts';
+
+/** An upload that has begun: at which provider, and by what it is known there. */
+interface UploadSession {
+  readonly owner: string;
+  readonly channel: string;
+  readonly key: string;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+/** Providers forget an upload that does not go on after some days. Milliseconds. */
+const sessionLife = 7 * 86_400_000;
+
+const words = 'x-goog-upload-';
+/** What clients say of an upload in headers, and what they are told. */
+const asked = ['protocol', 'command', 'offset', 'header-content-length', 'header-content-type', 'file-name'];
+const told = ['status', 'chunk-granularity', 'size-received'];
+
+/**
+ * Adds the paths by which files of generateContent are uploaded and downloaded: an upload begins with a description of the file, is given an
+ * address, and takes the bytes there in one or more requests.
+ */
+export function addResumable(around: Around): void {
+  const sessions = around.tools.stores.namespace<UploadSession>('provider-uploads');
+  const collection = collectionOf('generate-content', 'files');
+  const format = 'generate-content';
+
+  const begin = async (call: Call, version: string): Promise<Observable<GatewayEvent>> => {
+    const { headers } = call.wire;
+    if (headers[`${words}protocol`] !== 'resumable' || headers[`${words}command`] !== 'start')
+      throw new GatewayError(
+        'invalid_request',
+        'An upload begins with X-Goog-Upload-Protocol: resumable and X-Goog-Upload-Command: start.',
+      );
+    const size = Number(headers[`${words}header-content-length`] ?? 0);
+    if (size > around.fileSize)
+      throw new GatewayError('request_too_large', `The file is larger than ${around.fileSize} bytes.`);
+    const body = await bodyOf(call).json();
+    const place = chosenPlace(call, collection, around.finding.catalog, {});
+    const answer = await ask(call, place, format, {
+      method: 'POST',
+      path: '/files',
+      service: 'upload',
+      headers: wordsOf(call),
+      body: JSON.stringify(body),
+    });
+    const address = answer.headers[`${words}url`];
+    await jsonOf(answer, around.answerSize);
+    const id = randomBytes(24).toString('base64url');
+    const session: UploadSession = {
+      owner: ownerOf(call),
+      channel: place.channel.id,
+      key: place.key.id,
+      query: queryIn(address),
+    };
+    await sessions.set(id, session, sessionLife);
+    const root = around.publicUrl ?? originOf(call);
+    addReplyHeaders(call, {
+      ...toldIn(answer.headers),
+      [`${words}url`]: `${root}/upload/${version}/files?upload_id=${id}&upload_protocol=resumable`,
+    });
+    return of<GatewayEvent>({ type: 'result', value: {} });
+  };
+
+  const goOn = async (call: Call, id: string): Promise<Observable<GatewayEvent>> => {
+    const session = isId(id) ? await sessions.get(id) : undefined;
+    if (session === undefined || session.owner !== ownerOf(call))
+      throw new GatewayError('not_found', 'There is no such upload.');
+    const place = placeOf(
+      { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
+      around.finding.catalog,
+    );
+    const lines = new RequestLines(format);
+    const isWhole =
+      call.wire.headers[`${words}offset`] === '0' &&
+      /\bupload\b.*\bfinalize\b/.test(String(call.wire.headers[`${words}command`]));
+    const { upload, wrong } = streamed(bodyOf(call), around.fileSize, (piece) => lines.push(piece));
+    try {
+      const answer = await ask(call, place, format, {
+        method: 'POST',
+        path: '/files',
+        service: 'upload',
+        query: session.query,
+        headers: { ...wordsOf(call), 'content-type': 'application/octet-stream' },
+        upload,
+      });
+      addReplyHeaders(call, toldIn(answer.headers));
+      const body = await jsonOf(answer, around.answerSize);
+      const { file } = body;
+      if (isObject(file)) {
+        const requested = isWhole ? lines.end() : undefined;
+        const known = requested === undefined ? {} : { requested: { ...requested } as unknown as JsonObject };
+        await keep(call, { collection, place, seen: file, known }, around);
+        await sessions.delete(id);
+      }
+      return of<GatewayEvent>({ type: 'result', value: body });
+    } catch (error) {
+      upload.bytes.destroy();
+      throw wrong() ?? error;
+    }
+  };
+
+  for (const version of ['v1beta', 'v1']) {
+    around.tools.endpoint({
+      method: 'POST',
+      path: `/upload/${version}/files`,
+      format,
+      readsBody: true,
+      handle: (call: Call) => {
+        const id = call.wire.query.get('upload_id');
+        return id === null ? begin(call, version) : goOn(call, id);
+      },
+    });
+    for (const path of [`/${version}/files/:id\\:download`, `/download/${version}/files/:id\\:download`])
+      around.tools.endpoint({
+        method: 'GET',
+        path,
+        format,
+        readsBody: true,
+        handle: async (call: Call, { id = '' }) => {
+          if (!isId(id)) throw noObject(collection, id);
+          const object = await ownedObject(call, collection, id, around);
+          const answer = await ask(call, placeOf(object, around.finding.catalog), format, {
+            method: 'GET',
+            path: `/files/${id}:download`,
+            query: { alt: 'media' },
+          });
+          return passedOn(call, answer);
+        },
+      });
+  }
+}
+
+/** What the client says of the upload. */
+function wordsOf({ wire: { headers } }: Call): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    asked.flatMap((word) => {
+      const value = headers[words + word];
+      return typeof value === 'string' ? [[words + word, value]] : [];
+    }),
+  );
+}
+
+function toldIn(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    told.flatMap((word) => {
+      const value = headers[words + word];
+      return typeof value === 'string' ? [[words + word, value]] : [];
+    }),
+  );
+}
+
+/** By what the provider knows the upload. Its path is the one where it began; where it leads elsewhere it is not followed. */
+function queryIn(address: string | string[] | undefined): Readonly<Record<string, string>> {
+  const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
+  if (url === undefined || !/\/upload\/[^/]+\/files$/.test(url.pathname) || url.searchParams.size === 0)
+    throw new GatewayError('upstream_error', 'The upstream gave no address for this upload.', {
+      origin: 'upstream',
+    });
+  url.searchParams.delete('key');
+  return Object.fromEntries(url.searchParams);
+}
+
+/** A body as it comes, cut where it is too long. */
+function streamed(body: RequestBody, limit: number, look: (piece: Buffer) => void) {
+  const source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  let wrong: unknown;
+  let length = 0;
+  async function* pieces(): AsyncGenerator<Buffer> {
+    try {
+      for (let next = await source.next(); next.done !== true; next = await source.next()) {
+        length += next.value.length;
+        if (length > limit) {
+          wrong = new GatewayError('request_too_large', `The request body is larger than ${limit} bytes.`);
+          throw wrong;
+        }
+        look(next.value);
+        yield next.value;
+      }
+    } finally {
+      // Who is still sending is read on by whoever answers.
+      await source.return?.();
+    }
+  }
+  const bytes = Readable.from(pieces(), { objectMode: false, highWaterMark: 64 * 1024 });
+  return {
+    upload: { bytes, ...(body.length === undefined ? {} : { length: body.length }) },
+    wrong: () => wrong,
+  };
+}

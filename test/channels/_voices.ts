@@ -1,0 +1,170 @@
+import { formatVoice, type SeenRequest, type Voice } from 'sluice/testing';
+
+type Json = Record<string, unknown>;
+
+/** How a provider says what chat completions say, as its documentation shows it. */
+export interface Manner {
+  /** A request as the body of chat completions that asks for the same. */
+  asked(body: Json, request: SeenRequest): Json;
+  /** A body of chat completions as the provider's own. */
+  whole(body: Json): Json;
+  /** What a stream says for one chunk of chat completions; `end` with what is left when all have been. */
+  stream(): { readonly chunk: (chunk: Json) => string; readonly end: () => string };
+  readonly error?: (status: number, message: string) => string;
+}
+
+const plain = await formatVoice('chat-completions');
+
+/** The voice of a provider with words of its own, over that of chat completions. */
+export function mannered({ asked, whole, stream, error }: Manner): Voice {
+  const heard = (request: SeenRequest): SeenRequest => {
+    const body = asked(JSON.parse(request.body.toString()) as Json, request);
+    return {
+      ...request,
+      body: Buffer.from(JSON.stringify({ stream_options: { include_usage: true }, ...body })),
+    };
+  };
+  return {
+    ...plain,
+    hear: (request) => plain.hear(heard(request)),
+    whole: (events, request) =>
+      JSON.stringify(whole(JSON.parse(plain.whole(events, heard(request))) as Json)),
+    stream(events, request) {
+      const { pieces, end } = plain.stream(events, heard(request));
+      const own = stream();
+      const said = (piece: string): string => framesOf(piece).map(own.chunk).join('');
+      return {
+        pieces: pieces.map(said).filter((piece) => piece !== ''),
+        end: said(end) + own.end(),
+      };
+    },
+    ...(error === undefined ? {} : { error }),
+  };
+}
+
+function framesOf(stream: string): readonly Json[] {
+  return [...stream.matchAll(/^data: (\{.*\})$/gm)].map(([, data = '']) => JSON.parse(data) as Json);
+}
+
+/** watsonx.ai: no last word, an event's name and number on each piece, and its own names of the model and the choice. */
+export const watsonxVoice = mannered({
+  asked: ({ model_id, tool_choice_option, ...body }, { url }) => ({
+    ...body,
+    model: model_id,
+    stream: url.includes('/text/chat_stream?'),
+    ...(tool_choice_option === undefined ? {} : { tool_choice: tool_choice_option }),
+  }),
+  whole: ({ object: _object, model, ...body }) => ({
+    ...body,
+    model_id: model,
+    model_version: '1.0.0',
+    system: { warnings: [] },
+  }),
+  stream() {
+    let id = 0;
+    return {
+      chunk: ({ object: _object, model, ...chunk }) =>
+        `id: ${++id}\nevent: message\ndata: ${JSON.stringify({ ...chunk, model_id: model, created_at: '2025-02-11T22:12:07Z' })}\n\n`,
+      end: () => '',
+    };
+  },
+  error: (status, message) =>
+    JSON.stringify({ errors: [{ code: 'some_code', message }], trace: 't', status_code: status }),
+});
+
+const objects = (list: unknown): readonly Json[] => (Array.isArray(list) ? (list as readonly Json[]) : []);
+
+/** Ollama's own words, in both directions: lines of JSON, arguments as objects, images beside the text, settings among the options. */
+export const ollamaVoice = mannered({
+  asked({ messages, options, format, think, ...body }) {
+    const { num_predict, ...settings } = (options ?? {}) as Json;
+    let calls = 0;
+    let results = 0;
+    return {
+      ...body,
+      ...settings,
+      ...(num_predict === undefined ? {} : { max_tokens: num_predict }),
+      ...(think === undefined ? {} : { reasoning_effort: think === true ? 'medium' : 'none' }),
+      ...(format === undefined
+        ? {}
+        : { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: format } } }),
+      messages: objects(messages).map(({ content, images, tool_calls, tool_name, ...message }) => ({
+        ...message,
+        content: [
+          { type: 'text', text: content },
+          ...((images ?? []) as readonly string[]).map((data) => ({
+            type: 'image_url',
+            image_url: { url: `data:image/png;base64,${data}` },
+          })),
+        ],
+        ...(tool_calls === undefined
+          ? {}
+          : {
+              tool_calls: objects(tool_calls).map((call) => {
+                const { name, arguments: input } = call['function'] as Json;
+                return {
+                  id: `call_${calls++}`,
+                  type: 'function',
+                  function: { name, arguments: JSON.stringify(input) },
+                };
+              }),
+            }),
+        ...(tool_name === undefined ? {} : { tool_call_id: `call_${results++}` }),
+      })),
+    };
+  },
+  whole(body) {
+    const [choice] = objects(body['choices']);
+    const { content, reasoning_content, tool_calls } = (choice?.['message'] ?? {}) as Json;
+    return {
+      model: body['model'],
+      created_at: '2024-12-06T00:46:58.265747Z',
+      message: {
+        role: 'assistant',
+        content: content ?? '',
+        ...(reasoning_content === undefined ? {} : { thinking: reasoning_content }),
+        ...(tool_calls === undefined ? {} : { tool_calls: objects(tool_calls).map(asOllamaCall) }),
+      },
+      done: true,
+      done_reason: choice?.['finish_reason'] === 'length' ? 'length' : 'stop',
+      ...ollamaUsage(body['usage'] as Json),
+    };
+  },
+  stream() {
+    const called: Json[] = [];
+    let reason = 'stop';
+    const line = (message: Json, more: Json = { done: false }): string =>
+      `${JSON.stringify({ model: 'm', created_at: '2024-12-06T00:46:58.265747Z', message: { role: 'assistant', content: '', ...message }, ...more })}\n`;
+    return {
+      chunk({ choices, usage }) {
+        const [choice] = objects(choices);
+        const { content, reasoning_content, tool_calls } = (choice?.['delta'] ?? {}) as Json;
+        // The provider has whole calls alone.
+        for (const piece of objects(tool_calls)) {
+          const index = Number(piece['index']);
+          const { name, arguments: input } = piece['function'] as Json;
+          const known = (called[index] ??= { function: { name: '', arguments: '' } })['function'] as Json;
+          known['name'] = `${String(known['name'])}${String(name ?? '')}`;
+          known['arguments'] = `${String(known['arguments'])}${String(input ?? '')}`;
+        }
+        if (choice?.['finish_reason'] === 'length') reason = 'length';
+        if (typeof reasoning_content === 'string') return line({ thinking: reasoning_content });
+        if (typeof content === 'string' && content !== '') return line({ content });
+        if (usage === undefined || usage === null) return '';
+        const calls = called.length === 0 ? '' : line({ tool_calls: called.map(asOllamaCall) });
+        return calls + line({}, { done: true, done_reason: reason, ...ollamaUsage(usage as Json) });
+      },
+      end: () => '',
+    };
+  },
+  error: (_status, message) => JSON.stringify({ error: message }),
+});
+
+function asOllamaCall(call: Json): Json {
+  const { name, arguments: input } = call['function'] as Json;
+  return { function: { name, arguments: JSON.parse(String(input)) as unknown } };
+}
+
+function ollamaUsage({ prompt_tokens, completion_tokens }: Json): Json {
+  return { prompt_eval_count: prompt_tokens, eval_count: completion_tokens, total_duration: 5_191_566_416 };
+}

@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import OpenAI, { toFile } from 'openai';
+import { expect, onTestFinished, test } from 'vitest';
+import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import { openStores } from '../../core/state/stores.ts';
+import { eventually } from '../support/eventually.ts';
+import { startOpenaiObjects } from '../support/openai-objects.ts';
+import { startProcess } from './_process.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+test('a gateway that is killed while a batch runs, or while its results are read, loses no batch and no money', async () => {
+  const provider = await startOpenaiObjects();
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-batch-'));
+  const database = `sqlite:${join(folder, 'sluice.db')}`;
+  onTestFinished(async () => {
+    await provider.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const start = () =>
+    startProcess(`
+      database: '${database}',
+      prices: { 'gpt-a': { input: 2, output: 8 } },
+      plugins: [(await import('${root}plugins/provider-objects/index.ts')).default({ poll: { first: 50, most: 100, patience: 1000 } })],
+      channels: [openai({ key: 'sk-of-a', baseUrl: '${provider.url}/v1', models: ['gpt-a'] })],
+    `);
+  const line = {
+    custom_id: 'one',
+    method: 'POST',
+    url: '/v1/chat/completions',
+    body: { model: 'gpt-a', messages: [] },
+  };
+  const first = await start();
+  let id = '';
+  let asked = 0;
+  try {
+    const client = new OpenAI({ baseURL: `${first.url}/v1`, apiKey: first.key, maxRetries: 0 });
+    const file = await client.files.create({
+      file: await toFile(Buffer.from(JSON.stringify(line)), 'b.jsonl'),
+      purpose: 'batch',
+    });
+    ({ id } = await client.batches.create({
+      input_file_id: file.id,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    }));
+    provider.finish(id, () => ({
+      object: 'chat.completion',
+      model: 'gpt-a',
+      choices: [],
+      usage: { prompt_tokens: 1000, completion_tokens: 0, total_tokens: 1000 },
+    }));
+    // The description is given and the results are not: it is killed with the batch in its hands.
+    provider.holds = (path) => path.endsWith('/content');
+    await eventually(() =>
+      expect(provider.requests.some(({ path }) => path.endsWith('/content'))).toBe(true),
+    );
+  } finally {
+    first.signal('SIGKILL');
+    await first.exited;
+    await first.end();
+  }
+  provider.holds = undefined;
+  asked = provider.requests.length;
+
+  const second = await start();
+  try {
+    const client = new OpenAI({ baseURL: `${second.url}/v1`, apiKey: second.key, maxRetries: 0 });
+    await eventually(async () => expect((await client.batches.retrieve(id)).status).toBe('completed'));
+  } finally {
+    second.signal('SIGKILL');
+    await second.exited;
+    await second.end();
+  }
+  expect(provider.requests.length).toBeGreaterThan(asked);
+  const third = await start();
+  await third.end();
+  const stores = openStores(database);
+  try {
+    const { records } = await openUsageLog(stores).page({}, 100);
+    expect(records.filter(({ operation }) => operation === 'batch')).toMatchObject([
+      { microDollars: 1000, input: 1000 },
+    ]);
+  } finally {
+    await stores.close();
+  }
+});

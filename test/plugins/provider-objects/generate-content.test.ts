@@ -1,0 +1,205 @@
+import { GoogleGenAI } from '@google/genai';
+import { expect, onTestFinished, test } from 'vitest';
+import gemini from '../../../channels/gemini.ts';
+import providerObjects from '../../../plugins/provider-objects/index.ts';
+import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startGeminiObjects, type GeminiObjects } from '../../support/gemini-objects.ts';
+import { charges } from './_records.ts';
+
+interface Stage {
+  readonly a: GeminiObjects;
+  readonly b: GeminiObjects;
+  readonly gateway: TestGateway;
+  client(record?: object): Promise<GoogleGenAI>;
+}
+
+async function startStage(): Promise<Stage> {
+  const a = await startGeminiObjects();
+  const b = await startGeminiObjects();
+  const gateway = await startGateway({
+    plugins: [providerObjects({ poll: { first: 60_000, most: 60_000 } })],
+    prices: { 'gemini-*': { input: 1, output: 4 } },
+    channels: [
+      gemini({
+        id: 'a',
+        key: 'AIza-of-a',
+        baseUrl: `${a.url}/v1beta`,
+        models: ['gemini-a', 'gemini-both'],
+        priority: 1,
+      }),
+      gemini({
+        id: 'b',
+        key: 'AIza-of-b',
+        baseUrl: `${b.url}/v1beta`,
+        models: { 'gemini-both': 'gemini-both', 'gemini-b': 'gemini-there' },
+      }),
+    ],
+  });
+  onTestFinished(async () => {
+    await gateway.close();
+    await Promise.all([a.close(), b.close()]);
+  });
+  return {
+    a,
+    b,
+    gateway,
+    async client(record = {}) {
+      const { value } = await gateway.apiKeys.create({ name: 'one', ...record });
+      return new GoogleGenAI({ apiKey: value, httpOptions: { baseUrl: gateway.url } });
+    },
+  };
+}
+
+const blob = (text: string): Blob => new Blob([text], { type: 'text/plain' });
+
+test('a file is uploaded in the resumable protocol by the official SDK, used by its uri, and seen by its key alone', async () => {
+  const { a, b, client, gateway } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const file = await mine.files.upload({ file: blob('a b c'), config: { mimeType: 'text/plain' } });
+  expect(file).toMatchObject({
+    name: expect.stringMatching(/^files\/x\d+-id$/),
+    sizeBytes: '5',
+    state: 'ACTIVE',
+  });
+  expect(a.requests.every(({ headers }) => headers['x-goog-api-key'] === 'AIza-of-a')).toBe(true);
+  const name = file.name ?? '';
+  const listed: (string | undefined)[] = [];
+  for await (const one of await mine.files.list()) listed.push(one.name);
+  expect(listed).toEqual([name]);
+  const ask = (from: GoogleGenAI, uri: string | undefined = file.uri) =>
+    from.models.generateContent({
+      model: 'gemini-both',
+      contents: [{ role: 'user', parts: [{ fileData: { fileUri: uri ?? '', mimeType: 'text/plain' } }] }],
+    });
+  for (let time = 0; time < 3; time += 1) expect((await ask(mine)).text).toBe('Hi');
+  expect(b.requests).toEqual([]);
+  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
+  // Other spellings of the provider's addresses lead nowhere.
+  await expect(ask(theirs, file.uri?.replace('/files/', '/./files/'))).rejects.toMatchObject({ status: 400 });
+  await expect(theirs.files.get({ name })).rejects.toMatchObject({ status: 404 });
+  const stranger = await fetch(`${gateway.url}/v1beta/${name}:download?alt=media`);
+  expect(stranger.status).toBe(401);
+  await stranger.body?.cancel();
+  await mine.files.delete({ name });
+  await expect(mine.files.get({ name })).rejects.toMatchObject({ status: 404 });
+});
+
+test('an upload goes on only for the key that began it, and never where a provider would send it', async () => {
+  const { a, gateway } = await startStage();
+  const [mine, theirs] = [
+    await gateway.apiKeys.create({ name: 'a' }),
+    await gateway.apiKeys.create({ name: 'b' }),
+  ];
+  const begun = await fetch(`${gateway.url}/upload/v1beta/files`, {
+    method: 'POST',
+    headers: {
+      'x-goog-api-key': mine.value,
+      'x-goog-upload-protocol': 'resumable',
+      'x-goog-upload-command': 'start',
+      'content-type': 'application/json',
+    },
+    body: '{"file":{"displayName":"d"}}',
+  });
+  const url = begun.headers.get('x-goog-upload-url') ?? '';
+  expect(url).toContain(`${gateway.url}/upload/v1beta/files?upload_id=`);
+  expect(url).not.toContain('x1-id');
+  const go = (key: string, text: string, offset: number, command: string) =>
+    fetch(url, {
+      method: 'POST',
+      headers: {
+        'x-goog-api-key': key,
+        'x-goog-upload-command': command,
+        'x-goog-upload-offset': String(offset),
+      },
+      body: text,
+    });
+  const refused = await go(theirs.value, 'x', 0, 'upload, finalize');
+  expect([refused.status, await refused.json()]).toMatchObject([404, { error: { status: 'NOT_FOUND' } }]);
+  const first = await go(mine.value, 'one ', 0, 'upload');
+  expect([first.status, first.headers.get('x-goog-upload-status')]).toEqual([200, 'active']);
+  await first.body?.cancel();
+  const last = await go(mine.value, 'two', 4, 'upload, finalize');
+  expect(last.headers.get('x-goog-upload-status')).toBe('final');
+  const { file } = (await last.json()) as { file: { name: string; sizeBytes: string } };
+  expect(file.sizeBytes).toBe('7');
+  const content = await fetch(`${gateway.url}/v1beta/${file.name}:download?alt=media`, {
+    headers: { 'x-goog-api-key': mine.value },
+  });
+  expect(await content.text()).toBe('one two');
+  expect(a.requests.at(-1)?.path).toBe(`/v1beta/${file.name}:download`);
+});
+
+test('a cached content is made where its model is, used by its name there, changed and deleted', async () => {
+  const { a, b, client } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const cache = await mine.caches.create({
+    model: 'gemini-b',
+    config: { contents: 'long text', ttl: '60s' },
+  });
+  expect(a.requests).toEqual([]);
+  expect(JSON.parse(b.requests[0]?.body.toString() ?? '')).toMatchObject({ model: 'models/gemini-there' });
+  const name = cache.name ?? '';
+  const ask = (from: GoogleGenAI, model: string) =>
+    from.models.generateContent({ model, contents: 'Hello', config: { cachedContent: name } });
+  for (let time = 0; time < 3; time += 1) expect((await ask(mine, 'gemini-both')).text).toBe('Hi');
+  expect(a.requests).toEqual([]);
+  await expect(ask(mine, 'gemini-a')).rejects.toMatchObject({ status: 400 });
+  await expect(ask(theirs, 'gemini-b')).rejects.toMatchObject({ status: 404 });
+  expect(await mine.caches.update({ name, config: { ttl: '90s' } })).toMatchObject({ name, ttl: '90s' });
+  const listed: (string | undefined)[] = [];
+  for await (const one of await mine.caches.list()) listed.push(one.name);
+  expect(listed).toEqual([name]);
+  await expect(theirs.caches.delete({ name })).rejects.toMatchObject({ status: 404 });
+  await mine.caches.delete({ name });
+  await expect(ask(mine, 'gemini-b')).rejects.toMatchObject({ status: 404 });
+});
+
+const answer = {
+  response: {
+    candidates: [],
+    usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 50, totalTokenCount: 150 },
+  },
+};
+
+test('a batch of requests in its body is charged once it has come to its end, and seen by its key alone', async () => {
+  const { b, client, gateway } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const job = await mine.batches.create({
+    model: 'gemini-b',
+    src: [{ contents: [{ role: 'user', parts: [{ text: 'Hello' }] }] }],
+  });
+  const name = job.name ?? '';
+  expect(b.requests[0]?.path).toBe('/v1beta/models/gemini-there:batchGenerateContent');
+  await expect(theirs.batches.get({ name })).rejects.toMatchObject({ status: 404 });
+  b.finish(name.replace('batches/', ''), [answer, answer, { error: { code: 3 } }], 'inline');
+  const done = await mine.batches.get({ name });
+  expect(done).toMatchObject({ state: 'JOB_STATE_SUCCEEDED' });
+  expect(done.dest?.inlinedResponses).toHaveLength(3);
+  const records = await charges(gateway);
+  expect(records).toHaveLength(1);
+  // Twice 100 tokens at 1 and 50 at 4 dollars a million, at half the price.
+  expect(records[0]).toMatchObject({ model: 'gemini-b', input: 200, output: 100, microDollars: 300 });
+  const listed: (string | undefined)[] = [];
+  for await (const one of await mine.batches.list()) listed.push(one.name);
+  expect(listed).toEqual([name]);
+  await mine.batches.delete({ name });
+  await expect(mine.batches.get({ name })).rejects.toMatchObject({ status: 404 });
+});
+
+test('a batch of the lines of a file leaves a file that its key can download', async () => {
+  const { a, client, gateway } = await startStage();
+  const mine = await client();
+  const line = JSON.stringify({ key: 'one', request: { contents: [{ parts: [{ text: 'Hello' }] }] } });
+  const src = await mine.files.upload({ file: blob(`${line}\n`), config: { mimeType: 'jsonl' } });
+  const job = await mine.batches.create({ model: 'gemini-a', src: src.name ?? '' });
+  const id = (job.name ?? '').replace('batches/', '');
+  a.finish(id, [{ key: 'one', ...answer }], 'file');
+  const done = await mine.batches.get({ name: job.name ?? '' });
+  const output = await mine.files.get({ name: done.dest?.fileName ?? '' });
+  expect(output.name).toBe(done.dest?.fileName);
+  expect(await charges(gateway)).toMatchObject([{ input: 100, output: 50, microDollars: 150 }]);
+  const other = await mine.files.upload({ file: blob('no request'), config: { mimeType: 'text/plain' } });
+  await expect(mine.batches.create({ model: 'gemini-a', src: other.name ?? '' })).rejects.toMatchObject({
+    status: 400,
+  });
+});

@@ -1,0 +1,129 @@
+import { startObjectServer, type AskedObject, type Json } from './object-server.ts';
+
+/** A provider on a free port that keeps files, caches and batches in memory, as the reference of the Gemini API describes them. */
+export interface GeminiObjects {
+  readonly url: string;
+  readonly requests: AskedObject[];
+  readonly batches: Map<string, Json>;
+  /** Ends a batch: with these answers in its description, or in a file. */
+  finish(id: string, answers: readonly Json[], where: 'inline' | 'file'): void;
+  close(): Promise<void>;
+}
+
+/** Starts one. */
+export async function startGeminiObjects(): Promise<GeminiObjects> {
+  const files = new Map<string, { readonly object: Json; readonly content: Buffer }>();
+  const uploads = new Map<string, { readonly about: Json; readonly pieces: Buffer[] }>();
+  const caches = new Map<string, Json>();
+  const batches = new Map<string, Json>();
+  let count = 0;
+  const newId = (): string => `x${(count += 1)}-id`;
+  const fileOf = (about: Json, content: Buffer): Json => {
+    const name = typeof about['name'] === 'string' ? about['name'] : `files/${newId()}`;
+    const uri = `https://generativelanguage.googleapis.com/v1beta/${name}`;
+    const object = {
+      name,
+      uri,
+      mimeType: about['mimeType'],
+      sizeBytes: String(content.length),
+      state: 'ACTIVE',
+    };
+    files.set(name.replace('files/', ''), { object, content });
+    return object;
+  };
+  const server = await startObjectServer((asked, answer) => {
+    const { method, path, query, headers } = asked;
+    const json = (): Json => (asked.body.length === 0 ? {} : (JSON.parse(asked.body.toString()) as Json));
+    const missing = (): void =>
+      answer(404, { error: { code: 404, message: 'Not found', status: 'NOT_FOUND' } });
+    const command = String(headers['x-goog-upload-command'] ?? '');
+    if (path === '/upload/v1beta/files' && command === 'start') {
+      const id = newId();
+      uploads.set(id, { about: (json()['file'] ?? {}) as Json, pieces: [] });
+      answer(200, '', {
+        'x-goog-upload-status': 'active',
+        'x-goog-upload-url': `${server.url}/upload/v1beta/files?upload_id=${id}&upload_protocol=resumable`,
+      });
+      return;
+    }
+    if (path === '/upload/v1beta/files') {
+      const upload = uploads.get(query.get('upload_id') ?? '');
+      if (upload === undefined) return missing();
+      upload.pieces.push(asked.body);
+      if (!command.includes('finalize')) return answer(200, {}, { 'x-goog-upload-status': 'active' });
+      return answer(
+        200,
+        { file: fileOf(upload.about, Buffer.concat(upload.pieces)) },
+        { 'x-goog-upload-status': 'final' },
+      );
+    }
+    const [, , name = '', rest = ''] = path.split('/');
+    const [id = '', action] = decodeURIComponent(rest).split(':');
+    if (name === 'files') {
+      const file = files.get(id);
+      if (file === undefined) return missing();
+      if (action === 'download') return answer(200, file.content);
+      if (method === 'DELETE') files.delete(id);
+      return answer(200, method === 'DELETE' ? {} : file.object);
+    }
+    if (name === 'cachedContents' && method === 'POST') {
+      const cache = { name: `cachedContents/${newId()}`, ...json(), usageMetadata: { totalTokenCount: 9 } };
+      caches.set(cache.name.replace('cachedContents/', ''), cache);
+      return answer(200, cache);
+    }
+    if (name === 'cachedContents') {
+      const cache = caches.get(id);
+      if (cache === undefined) return missing();
+      if (method === 'DELETE') caches.delete(id);
+      if (method === 'PATCH') Object.assign(cache, json());
+      return answer(200, method === 'DELETE' ? {} : cache);
+    }
+    if (action === 'batchGenerateContent') {
+      const batch: Json = {
+        name: `batches/${newId()}`,
+        metadata: {
+          model: `models/${id}`,
+          displayName: 'd',
+          state: 'BATCH_STATE_PENDING',
+          createTime: '2026-01-01T00:00:00Z',
+        },
+        asked: json(),
+      };
+      batches.set(String(batch['name']).replace('batches/', ''), batch);
+      return answer(200, batch);
+    }
+    if (name === 'batches') {
+      const batch = batches.get(id);
+      if (batch === undefined) return missing();
+      if (action === 'cancel') return answer(200, {});
+      if (method === 'DELETE') batches.delete(id);
+      return answer(200, method === 'DELETE' ? {} : batch);
+    }
+    if (action === 'generateContent')
+      return answer(200, {
+        candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }],
+        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+      });
+    return missing();
+  });
+  return {
+    ...server,
+    batches,
+    finish(id, answers, where) {
+      const batch = batches.get(id);
+      if (batch === undefined) throw new Error(`There is no batch ${id}.`);
+      const lines = answers.map((one) => JSON.stringify(one)).join('\n');
+      const output =
+        where === 'inline'
+          ? { inlinedResponses: { inlinedResponses: answers } }
+          : { responsesFile: String(fileOf({}, Buffer.from(lines))['name']) };
+      batch['done'] = true;
+      batch['response'] = output;
+      Object.assign(batch['metadata'] as Json, {
+        state: 'BATCH_STATE_SUCCEEDED',
+        endTime: '2026-01-01T01:00:00Z',
+        output,
+      });
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A JSON object. */
+export type Json = Record<string, unknown>;
+
+/** What a provider was asked. */
+export interface AskedObject {
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
+}
+
+/** Answers with JSON, or with the text or bytes that are given. */
+export type Answer = (status: number, value: unknown, headers?: Record<string, string>) => void;
+
+/** A server on a free port that answers each request when all of it has come. */
+export async function startObjectServer(handle: (asked: AskedObject, answer: Answer) => void): Promise<{
+  readonly url: string;
+  readonly requests: AskedObject[];
+  close(): Promise<void>;
+}> {
+  const requests: AskedObject[] = [];
+  const answerTo =
+    (response: ServerResponse): Answer =>
+    (status, value, headers = {}) => {
+      const isText = typeof value === 'string' || Buffer.isBuffer(value);
+      response.writeHead(status, { 'content-type': isText ? 'text/html' : 'application/json', ...headers });
+      response.end(isText ? value : JSON.stringify(value));
+    };
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('error', () => {});
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const url = new URL(request.url ?? '/', 'http://provider');
+      const asked: AskedObject = {
+        method: request.method ?? '',
+        path: url.pathname,
+        query: url.searchParams,
+        headers: request.headers,
+        body: Buffer.concat(chunks),
+      };
+      requests.push(asked);
+      handle(asked, answerTo(response));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+/** The text of the one file in a form. */
+export function fileInForm(body: Buffer): string {
+  const text = body.toString('latin1');
+  const head = text.indexOf('filename=');
+  const from = text.indexOf('\r\n\r\n', head) + 4;
+  return text.slice(from, text.indexOf('\r\n--', from));
+}
