@@ -7,18 +7,15 @@ import { compiled } from './test/support/compiled.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 import { patience } from './test/support/patience.ts';
 
-/** Starts gateways whose replies are broken off on purpose, so that much is still ending when it has ended. */
-const unruly = 'test/core/sdk/testing/channel-cases.test.ts';
-
 /**
  * Files that leave nothing behind for the next one and share what they load; but for those that look at what their own process holds,
  * which an earlier file would blur.
  */
-const together = globSync('test/{channels,clients,core,flows,formats,fuzz,plugins}/**/*.test.ts', {
-  cwd: import.meta.dirname,
-}).filter(
+const together = globSync(
+  'test/{browser,channels,chaos/found,clients,core,flows,formats,fuzz,house,package,plugins,race,reload}/**/*.test.ts',
+  { cwd: import.meta.dirname },
+).filter(
   (file) =>
-    file !== unruly &&
     !/\b(?:memoryUsage|getActiveResourcesInfo|getTimerCount)\(/.test(
       readFileSync(join(import.meta.dirname, file), 'utf8'),
     ),

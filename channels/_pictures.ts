@@ -111,6 +111,17 @@ function eventsOf(images: readonly MadeImage[]): readonly GatewayEvent[] {
   ];
 }
 
+/** What a model cannot be given: refused, or left out and reported where the operator prefers that. */
+export function leaveOut(
+  path: 'image' | 'mask',
+  format: string,
+  { unsupported, lose }: Pick<EncodeTarget, 'unsupported' | 'lose'>,
+): void {
+  if (unsupported === 'refuse')
+    throw cannotCarry(path, path === 'mask' ? 'a mask' : 'more than one image', format);
+  lose(path, 'content');
+}
+
 /** An image as a provider names it: an address, or a data URL. */
 export function pictureAt(url: string, mimeType?: unknown): MadeImage {
   const type = typeof mimeType === 'string' ? { mimeType } : {};

@@ -7,6 +7,7 @@ import {
   type EncodedRequest,
   type EncodeTarget,
   type SpeakRequest,
+  wrongValue,
 } from 'sluice/internal';
 import { noClient } from './_provider-words.ts';
 
@@ -43,7 +44,10 @@ export function soundFor<Value>({ fileFormat }: SpeakRequest, table: Readonly<Re
   );
 }
 
-/** The provider's name of a voice. */
+/** The provider's name of a voice. Throws 400 for what is none. */
 export function voiceName({ voice }: SpeakRequest): string {
-  return (typeof voice === 'string' ? voice : voice.id).trim();
+  const name = (typeof voice === 'string' ? voice : voice.id).trim();
+  // It may become a step of a path, and these lead elsewhere.
+  if (/^\.*$/.test(name)) throw wrongValue('voice', 'the name of a voice');
+  return name;
 }

@@ -23,6 +23,7 @@ import { ordinaryHeaders } from './_http.ts';
 import { AwsIdentity } from './_aws-identity.ts';
 import { awsHeaders, type AwsCredentials } from './_aws-signature.ts';
 import { claudeIn, invocation } from './_bedrock-claude.ts';
+import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
 import { changed, unframed } from './_bedrock-streams.ts';
 import { claudeTraits } from './anthropic.ts';
@@ -89,7 +90,7 @@ const kind = defineChannel({
     const places = placesOf(chosen, tools);
     return {
       speaks: {
-        chat: ['converse', 'messages'],
+        chat: ['converse', 'messages', 'invoke'],
         'count-tokens': ['converse'],
         embed: [invokeFormat],
         rerank: [invokeFormat],
@@ -97,6 +98,7 @@ const kind = defineChannel({
       },
       codecs: invokeCodecs,
       traits: traitsOf,
+      listModels: () => listModels(chosen, tools, places),
       open: (call, request) =>
         send(call, request, { chosen, tools, place: places[call.target?.key.index ?? 0] ?? places[0] }),
     };
@@ -169,6 +171,36 @@ function placeOf(region: string, key: string | undefined, identity: () => AwsIde
   return { region, credentials: () => found.credentials(), forget: () => found.forget() };
 }
 
+/** Asks the first region that answers. */
+async function listModels(
+  { baseUrl }: ChannelOptions,
+  { http }: ChannelTools,
+  places: readonly Place[],
+): Promise<readonly string[]> {
+  let failure: unknown = new Error('The channel has no place to ask.');
+  for (const place of places) {
+    const { region } = place;
+    const base = controlPlane((baseUrl ?? endpoint(region)).replace(/\/+$/, ''));
+    const prove = async (url: URL): Promise<Readonly<Record<string, string>>> => {
+      const own = { accept: 'application/json' };
+      if (place.credentials === undefined) return { ...own, authorization: `Bearer ${place.apiKey ?? ''}` };
+      const signed = await awsHeaders(
+        { method: 'GET', url, headers: own, body: '' },
+        await place.credentials(),
+        { service: 'bedrock', region },
+      );
+      return { ...own, ...signed };
+    };
+    try {
+      // oxlint-disable-next-line no-await-in-loop -- the next is asked where this one fails
+      return await listBedrockModels(http, base, prove);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  throw failure;
+}
+
 interface Sending {
   readonly chosen: ChannelOptions & Options;
   readonly tools: ChannelTools;
@@ -234,18 +266,8 @@ interface Asked {
 function asked(request: UpstreamRequest, { guardrail }: Options): Asked {
   if (request.format === 'messages') {
     const { method, body } = invocation(request);
-    return {
-      path: `/model/${encodeURIComponent(request.model)}/${method}`,
-      body,
-      headers:
-        guardrail === undefined
-          ? {}
-          : {
-              'x-amzn-bedrock-guardrailidentifier': guardrail.id,
-              'x-amzn-bedrock-guardrailversion': guardrail.version,
-              ...(guardrail.trace ? { 'x-amzn-bedrock-trace': 'ENABLED' } : {}),
-            },
-    };
+    const path = `/model/${encodeURIComponent(request.model)}/${method}`;
+    return { path, body, headers: guardrailHeaders(guardrail) };
   }
   const { body } = request;
   const path =
@@ -253,8 +275,18 @@ function asked(request: UpstreamRequest, { guardrail }: Options): Asked {
       ? `/model/${encodeURIComponent(ofMaker(request.model))}/count-tokens`
       : request.path;
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) throw new Error('Bedrock takes no forms.');
+  if (request.format === 'invoke') return { path, body, headers: guardrailHeaders(guardrail) };
   if (guardrail === undefined || request.operation !== 'chat') return { path, body, headers: {} };
   return { path, body: guarded(body, guardrail), headers: {} };
+}
+
+function guardrailHeaders(guardrail: Options['guardrail']): Readonly<Record<string, string>> {
+  if (guardrail === undefined) return {};
+  return {
+    'x-amzn-bedrock-guardrailidentifier': guardrail.id,
+    'x-amzn-bedrock-guardrailversion': guardrail.version,
+    ...(guardrail.trace ? { 'x-amzn-bedrock-trace': 'ENABLED' } : {}),
+  };
 }
 
 /** Counts are asked of the maker's model itself, not of a profile that stands for it in a part of the world. */
@@ -283,7 +315,7 @@ function traitsOf(model: string): ModelTraits {
   if (claude !== undefined)
     return {
       ...claudeTraits(claude),
-      formats: ['messages', 'converse'],
+      formats: ['messages', 'converse', 'invoke'],
       fetchesUrls: false,
       toolNameLimit: 64,
     };

@@ -12,7 +12,7 @@ import {
 } from 'sluice/internal';
 import { overHttp, plainKind } from './_http.ts';
 import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
-import { bytesOf, modelPath, pictureAt, pictureCodecs, ratioFor, sidesFor } from './_pictures.ts';
+import { bytesOf, leaveOut, modelPath, pictureAt, pictureCodecs, ratioFor, sidesFor } from './_pictures.ts';
 
 const home = 'https://api.bfl.ai/v1';
 
@@ -22,19 +22,23 @@ const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 const byRatio = /ultra|kontext/;
 
 /** https://docs.bfl.ai/flux_2/flux2_image_editing, https://docs.bfl.ai/kontext/kontext_image_editing */
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { model, lose } = target;
   const { prompt, images, mask, fileFormat } = request;
   const fills = model.includes('-fill');
   const ratio = byRatio.test(model) ? ratioFor(request, ratios, lose) : undefined;
   const sides = byRatio.test(model) || fills ? undefined : sidesFor(request, lose);
   if (fills && request.size !== undefined && request.size !== 'auto') lose('size');
-  if (mask !== undefined && !fills) lose('mask', 'content');
+  if (mask !== undefined && !fills) leaveOut('mask', 'black-forest-labs', target);
+  if (images.length > 1 && fills) leaveOut('image', 'black-forest-labs', target);
   const isKnown = fileFormat === 'png' || fileFormat === 'jpeg';
   if (fileFormat !== undefined && !isKnown) lose('output_format');
-  const pictures = images.map((image, index): readonly [string, string] => [
-    fills ? 'image' : index === 0 ? 'input_image' : `input_image_${index + 1}`,
-    bytesOf(image).data,
-  ]);
+  const pictures = images
+    .slice(0, fills ? 1 : images.length)
+    .map((image, index): readonly [string, string] => [
+      fills ? 'image' : index === 0 ? 'input_image' : `input_image_${index + 1}`,
+      bytesOf(image).data,
+    ]);
   return {
     path: modelPath(model),
     body: {

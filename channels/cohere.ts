@@ -19,6 +19,7 @@ import {
   type EmbedResult,
   type RerankRequest,
 } from 'sluice/internal';
+import { chat, chatFormat } from './_cohere-chat.ts';
 import { bearer, overHttp, plainKind } from './_http.ts';
 import { cohereInputType, noClient } from './_provider-words.ts';
 
@@ -97,33 +98,42 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   estimate: expectedOfDocuments,
 });
 
-/** Cohere. Embeddings and rerank in its own words; chat through its compatibility API, which speaks chat completions. */
+/** Cohere, in its own words. https://docs.cohere.com/reference/about */
 export default plainKind(
   defineChannel({
     name: 'cohere',
     catalogue: ['cohere', 'cohere_chat'],
     models: ['command-*', 'c4ai-*', 'embed-*', 'rerank-*'],
-    setup(options, tools: ChannelTools): ChannelParts {
-      const parts = overHttp(options, tools, {
+    setup: (options, tools: ChannelTools): ChannelParts => ({
+      ...overHttp(options, tools, {
         baseUrl: 'https://api.cohere.com',
         headers: bearer,
         modelList: '/v1/models?page_size=1000',
-        speaks: { chat: ['chat-completions'], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
-        traits: () => ({
-          reasoning: 'none',
+        speaks: { chat: [chatFormat], embed: ['cohere-embed'], rerank: ['cohere-rerank'] },
+        traits: (model) => ({
+          // https://docs.cohere.com/docs/reasoning: a budget, or nothing but whether to think.
+          ...(model.includes('reasoning')
+            ? { reasoning: 'effort', efforts: ['none', 'high'] }
+            : { reasoning: 'none' }),
           outputLimitField: 'max_tokens',
-          refuses: ['choices', 'user', 'metadata', 'serviceTier', 'parallelTools', 'customTools'],
+          replaysReasoning: true,
+          refuses: [
+            'choices',
+            'user',
+            'metadata',
+            'serviceTier',
+            'parallelTools',
+            'customTools',
+            'logprobs',
+            'topLogprobs',
+            'verbosity',
+            'promptCacheKey',
+            'modalities',
+            'cache',
+          ],
         }),
-      });
-      return {
-        ...parts,
-        codecs: { embed, rerank },
-        open: (call, request) =>
-          parts.open(
-            call,
-            request.operation === 'chat' ? { ...request, path: `/compatibility/v1${request.path}` } : request,
-          ),
-      };
-    },
+      }),
+      codecs: { chat, embed, rerank },
+    }),
   }),
 );

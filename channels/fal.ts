@@ -10,9 +10,18 @@ import {
   type ImageRequest,
   type MadeImage,
 } from 'sluice/internal';
+import { applicationOf, falVideos, openVideos, videoFormat } from './_fal-videos.ts';
 import { overHttp } from './_http.ts';
 import { answerOf, ask, askFree, settled, stepOf, went } from './_jobs.ts';
-import { asDataUrls, modelPath, pictureAt, pictureCodecs, ratioFor, sidesFor } from './_pictures.ts';
+import {
+  asDataUrls,
+  leaveOut,
+  modelPath,
+  pictureAt,
+  pictureCodecs,
+  ratioFor,
+  sidesFor,
+} from './_pictures.ts';
 
 const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 
@@ -26,7 +35,8 @@ const bySeveral = /\/edit(\/|$)|\/multi$|nano-banana/;
 const finely = /gpt-image/;
 
 /** Each model has a page with its fields: https://fal.ai/models/fal-ai/flux-2-pro/edit/api */
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { model, lose } = target;
   const { prompt, images, mask, count, fileFormat, quality, background } = request;
   const ratio = byRatio.test(model) ? ratioFor(request, ratios, lose) : undefined;
   const sides = byRatio.test(model) ? undefined : sidesFor(request, lose);
@@ -34,7 +44,7 @@ function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonO
   for (const [name, value] of Object.entries({ quality, background }))
     if (value !== undefined && value !== 'auto' && !isFine) lose(name);
   const urls = asDataUrls(images);
-  if (urls.length > 1 && !bySeveral.test(model)) lose('image', 'content');
+  if (urls.length > 1 && !bySeveral.test(model)) leaveOut('image', 'fal', target);
   return {
     path: modelPath(model),
     body: {
@@ -71,12 +81,6 @@ function decode(body: JsonObject): readonly MadeImage[] {
 /** https://docs.fal.ai/model-apis/model-endpoints/queue */
 const isRunning = ({ status }: JsonObject): boolean => status === 'IN_QUEUE' || status === 'IN_PROGRESS';
 
-/** Where orders are asked about: below the application, whatever of its endpoints was asked. */
-function applicationOf(model: string): string {
-  const steps = model.split('/');
-  return modelPath(steps.slice(0, /^(workflows|comfy)$/.test(steps[0] ?? '') ? 3 : 2).join('/'));
-}
-
 /** fal: by its queue, or at once. https://docs.fal.ai/model-apis */
 export default defineChannel({
   name: 'fal',
@@ -87,23 +91,35 @@ export default defineChannel({
     mode: z.enum(['queue', 'sync'], 'must be "queue" or "sync"').default('queue'),
   }),
   setup({ mode, ...options }, tools: ChannelTools): ChannelParts {
-    const { open } = overHttp(options, tools, {
-      baseUrl: mode === 'sync' ? 'https://fal.run' : 'https://queue.fal.run',
-      headers: (key): Readonly<Record<string, string>> => ({ authorization: `Key ${key ?? ''}` }),
-      speaks: {},
-    });
+    const at = (baseUrl: string): ChannelParts['open'] =>
+      overHttp(options, tools, {
+        baseUrl,
+        headers: (key): Readonly<Record<string, string>> => ({ authorization: `Key ${key ?? ''}` }),
+        speaks: {},
+      }).open;
+    const queue = at('https://queue.fal.run');
+    const open = mode === 'sync' ? at('https://fal.run') : queue;
     return {
-      speaks: { 'generate-image': ['fal'], 'edit-image': ['fal'] },
-      codecs: pictureCodecs({
-        format: 'fal',
-        changes: 10,
-        carries: ['quality', 'background', 'fileFormat', 'mask'],
-        own: ['seed', 'negative_prompt', 'guidance_scale', 'strength'],
-        atOnce: 4,
-        encode,
-        decode,
-      }),
+      speaks: {
+        'generate-image': ['fal'],
+        'edit-image': ['fal'],
+        'create-video': [videoFormat],
+        'get-video': [videoFormat],
+      },
+      codecs: {
+        ...falVideos,
+        ...pictureCodecs({
+          format: 'fal',
+          changes: 10,
+          carries: ['quality', 'background', 'fileFormat', 'mask'],
+          own: ['seed', 'negative_prompt', 'guidance_scale', 'strength'],
+          atOnce: 4,
+          encode,
+          decode,
+        }),
+      },
       async open(call, request) {
+        if (request.format === videoFormat) return openVideos(call, queue, request);
         if (mode === 'sync') return open(call, request);
         const order = await ask(call, open, request);
         if (!went(order)) return answerOf(order);

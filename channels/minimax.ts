@@ -1,28 +1,51 @@
-import { httpChannel, bearer, traitsByModel } from './_http.ts';
+import { defineChannel } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { bearer, overHttp, plainKind, traitsByModel } from './_http.ts';
+import { minimaxVideos, openVideos, videoFormat } from './_minimax-videos.ts';
 
-/** MiniMax. In China, `baseUrl: 'https://api.minimaxi.com/v1'`. https://platform.minimax.io/docs/api-reference/text-openai-api */
-export default httpChannel({
-  name: 'minimax',
-  catalogue: ['minimax'],
-  baseUrl: 'https://api.minimax.io/v1',
-  models: ['MiniMax-*'],
-  headers: bearer,
-  speaks: { chat: ['chat-completions'] },
-  traits: traitsByModel({
-    '*': {
-      reasoning: 'none',
-      outputLimitField: 'max_completion_tokens',
-      inlineThinking: true,
-      refuses: [
-        'customTools',
-        'choices',
-        'frequencyPenalty',
-        'presencePenalty',
-        'logprobs',
-        'topLogprobs',
-        'topK',
-      ],
-      inputLimit: 204_800,
+const home = 'https://api.minimax.io/v1';
+
+/** MiniMax: chat and videos. In China, `baseUrl: 'https://api.minimaxi.com/v1'`. https://platform.minimax.io/docs/api-reference/text-openai-api */
+export default plainKind(
+  defineChannel({
+    name: 'minimax',
+    catalogue: ['minimax'],
+    models: ['MiniMax-*', 'T2V-01*', 'I2V-01*', 'S2V-01*'],
+    setup(options, tools: ChannelTools): ChannelParts {
+      const speaks = {
+        chat: ['chat-completions'],
+        'create-video': [videoFormat],
+        'get-video': [videoFormat],
+      };
+      const place = { headers: bearer, speaks, traits: chatTraits };
+      const parts = overHttp(options, tools, { ...place, baseUrl: home });
+      // Its two versions stand beside each other.
+      const root = (options.baseUrl ?? home).replace(/\/v\d+\/*$/, '');
+      const videos = overHttp({ ...options, baseUrl: root }, tools, { ...place, baseUrl: root });
+      return {
+        ...parts,
+        codecs: minimaxVideos,
+        open: (call, request) =>
+          request.format === videoFormat ? openVideos(call, videos.open, request) : parts.open(call, request),
+      };
     },
   }),
+);
+
+const chatTraits = traitsByModel({
+  '*': {
+    reasoning: 'none',
+    outputLimitField: 'max_completion_tokens',
+    inlineThinking: true,
+    refuses: [
+      'customTools',
+      'choices',
+      'frequencyPenalty',
+      'presencePenalty',
+      'logprobs',
+      'topLogprobs',
+      'topK',
+    ],
+    inputLimit: 204_800,
+  },
 });

@@ -9,9 +9,10 @@ import {
 } from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
 import { answerOf, ask, settled, stepOf, went } from './_jobs.ts';
+import { placeOf, replicateVideos, videoFormat } from './_replicate-videos.ts';
 import {
   asDataUrls,
-  modelPath,
+  leaveOut,
   pictureAt,
   pictureCodecs,
   ratioFor,
@@ -28,21 +29,14 @@ const bySides = /sdxl|stable-diffusion(?!-3)/;
 const listed = /nano-banana|seedream/;
 const numbered = /flux-2|kontext/;
 
-/** Where a model is asked, and what says which: `owner/name`, or `owner/name:version`. */
-export function placeOf(model: string): { readonly path: string; readonly version?: string } {
-  const [name = '', version] = model.split(':');
-  return version === undefined
-    ? { path: `/models${modelPath(name)}/predictions` }
-    : { path: '/predictions', version };
-}
-
-function encode(request: ImageRequest, { model, lose }: EncodeTarget, own: JsonObject): EncodedRequest {
+function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
+  const { model, lose } = target;
   const { prompt, images, mask, fileFormat } = request;
   const { path, version } = placeOf(model);
   const ratio = bySides.test(model) ? undefined : ratioFor(request, ratios, lose);
   const takesSeveral = listed.test(model) || numbered.test(model);
-  if (images.length > 1 && !takesSeveral) lose('image', 'content');
-  if (mask !== undefined && takesSeveral) lose('mask', 'content');
+  if (images.length > 1 && !takesSeveral) leaveOut('image', 'replicate', target);
+  if (mask !== undefined && takesSeveral) leaveOut('mask', 'replicate', target);
   return {
     path,
     headers: { prefer: 'wait' },
@@ -92,16 +86,27 @@ export default plainKind(
         speaks: {},
       });
       return {
-        speaks: { 'generate-image': ['replicate'], 'edit-image': ['replicate'] },
-        codecs: pictureCodecs({
-          format: 'replicate',
-          changes: 8,
-          carries: ['fileFormat', 'mask'],
-          own: ['seed', 'negative_prompt', 'guidance', 'guidance_scale', 'prompt_strength', 'go_fast'],
-          encode,
-          decode,
-        }),
+        speaks: {
+          'generate-image': ['replicate'],
+          'edit-image': ['replicate'],
+          'create-video': [videoFormat],
+          'get-video': [videoFormat],
+          'delete-video': [videoFormat],
+        },
+        codecs: {
+          ...replicateVideos,
+          ...pictureCodecs({
+            format: 'replicate',
+            changes: 8,
+            carries: ['fileFormat', 'mask'],
+            own: ['seed', 'negative_prompt', 'guidance', 'guidance_scale', 'prompt_strength', 'go_fast'],
+            encode,
+            decode,
+          }),
+        },
         async open(call, request) {
+          // A video is asked about by whoever wants it: nobody waits for it here.
+          if (request.format === videoFormat) return open(call, request);
           const made = await ask(call, open, request);
           if (!went(made) || !isRunning(made.body)) return answerOf(made);
           const path = `/predictions/${encodeURIComponent(String(made.body.id))}`;

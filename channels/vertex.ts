@@ -7,6 +7,7 @@ import { googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { editMembers } from './_members.ts';
 import { vertexEmbed } from './_vertex-embed.ts';
+import { openVideo, vertexVideos, videoFormat } from './_vertex-videos.ts';
 import { claudeTraits } from './anthropic.ts';
 import { geminiTraits } from './gemini.ts';
 
@@ -27,12 +28,14 @@ export default defineChannel({
     'vertex_ai-llama_models',
     'vertex_ai-mistral_models',
     'vertex_ai-image-models',
+    'vertex_ai-video-models',
     'vertex_ai',
   ],
   models: [
     'gemini-*',
     'claude-*',
     'imagen-*',
+    'veo-*',
     'text-embedding-*',
     'text-multilingual-embedding-*',
     'mistral-*',
@@ -75,10 +78,12 @@ export default defineChannel({
         'generate-image': ['generate-content'],
         'edit-image': ['generate-content'],
         speak: ['generate-content'],
+        'create-video': [videoFormat],
+        'get-video': [videoFormat],
       },
-      codecs: { embed: vertexEmbed },
+      codecs: { embed: vertexEmbed, ...vertexVideos },
       traits: traitsOf,
-      open: (call, request) => open(call, onVertex(request)),
+      open: (call, request) => openVideo(call, open, onVertex(request)),
     };
   },
 });

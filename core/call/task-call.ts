@@ -4,7 +4,7 @@ import { firstView } from './view.ts';
 import type { Next } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
 import type { TaskCalls } from '../sdk/direct-call.ts';
-import { addressed } from '../routing/target.ts';
+import { addressed, codecFor } from '../routing/target.ts';
 
 /** Binds task calls to the gateway's formats and to its translate stage. */
 export function createTaskCalls(
@@ -13,8 +13,9 @@ export function createTaskCalls(
 ): TaskCalls {
   return (request, target) => {
     const { operation } = request;
-    const format = formatNamed(request.format);
-    const codec = format?.codecs[operation];
+    const codec = codecFor(request.format, operation, target.channel, formatNamed);
+    // Nobody outside hears of this call, in whatever words: those of a channel's own belong to no format.
+    const format = formatNamed(request.format) ?? formatNamed('videos');
     if (format === undefined || codec === undefined)
       throw new Error(`The format "${request.format}" has no ${operation}.`);
     const exchange = new Exchange(`req_${randomUUID().replaceAll('-', '')}`, operation, format, codec, {

@@ -42,7 +42,7 @@ function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route):
     const file = limits[route.files ?? 'image'];
     return understandForm(ctx.req, exchange, { ...limits, file }, parts.overload.bodyBudget);
   }
-  checkJsonType(ctx.req);
+  if (route.untyped !== true || ctx.req.headers['content-type'] !== untypedJson) checkJsonType(ctx.req);
   const held = new BudgetShare(parts.overload.bodyBudget);
   exchange.hold(held);
   return readBytes(ctx.req, limits.body, held).then((read) => {
@@ -64,6 +64,9 @@ function somePassIt({ model, operation, format }: Exchange, catalog: Catalog): b
 }
 
 /** True for a form where one may come; 415 where nothing else may. */
+/** What bodies are called by a client that only knows that they are bytes. */
+const untypedJson = 'application/octet-stream';
+
 function takesForm(request: IncomingMessage, accepts: NonNullable<Route['accepts']>): boolean {
   if (accepts.includes('form') && isForm(request)) return true;
   if (accepts.includes('json')) return false;

@@ -1,4 +1,5 @@
-import type { Call, Target } from '../sdk/call.ts';
+import type { Call, Channel, Target } from '../sdk/call.ts';
+import type { Codecs, Format } from '../sdk/format.ts';
 
 /** The call on its way to a target: with what the operator wants every chat of its channel to be told. */
 export function addressed(call: Call, target: Target): Call {
@@ -6,4 +7,15 @@ export function addressed(call: Call, target: Target): Call {
   return call.with(
     systemPrompt === undefined || call.operation !== 'chat' ? { target } : { target, systemPrompt },
   );
+}
+
+/** What knows an operation in the words that a channel is spoken to: a shape that only this channel has, or a format. */
+export function codecFor<O extends keyof Codecs>(
+  format: string,
+  operation: O,
+  channel: Pick<Channel, 'codecs'> | undefined,
+  formatNamed: (name: string) => Format | undefined,
+): Codecs[O] | undefined {
+  const own = channel?.codecs[operation];
+  return own?.format === format ? own : formatNamed(format)?.codecs[operation];
 }

@@ -327,6 +327,8 @@ export interface Route {
   readonly query?: Readonly<Record<string, string>>;
   /** How bodies may come. Default: JSON alone. */
   readonly accepts?: readonly ('json' | 'form')[];
+  /** True where clients call their JSON `application/octet-stream`, too. */
+  readonly untyped?: true;
   /** Which of the limits on files holds for the files of a form. */
   readonly files?: 'audio' | 'image' | 'video';
   /** Reads the route's own parameters. Throws 400 on nonsense. */

@@ -33,14 +33,18 @@ export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
 export { uploadOf } from '../formats/_shared/video-upload.ts';
-export { contentRefused } from '../formats/_shared/video-report.ts';
-export { ratioOfSize } from '../formats/_shared/video-sizes.ts';
+export { stateReader, type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
+export { atMost, imageText, loseSettings, withMetadata } from '../formats/_shared/video-fields.ts';
+export { contentRefused, failureOf } from '../formats/_shared/video-report.ts';
+export { ratioOfSize, sizeFor, wantedRatio, wantedResolution } from '../formats/_shared/video-sizes.ts';
 export { unusable } from '../formats/_shared/unusable.ts';
 export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector } from '../formats/_shared/vectors.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
 export { chatCodec } from '../formats/chat-completions/codec.ts';
 export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';
+export { videos as generateContentVideos } from '../formats/generate-content/videos/index.ts';
+export { readReport as readVideoOperation } from '../formats/generate-content/videos/report.ts';
 export { embedCodec } from '../formats/embeddings/codec.ts';
 export { onlyText } from '../formats/embeddings/request.ts';
 export type {
@@ -88,7 +92,7 @@ export { abandon, advance, isFinished, reportOf, type Task } from '../model/task
 export type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
 export type { Amounts, UsageRecord } from '../model/usage-record.ts';
 export { sumUsage } from '../model/usage.ts';
-export type { VideoReport, VideoRequest } from '../model/video.ts';
+export type { VideoReport, VideoRequest, VideoTaskRequest } from '../model/video.ts';
 export type { Bookkeeper, Ledger, Reservation, Settlement } from '../money/ledger/index.ts';
 export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/periods.ts';
 export { noPriceError, type Prices } from '../money/prices/index.ts';
@@ -97,6 +101,7 @@ export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/inde
 export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
+export { codecFor } from '../routing/target.ts';
 export { channelStanding } from '../routing/health/index.ts';
 export { type Health, type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';

@@ -52,7 +52,8 @@ const ofChat: BatchSort = {
   },
   inline: () => [],
   answer({ response }) {
-    if (!isObject(response) || !isObject(response['body'])) return undefined;
+    if (!isObject(response) || !isObject(response['body']) || Number(response['status_code']) >= 400)
+      return undefined;
     return { reply: response['body'], model: textOf(response['body']['model']) };
   },
   codec: ({ endpoint }) => codecs[String(endpoint)] ?? ['chat-completions', 'chat'],

@@ -15,7 +15,9 @@ import {
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
 import { collectionOf, type Collection } from './collections.ts';
-import { allowModels, bodyOf, madeAnyway, ownedObject, type AddPath } from './endpoints.ts';
+import { allowModels, bodyOf, madeAnyway } from './create.ts';
+import { ownedObject } from './endpoints.ts';
+import type { AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
 import { referencesIn } from './references.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from 'sluice';
+import type { JsonObject, JsonValue } from 'sluice';
 
 /** The formats whose APIs have objects that providers keep. */
 export type ObjectFormat = 'chat-completions' | 'messages' | 'generate-content';
@@ -21,18 +21,27 @@ export interface Collection {
   readonly deletes: boolean;
   /** True where there are paths below an object's own, which belong to whoever it belongs to. */
   readonly below: boolean;
-  /** False for a description that stays what it is, so that lists need not ask for it anew. Absent: all of them stay. */
+  /** True for a description that may have changed, so that lists ask for it anew. */
   readonly isMoving?: (seen: JsonObject) => boolean;
   /** The member of a list that holds the objects. */
   readonly listed: string;
+  /** The most objects of a page. Fewer where each is asked about. */
+  readonly longestPage: number;
 }
 
 /** What a collection is called with what the gateway keeps of its objects. */
-export function kindOf({ format, name }: Pick<Collection, 'format' | 'name'>): string {
+export function kindOf({ format, name }: { readonly format: string; readonly name: string }): string {
   return `${format}/${name}`;
 }
 
-const whole = { shown: true, deletes: true, below: false, creates: 'json', listed: 'data' } as const;
+const whole = {
+  shown: true,
+  deletes: true,
+  below: false,
+  creates: 'json',
+  listed: 'data',
+  longestPage: 100,
+} as const;
 
 function ofChat(name: string, noun: string, rest: Partial<Collection> = {}): Collection {
   return { ...whole, format: 'chat-completions', name, noun, paths: [`/v1/${name}`], ...rest };
@@ -48,11 +57,23 @@ function ofGenerateContent(name: string, noun: string, rest: Partial<Collection>
   return { ...whole, format: 'generate-content', name, noun, paths, listed: name, ...rest };
 }
 
+/** True when the time has passed at which something ends, in seconds or as a date. */
+function hasEnded(time: JsonValue | undefined): boolean {
+  const at =
+    typeof time === 'number' ? time * 1000 : typeof time === 'string' ? Date.parse(time) : Number.NaN;
+  return at <= Date.now();
+}
+
 const over: ReadonlySet<unknown> = new Set(['completed', 'failed', 'expired', 'cancelled', 'succeeded']);
 
 /** Everything that is kept, by API. */
 export const collections: readonly Collection[] = [
-  ofChat('files', 'file', { creates: 'form', below: true }),
+  ofChat('files', 'file', {
+    creates: 'form',
+    below: true,
+    isMoving: ({ expires_at: time }) => hasEnded(time),
+    longestPage: 1000,
+  }),
   ofChat('uploads', 'upload', { shown: false, deletes: false, below: true }),
   ofChat('batches', 'batch', {
     creates: 'otherwise',
@@ -68,7 +89,7 @@ export const collections: readonly Collection[] = [
   ofChat('vector_stores', 'vector store', { changes: 'POST', below: true, isMoving: () => true }),
   ofChat('containers', 'container', { below: true, isMoving: () => true }),
   ofChat('evals', 'eval', { changes: 'POST', below: true, isMoving: () => true }),
-  ofMessages('files', 'file', { creates: 'form', below: true }),
+  ofMessages('files', 'file', { creates: 'form', below: true, longestPage: 1000 }),
   ofMessages('messages/batches', 'message batch', {
     creates: 'otherwise',
     below: true,
@@ -76,9 +97,12 @@ export const collections: readonly Collection[] = [
   }),
   ofGenerateContent('files', 'file', {
     creates: 'otherwise',
-    isMoving: ({ state }) => state === 'PROCESSING' || state === undefined,
+    isMoving: ({ state, expirationTime: time }) => state === 'PROCESSING' || hasEnded(time),
   }),
-  ofGenerateContent('cachedContents', 'cached content', { changes: 'PATCH' }),
+  ofGenerateContent('cachedContents', 'cached content', {
+    changes: 'PATCH',
+    isMoving: ({ expireTime: time }) => hasEnded(time),
+  }),
   ofGenerateContent('batches', 'batch', {
     creates: 'otherwise',
     listed: 'operations',

@@ -3,8 +3,6 @@ import { wrongType, wrongValue, type Call, type ObjectStore, type ProviderObject
 import { isId, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';
 
-/** How many objects a page may have. What is asked of providers one by one comes in short ones. */
-const longestPage = { plain: 1000, moving: 100 };
 /** How many rows are read at once. */
 const batch = 200;
 
@@ -18,7 +16,7 @@ export interface Page {
 /** A page of the caller's objects, as the format of the collection has them. Throws 400 on nonsense in the query. */
 export async function pageOf(call: Call, collection: Collection, store: ObjectStore): Promise<Page> {
   const { query } = call.wire;
-  const longest = collection.isMoving === undefined ? longestPage.plain : longestPage.moving;
+  const longest = collection.longestPage;
   const list = lister(call, collection, store, longest);
   switch (collection.format) {
     case 'chat-completions': {

@@ -67,11 +67,11 @@ export function apiOf(format: string): ObjectFormat | undefined {
   return format === 'converse' ? undefined : 'chat-completions';
 }
 
-/** The texts one of which stands in every body that refers to something, unless its letters are written as codes. */
+/** The texts one of which stands in every call that refers to something, unless its letters are written as codes. */
 export const marks: Readonly<Record<ObjectFormat, readonly string[]>> = {
-  'chat-completions': ['file_id', 'vector_store_id', '"container"', 'training_file', 'validation_file'],
+  'chat-completions': ['file_id', 'vector_store_id', '"container"'],
   messages: ['file_id'],
-  'generate-content': ['ileUri', 'file_uri', 'ileName', 'file_name', 'achedContent', 'cached_content'],
+  'generate-content': ['fileUri', 'file_uri', 'cachedContent', 'cached_content'],
 };
 
 /** More than any request refers to: each is looked up. */
@@ -122,6 +122,8 @@ function referenceOf(format: ObjectFormat, name: string, value: string, path: st
     if (!isId(value)) throw unknownObject({ kind, id: value, path });
     return { kind, id: value, path };
   }
+  // A cloud's own names, of what was made there and not here.
+  if (value.startsWith('projects/')) return undefined;
   const id = name === 'files' ? fileIn(value, path) : value.replace(/^cachedContents\//, '');
   if (id === undefined) return undefined;
   if (!isId(id)) throw unknownObject({ kind, id: value, path });
@@ -135,10 +137,9 @@ function referenceOf(format: ObjectFormat, name: string, value: string, path: st
 function fileIn(value: string, path: string): string | undefined {
   const name = /^(?:https?:\/\/[^/?#]+\/v1[a-z0-9]*\/)?files\/([\w-]+)$/i.exec(value)?.[1];
   if (name !== undefined) return name;
-  if (/^(?:gs|s3):/i.test(value)) return undefined;
-  if (/^https?:/i.test(value) && !/googleapis\.com|\bfiles\b|%/i.test(value)) return undefined;
-  // Names of files of other kinds, such as that of an upload, name no object.
-  if (!/files|googleapis|%/i.test(value)) return undefined;
+  const isPlain = /^(?:gs|https?):\/\//i.test(value);
+  const host = isPlain && URL.canParse(value) ? new URL(value).hostname : value;
+  if (!/generativelanguage/i.test(host) && (isPlain || !/^\W*files\b/i.test(value))) return undefined;
   throw new GatewayError('invalid_value', `${path} must be the uri of a file, as the provider gave it.`, {
     param: path,
   });

@@ -63,6 +63,7 @@ export class RequestLines {
 
   /** What the file asks for, when all of it has come; undefined where that is not known. */
   end(): RequestedLines | undefined {
+    this.flush();
     if (!this.#isKnown || this.#count === 0) return undefined;
     return { models: [...this.#models], references: [...this.#references.values()], count: this.#count };
   }
@@ -96,6 +97,9 @@ function bodyIn(line: JsonObject | undefined, format: ObjectFormat): JsonObject 
   if (line === undefined) return undefined;
   if (format === 'generate-content') return isObject(line['request']) ? line['request'] : undefined;
   const { body } = line;
+  // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.
+  if (isObject(body) && (body['previous_response_id'] ?? body['conversation'] ?? null) !== null)
+    return undefined;
   return isObject(body) && typeof body['model'] === 'string' && typeof line['custom_id'] === 'string'
     ? body
     : undefined;

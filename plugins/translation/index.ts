@@ -1,6 +1,7 @@
 import { of, type Observable } from 'rxjs';
 import { chatOf, countTokens, definePlugin, GatewayError, startWithEvents, type GatewayEvent } from 'sluice';
 import {
+  codecFor,
   estimateInput,
   forgetMedia,
   peekFirst,
@@ -150,10 +151,8 @@ function lossEvent(loss: Loss): GatewayEvent {
   return { type: 'loss', loss };
 }
 
-/** A shape that only one kind of channel speaks is the channel's own; the others are formats. */
 function codecOf(tools: InternalTools, format: string, call: Call, { channel }: Target): Codec {
-  const own = channel.codecs[call.operation];
-  const codec = own?.format === format ? own : tools.format(format)?.codecs[call.operation];
+  const codec = codecFor(format, call.operation, channel, tools.format);
   if (codec === undefined)
     throw new Error(`The channel speaks "${format}", but no such format does ${call.operation}.`);
   return codec;

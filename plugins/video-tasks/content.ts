@@ -2,7 +2,7 @@ import { concat, map, of, type Observable } from 'rxjs';
 import { GatewayError, type GatewayEvent, type Upstream } from 'sluice';
 import { wrongValue, type Call, type InternalTools, type Target, type Task } from 'sluice/internal';
 import { requestFor, type Poller } from './poller.ts';
-import type { Delivery } from './shown.ts';
+import { codecOf, type Delivery } from './shown.ts';
 
 const parts = ['video', 'thumbnail', 'spritesheet'] as const;
 type Part = (typeof parts)[number];
@@ -64,7 +64,7 @@ function notReady({ state, error }: Task): GatewayError {
 type Guarded = NonNullable<ReturnType<typeof guardedRequest>>;
 
 function guardedRequest(task: Task, part: Part, url: string | undefined, { tools }: ContentTools) {
-  const codec = tools.format(task.upstreamFormat)?.codecs['get-video'];
+  const codec = codecOf(task, tools);
   return codec?.contentRequest?.(requestFor(task, 'get-video'), part, url);
 }
 

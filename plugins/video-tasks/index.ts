@@ -54,13 +54,13 @@ export default definePlugin({
   before: ['model-alias', 'model-access', 'quota'],
   options,
   setup(chosen, tools: InternalTools) {
-    const { log, onClose, format } = tools;
+    const { log, onClose } = tools;
     const store = openTaskStore(tools, (error) => log.error({ error }, 'a video task is damaged'), onClose);
     const poller = new Poller(store, tools, chosen.poll);
     poller.start();
     onClose(() => poller.close());
     const delivery = { delivery: chosen.delivery, publicUrl: chosen.publicUrl };
-    const shown = (call: Call, task: Task): Task => shownTask(call, task, delivery, format);
+    const shown = (call: Call, task: Task): Task => shownTask(call, task, delivery, tools);
     addEndpoints({
       store,
       poller,

@@ -1,4 +1,4 @@
-import type { Call, InternalTools, Task } from 'sluice/internal';
+import { codecFor, type Call, type InternalTools, type Task } from 'sluice/internal';
 import { requestFor } from './poller.ts';
 
 /** How clients get at a finished video. */
@@ -9,22 +9,26 @@ export interface Delivery {
   readonly publicUrl: string | undefined;
 }
 
+/** What knows how a task's provider is asked about it. */
+type Knowing = Pick<InternalTools, 'catalog' | 'format'>;
+
+/** The words in which a task's provider is asked about it: a format's, or those of its channel alone. */
+export function codecOf({ channel: id, upstreamFormat }: Task, { catalog, format }: Knowing) {
+  const channel = catalog.channels.find((one) => one.id === id);
+  return codecFor(upstreamFormat, 'get-video', channel, format);
+}
+
 /** True when the bytes of a task are only for whoever shows the provider's key. */
-export function isGuarded(task: Task, format: InternalTools['format']): boolean {
-  const codec = format(task.upstreamFormat)?.codecs['get-video'];
+export function isGuarded(task: Task, tools: Knowing): boolean {
+  const codec = codecOf(task, tools);
   return codec?.contentRequest?.(requestFor(task, 'get-video'), 'video', task.url) !== undefined;
 }
 
 /** The task as its owner may see it: with addresses that lead somewhere. */
-export function shownTask(
-  call: Call,
-  task: Task,
-  { delivery, publicUrl }: Delivery,
-  format: InternalTools['format'],
-): Task {
+export function shownTask(call: Call, task: Task, { delivery, publicUrl }: Delivery, tools: Knowing): Task {
   const { url, thumbnailUrl, ...rest } = task;
   if (task.state !== 'completed') return rest;
-  const guarded = isGuarded(task, format);
+  const guarded = isGuarded(task, tools);
   if (delivery === 'redirect' && !guarded) return task;
   const content = `${publicUrl ?? originOf(call)}/v1/videos/${task.id}/content`;
   return {

@@ -9,11 +9,12 @@ import { onTestFinished } from 'vitest';
 import { startProcess, type GatewayProcess } from '../flows/_process.ts';
 import { startChromium } from '../support/chromium.ts';
 import { patience } from '../support/patience.ts';
+import { everything } from '../support/tries.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Where pictures of the page are left for people to look at. Git ignores it. */
-export const pictures = join(root, 'data/screenshots');
+/** Where `npm run fuzz` leaves pictures of the page for people to look at. Git ignores it. */
+const pictures = join(root, 'data/screenshots');
 
 /** The password of the gateways here. */
 export const password = 'a long admin password';
@@ -36,7 +37,6 @@ export interface Window {
 /** Builds the page, and starts a gateway in a process of its own with a database in a file, and a browser. */
 export async function startDashboard(): Promise<Dashboard> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-dashboard-'));
-  mkdirSync(pictures, { recursive: true });
   const outDir = join(folder, 'dist');
   // In a process of its own: the page is built for production, and tests are not run so.
   await promisify(execFile)(
@@ -60,7 +60,12 @@ export async function startDashboard(): Promise<Dashboard> {
   return {
     gateway,
     async open({ stranger = false, ...options } = {}) {
-      const context = await browser.newContext({ viewport: { width: 1360, height: 850 }, ...options });
+      const context = await browser.newContext({
+        viewport: { width: 1360, height: 850 },
+        // What moves without end is drawn without end.
+        reducedMotion: 'reduce',
+        ...options,
+      });
       await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
       onTestFinished(() => context.close());
       const page = await context.newPage();
@@ -122,4 +127,11 @@ export async function makeKey(
   await once.getByRole('button', { name: 'I have copied it' }).click();
   await once.waitFor({ state: 'detached' });
   return secret;
+}
+
+/** Takes a picture where pictures are wanted. */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  if (!everything) return;
+  mkdirSync(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
 }

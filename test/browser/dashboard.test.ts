@@ -1,10 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import OpenAI, { APIError } from 'openai';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withoutChromium } from '../support/chromium.ts';
-import { goTo, login, makeKey, pictures, startDashboard, type Dashboard } from './_dashboard.ts';
+import { goTo, login, makeKey, startDashboard, takePicture, type Dashboard } from './_dashboard.ts';
 
 const skipped = withoutChromium();
 
@@ -317,8 +316,6 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       dollars: '50',
     });
     await Promise.all([ask(key), ask(key, 'demo', '!status=429 Hello'), ask(key, 'nobody-answers')]);
-    const picture = (view: string): Promise<Buffer> =>
-      page.screenshot({ path: join(pictures, `${view}-${colorScheme}.png`) });
     const views = [
       'Overview',
       'Live calls',
@@ -334,7 +331,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       await expect.poll(() => page.locator('.spinner').count()).toBe(0);
       if (title === 'Live calls') void ask(key, 'demo', '!slow-first=2000 Hello');
       await page.waitForTimeout(400);
-      await picture(title.toLowerCase().replaceAll(' ', '-'));
+      await takePicture(page, `${title.toLowerCase().replaceAll(' ', '-')}-${colorScheme}`);
       expect(await nameless(page)).toEqual([]);
       expect(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
     }
@@ -355,9 +352,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       await goTo(page, title);
       await expect.poll(() => page.locator('.spinner').count()).toBe(0);
       expect(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
-      await page.screenshot({
-        path: join(pictures, `${title.toLowerCase().replaceAll(' ', '-')}-phone.png`),
-      });
+      await takePicture(page, `${title.toLowerCase().replaceAll(' ', '-')}-phone`);
     }
   });
 

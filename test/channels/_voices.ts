@@ -168,3 +168,93 @@ function asOllamaCall(call: Json): Json {
 function ollamaUsage({ prompt_tokens, completion_tokens }: Json): Json {
   return { prompt_eval_count: prompt_tokens, eval_count: completion_tokens, total_duration: 5_191_566_416 };
 }
+
+const cohereReasons: Json = { stop: 'COMPLETE', length: 'MAX_TOKENS', tool_calls: 'TOOL_CALL' };
+
+function cohereUsage({ prompt_tokens, completion_tokens, prompt_tokens_details: details }: Json): Json {
+  const tokens = { input_tokens: prompt_tokens, output_tokens: completion_tokens };
+  return {
+    billed_units: tokens,
+    tokens,
+    ...(details === undefined ? {} : { cached_tokens: (details as Json)['cached_tokens'] }),
+  };
+}
+
+/** Cohere's second version of chat, in both directions: its own names, and events that begin and end every block. */
+export const cohereVoice = mannered({
+  asked({ p, k, stop_sequences, tool_choice, response_format, thinking, messages, ...body }) {
+    const format = response_format as Json | undefined;
+    return {
+      ...body,
+      top_p: p,
+      top_k: k,
+      ...(stop_sequences === undefined ? {} : { stop: stop_sequences }),
+      ...(tool_choice === undefined ? {} : { tool_choice: String(tool_choice).toLowerCase() }),
+      ...(thinking === undefined ? {} : { reasoning_effort: 'high' }),
+      ...(format === undefined
+        ? {}
+        : {
+            response_format: {
+              type: 'json_schema',
+              json_schema: { name: 'a', schema: format['json_schema'] },
+            },
+          }),
+      messages: objects(messages).map(({ tool_plan: _plan, ...message }) => message),
+    };
+  },
+  whole(body) {
+    const [choice] = objects(body['choices']);
+    const { content, reasoning_content, tool_calls } = (choice?.['message'] ?? {}) as Json;
+    return {
+      id: body['id'],
+      finish_reason: cohereReasons[String(choice?.['finish_reason'])],
+      message: {
+        role: 'assistant',
+        content: [
+          ...(reasoning_content === undefined ? [] : [{ type: 'thinking', thinking: reasoning_content }]),
+          ...(content === null || content === undefined ? [] : [{ type: 'text', text: content }]),
+        ],
+        ...(tool_calls === undefined ? {} : { tool_calls }),
+      },
+      usage: cohereUsage(body['usage'] as Json),
+    };
+  },
+  stream() {
+    const event = (type: string, more: Json): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...more })}\n\n`;
+    const message = (type: string, said: Json, index = 0): string =>
+      event(type, { index, delta: { message: said } });
+    let finish = 'COMPLETE';
+    return {
+      chunk({ id, choices, usage }) {
+        const [choice] = objects(choices);
+        const { role, content, reasoning_content, tool_calls } = (choice?.['delta'] ?? {}) as Json;
+        let said = '';
+        if (role !== undefined)
+          said += event('message-start', {
+            id,
+            delta: { message: { role, content: [], tool_plan: '', tool_calls: [], citations: [] } },
+          });
+        if (typeof reasoning_content === 'string')
+          said += message('content-delta', { content: { thinking: reasoning_content } });
+        if (typeof content === 'string' && content !== '')
+          said += message('content-delta', { content: { text: content } }, 1);
+        for (const { index, ...call } of objects(tool_calls))
+          said +=
+            call['id'] === undefined
+              ? message('tool-call-delta', { tool_calls: call }, Number(index))
+              : message('tool-call-start', { tool_calls: call }, Number(index));
+        const reason = choice?.['finish_reason'];
+        if (typeof reason === 'string') finish = String(cohereReasons[reason]);
+        if (usage !== undefined && usage !== null)
+          said += event('message-end', {
+            id,
+            delta: { finish_reason: finish, usage: cohereUsage(usage as Json) },
+          });
+        return said;
+      },
+      end: () => '',
+    };
+  },
+  error: (_status, text) => JSON.stringify({ id: 'e1', message: text }),
+});

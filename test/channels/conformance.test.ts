@@ -4,6 +4,7 @@ import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
+import cohere from '../../channels/cohere.ts';
 import deepseek from '../../channels/deepseek.ts';
 import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
@@ -16,7 +17,7 @@ import openrouter from '../../channels/openrouter.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
 import { startTokenPlace } from './_tokens.ts';
-import { ollamaVoice, watsonxVoice } from './_voices.ts';
+import { cohereVoice, ollamaVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
 
@@ -84,6 +85,11 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
     channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
     voice: watsonxVoice,
     lacks: ['reasoning'],
+  },
+  cohere: {
+    channel: ({ url, key }) => cohere({ baseUrl: url, key, models }),
+    voice: cohereVoice,
+    lacks: ['reasoning', 'documents'],
   },
   'ollama in its own words': {
     channel: ({ url, key }) =>

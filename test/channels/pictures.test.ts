@@ -402,17 +402,29 @@ describe('images by Replicate', () => {
   });
 
   test.each([
-    ['owner/painter', { image: dataUrl, mask: dataUrl }, null],
-    ['black-forest-labs/flux-2-pro', { input_image: dataUrl }, 'mask'],
-    ['owner/seedream-4', { image_input: [dataUrl] }, 'mask'],
-  ])('are changed by %s in its own fields', async (model, input, lost) => {
+    ['owner/painter', 1, { image: dataUrl }],
+    ['black-forest-labs/flux-2-pro', 2, { input_image: dataUrl, input_image_2: dataUrl }],
+    ['owner/seedream-4', 2, { image_input: [dataUrl, dataUrl] }],
+  ])('are changed by %s in its own fields', async (model, count, input) => {
     provider.says(() => ({ body: { id: 'p1', status: 'succeeded', output: [dataUrl] } }));
-    const { data, response } = await openai.images
-      .edit({ model, prompt: 'a hat', image: await picture(), mask: await picture() })
-      .withResponse();
-    expect(data.data).toEqual([{ b64_json: base64 }]);
-    expect(response.headers.get('x-sluice-loss')).toBe(lost);
+    const image = await Promise.all(Array.from({ length: count }, picture));
+    const reply = await openai.images.edit({ model, prompt: 'a hat', image });
+    expect(reply.data).toEqual([{ b64_json: base64 }]);
     expect(sentJson(provider.requests[0]!)).toEqual({ input: { prompt: 'a hat', ...input } });
+  });
+
+  test.each([
+    ['owner/painter', 2, false, 'image'],
+    ['black-forest-labs/flux-2-pro', 1, true, 'mask'],
+    ['flux-kontext-pro', 1, true, 'mask'],
+    ['fal-ai/flux/dev/image-to-image', 2, false, 'image'],
+  ])('are not changed by %s with what it would not look at', async (model, count, masked, param) => {
+    provider.says(() => ({ body: {} }));
+    const image = await Promise.all(Array.from({ length: count }, picture));
+    const mask = masked ? { mask: await picture() } : {};
+    const failure = await refusal(openai.images.edit({ model, prompt: 'a hat', image, ...mask }));
+    expect(failure).toMatchObject({ status: 400, param });
+    expect(provider.requests).toEqual([]);
   });
 
   test.each([

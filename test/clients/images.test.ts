@@ -11,6 +11,7 @@ import openaiChannel from '../../channels/openai.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import type { JsonObject } from '../../core/model/json.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import providerObjects from '../../plugins/provider-objects/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-images.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
@@ -34,6 +35,8 @@ beforeAll(async () => {
     models,
   });
   gateway = await startGateway({
+    // The ids of files below were made elsewhere.
+    plugins: [providerObjects({ foreign: 'pass' })],
     channels: [
       demo(),
       openaiChannel({ ...at(['gpt-image-1', 'dall-e-2', 'dall-e-3']), id: 'official' }),

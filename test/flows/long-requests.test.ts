@@ -111,3 +111,17 @@ test('a long response that is stored keeps every word of what was asked', async 
   expect(kept.status).toBe(200);
   expect(await kept.json()).toMatchObject({ data: [{ content: [{ type: 'input_text', text: long }] }] });
 });
+
+test('a long request that refers to a file is refused where the key has none of that name', async () => {
+  const parts = [
+    { type: 'text', text: long },
+    { type: 'file', file: { file_id: 'file-abcdefgh12345678' } },
+  ];
+  const answer = await fetchRaw(gateway, '/v1/chat/completions', {
+    body: JSON.stringify({ model: 'chat', messages: [{ role: 'user', content: parts }] }),
+    headers: {},
+  });
+  expect(answer.status).toBe(404);
+  expect(answer.text).toContain('file-abcdefgh12345678');
+  expect(upstream.requests).toEqual([]);
+});

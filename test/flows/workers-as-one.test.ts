@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { liveFrame, type LiveCall } from '../../plugins/admin/schemas.ts';
 import { configWith, key, logIn, operate, password, type OperatedGateway } from '../reload/gateway.ts';
@@ -27,8 +27,6 @@ const start = async (members: string): Promise<OperatedGateway> => {
   });
   return gateway;
 };
-
-const three = 'workers: 3, channels: [demo()]';
 
 /** A request over a connection of its own, so that it may reach any worker. */
 const fresh = (door: OperatedGateway, path: string, init: RequestInit = {}): Promise<Response> =>
@@ -142,8 +140,28 @@ describe('several workers are one to who reads the metrics', () => {
 });
 
 describe('several workers are one to an operator', () => {
+  let door: OperatedGateway;
+  beforeAll(async () => {
+    door = await operate({ 'gateway.config.ts': configWith('workers: 3, channels: [demo()]') });
+  });
+  afterAll(() => door.end());
+
+  test('wrong passwords and wrong keys are told so however many there are, and shut nobody out', async () => {
+    const guesses: number[] = [];
+    for (let count = 0; count < 7; count += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- a guesser, one guess after the other
+      guesses.push(await logInWith(door, 'a wrong password'));
+    }
+    expect(guesses).toEqual(Array<number>(7).fill(401));
+    expect(await logInWith(door, password)).toBe(200);
+    const keys = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => chat(door, 'hello', `sk-wrong-${index}-0123456789abcdef`)),
+    );
+    expect(keys).toEqual(Array<number>(60).fill(401));
+    expect(await chat(door)).toBe(200);
+  });
+
   test('the live view shows the calls of all, also how one ends whose process is killed', async () => {
-    const door = await start(three);
     const { cookie } = await session(door);
     // Both requests go over one connection, and so to one worker.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -196,22 +214,6 @@ describe('several workers are one to an operator', () => {
     await expect.poll(() => running).toBe(0);
     live.destroy();
     await reading;
-  });
-
-  test('wrong passwords and wrong keys are told so however many there are, and shut nobody out', async () => {
-    const door = await start(three);
-    const guesses: number[] = [];
-    for (let count = 0; count < 7; count += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- a guesser, one guess after the other
-      guesses.push(await logInWith(door, 'a wrong password'));
-    }
-    expect(guesses).toEqual(Array<number>(7).fill(401));
-    expect(await logInWith(door, password)).toBe(200);
-    const keys = await Promise.all(
-      Array.from({ length: 60 }, (_, index) => chat(door, 'hello', `sk-wrong-${index}-0123456789abcdef`)),
-    );
-    expect(keys).toEqual(Array<number>(60).fill(401));
-    expect(await chat(door)).toBe(200);
   });
 });
 

@@ -64,6 +64,8 @@ describe('who may import whom', () => {
         target.startsWith('core/formats/_shared/') ||
         (target.startsWith('core/formats/_openai/') && folder !== 'core/formats/_shared') ||
         target.startsWith(`${folder}/`) ||
+        // Its bytes are those of the other format, in an envelope.
+        (folder === 'core/formats/invoke' && target === 'core/formats/messages/codec.ts') ||
         ['core/sdk/errors.ts', 'core/sdk/format.ts', 'core/sdk/define.ts'].includes(target)
       );
     };
@@ -108,7 +110,7 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_authorized _bare-files _bedrock-claude _bedrock-models _bedrock-streams _chat-dialect _http _jobs _members _model-list _oauth-tokens _ollama-chat _ollama-embed _openai-like _own-words _pictures _provider-words _realtime _speech _transcripts _vertex-embed _watsonx-codecs assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere deepgram demo elevenlabs fal jina ollama replicate sap-ai-core stability vertex voyage watsonx',
+      '_authorized _bare-files _bedrock-claude _bedrock-list _bedrock-models _bedrock-streams _chat-dialect _cohere-chat _fal-videos _http _jobs _members _minimax-videos _model-list _oauth-tokens _ollama-chat _ollama-embed _openai-like _own-words _pictures _provider-words _realtime _replicate-videos _speech _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere deepgram demo elevenlabs fal jina luma minimax ollama replicate runway sap-ai-core stability vertex voyage watsonx',
     plugins:
       '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
@@ -229,6 +231,10 @@ describe('what the core knows', () => {
     'openai-beta',
     'anthropic-version',
     'anthropic-beta',
+    // The same two as members of a body, where messages stand in an envelope, and the one version that there is.
+    'anthropic_version',
+    'anthropic_beta',
+    'bedrock-2023-05-31',
     // How one format tells of limits.
     'anthropic-ratelimit-',
     'x-goog-api-key',

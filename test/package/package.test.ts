@@ -202,8 +202,8 @@ describe('the package', () => {
         .replace('export default', "import pii from 'sluice-plugin-pii';\n\nexport default")
         .replace('plugins: []', 'plugins: [pii()]'),
     );
-    expect(await run(folder, 'npm', 'run', 'check')).toContain('The config is sound.');
-    const tested = await run(folder, 'npm', 'test', '--', '--test-reporter=tap');
+    expect(await run(folder, process.execPath, '--run', 'check')).toContain('The config is sound.');
+    const tested = await run(folder, process.execPath, '--run', 'test', '--', '--test-reporter=tap');
     expect(tested).toMatch(/^ok \d+ - replies tell by whom they were served$/m);
     expect(tested).toMatch(/^ok \d+ - local calls tools$/m);
     expect(tested).toMatch(/^# fail 0$/m);

@@ -26,9 +26,7 @@ export function functionMembers(
   const description = optionalString(inner.description, `${path}.description`);
   const schema = optionalObject(inner.parameters, `${path}.parameters`);
   const strict = optionalBoolean(inner.strict, `${path}.strict`);
-  return {
-    ...defined({ description, schema, strict }),
-  };
+  return defined({ description, schema, strict });
 }
 
 /** The parts of a content with a text before them; `type` is that of a text part. */

@@ -23,3 +23,11 @@ function duration(ms: number): string {
   const seconds = (whole - minutes * 60_000) / 1_000;
   return minutes === 0 ? `${seconds}s` : `${minutes}m${seconds}s`;
 }
+
+/** Headers that travel between equals. */
+export function headersFor(headers: Readonly<Record<string, string>>): {
+  readonly headers?: Readonly<Record<string, string>>;
+} {
+  const beta = headers['openai-beta'];
+  return beta === undefined || beta === '' ? {} : { headers: { 'openai-beta': beta } };
+}

@@ -17,10 +17,13 @@ export function sealProof(proof: Proof, on?: 'text' | 'tool-call'): string {
   );
 }
 
+interface Unsealed {
+  readonly proof: Proof;
+  readonly on?: 'text' | 'tool-call';
+}
+
 /** Opens what {@link sealProof} made; undefined for a vendor's own signature. */
-export function unsealProof(
-  text: string,
-): { readonly proof: Proof; readonly on?: 'text' | 'tool-call' } | undefined {
+export function unsealProof(text: string): Unsealed | undefined {
   if (!text.startsWith(prefix)) return undefined;
   const value = parseObject(Buffer.from(text.slice(prefix.length), 'base64url').toString());
   if (typeof value?.f !== 'string' || typeof value.v !== 'string') return undefined;
@@ -30,4 +33,15 @@ export function unsealProof(
     value: value.v,
   };
   return value.on === 'text' || value.on === 'tool-call' ? { proof, on: value.on } : { proof };
+}
+
+/** A signature or hidden reasoning that a client sends back, as the proof of whoever made it. */
+export function proofIn(format: string, kind: Proof['kind'], value: string): Proof {
+  return unsealProof(value)?.proof ?? { format, kind, value };
+}
+
+/** What a block of reasoning that is otherwise empty carries for a neighbour; undefined for a signature of its own. */
+export function carriedBy(signature: unknown): Required<Pick<Unsealed, 'proof' | 'on'>> | undefined {
+  const { proof, on } = (typeof signature === 'string' ? unsealProof(signature) : undefined) ?? {};
+  return proof === undefined || on === undefined ? undefined : { proof, on };
 }

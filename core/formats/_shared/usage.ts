@@ -1,5 +1,6 @@
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import type { UsageTap } from '../../sdk/format.ts';
 
 /** A number of tokens. Some providers write it as text; anything else counts as none. */
 export function tokenCount(value: JsonValue | undefined): number {
@@ -40,4 +41,14 @@ export function askUsage(body: JsonObject): JsonObject | undefined {
   if (body.stream !== true) return undefined;
   const options = isObject(body.stream_options) ? body.stream_options : {};
   return options.include_usage === true ? undefined : { stream_options: { ...options, include_usage: true } };
+}
+
+/** Reads usage from the frames and whole bodies of a pass-through, each for itself. What does not contain `mark` is not parsed. */
+export function tapping(mark: string, usageIn: (body: JsonObject) => Usage | undefined): () => UsageTap {
+  return () => ({
+    read(data) {
+      const body = data.includes(mark) ? parseObject(data) : undefined;
+      return body === undefined ? undefined : usageIn(body);
+    },
+  });
 }

@@ -37,13 +37,16 @@ export interface VideoWords {
   readonly contentRequest?: Codec<VideoTaskRequest>['contentRequest'];
 }
 
+/** The codecs of videos: not every provider can be told to stop. */
+export type VideoCodecs = Required<Pick<Codecs, 'create-video' | 'get-video'>> & Pick<Codecs, 'delete-video'>;
+
 /** Seconds of a video for which its request names none, as far as a price needs them. */
 function usualSeconds({ format }: VideoRequest): number {
   return format === 'videos' ? 4 : 5;
 }
 
 /** The codecs of a format for the making of videos and for the tasks that come of it. */
-export function videoCodecs(words: VideoWords): Codecs {
+export function videoCodecs(words: VideoWords): VideoCodecs {
   const { format } = words;
   const common = {
     format,

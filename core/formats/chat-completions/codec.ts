@@ -1,10 +1,11 @@
+import { headersFor } from '../_openai/headers.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { completions } from '../_openai/codec.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { ChatStreamDecoder } from './stream-in/index.ts';
 import { wantsBytes } from './request-out/parts.ts';
-import { chatPath, encodeRequest, headersFor } from './request-out/index.ts';
+import { chatPath, encodeRequest } from './request-out/index.ts';
 import { ChatStreamEncoder } from './stream-out/index.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';

@@ -1,7 +1,6 @@
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { noUsage, tokenCount } from '../_shared/usage.ts';
-import type { UsageTap } from '../../sdk/format.ts';
+import { noUsage, tapping, tokenCount } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
 /** The usage object of a chunk or a whole reply; some providers hang it one level down. */
@@ -46,13 +45,8 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Reads usage from the frames of a pass-through. Every figure of this format is cumulative, so nothing has to be remembered. */
-export function usageTap(): UsageTap {
-  return {
-    read(data) {
-      const body = parseObject(data);
-      const raw = body === undefined ? undefined : usageOf(body);
-      return raw === undefined ? undefined : readUsage(raw);
-    },
-  };
-}
+/** Every figure of this format is cumulative, so nothing has to be remembered. */
+export const usageTap = tapping('"usage"', (body) => {
+  const raw = usageOf(body);
+  return raw && readUsage(raw);
+});

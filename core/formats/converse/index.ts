@@ -1,7 +1,7 @@
 import type { Format, Operation, Route } from '../../sdk/format.ts';
 import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
-import { errorReply, replyHeaders } from './errors.ts';
+import { errorReply, replyHeaders } from '../_shared/exceptions.ts';
 import { name } from './wire.ts';
 
 /** A method of a model, whose name may be an address with slashes and colons, written as one part of the path. */

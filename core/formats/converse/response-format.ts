@@ -2,6 +2,7 @@ import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { missing, wrongValue } from '../../sdk/errors.ts';
+import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { innerObject, keepInner, own } from './wire.ts';
@@ -39,79 +40,38 @@ export function decodeFormat(body: JsonObject, rest: MutableObject): ResponseFor
   };
 }
 
-/** Writes a schema where the format has it: as the text that the client wrote, where it did. */
-function writeSchema(body: MutableObject, format: ResponseFormat, kept: JsonObject): void {
-  const { name, description, schema } = format;
-  innerObject(body, 'outputConfig').textFormat = {
-    type: 'json_schema',
-    structure: {
-      jsonSchema: {
-        schema: typeof kept.$schema === 'string' ? kept.$schema : JSON.stringify(schema),
-        ...defined({ name, description }),
-      },
-    },
-  };
-}
-
 /** The paths whose kept fields are members of objects written here. */
 export const formatPlaces: readonly string[] = [schemaPlace, place];
 
-const jsonInstruction = 'Answer with one valid JSON object and nothing else: no prose, no code fence.';
-const answerTool = 'json_output';
-
-/**
- * Asks for an answer in JSON: natively by schema, else by instruction, else by a forced tool whose name is returned, because its call
- * is then the answer.
- */
+/** Asks for an answer in JSON. Returns the name of the tool that stands in for it, where one does. */
 export function writeResponseFormat(
-  { settings, extra }: ChatRequest,
+  request: ChatRequest,
   body: MutableObject,
-  { traits, lose }: EncodeTarget,
+  target: EncodeTarget,
 ): string | undefined {
-  const { responseFormat: format } = settings;
-  // Text is what comes anyway.
-  if (format === undefined || format.type === 'text') return undefined;
-  if (traits.refuses?.includes('responseFormat') === true) {
-    lose('settings.responseFormat');
-    return undefined;
-  }
-  if (format.type === 'json' || format.schema === undefined) {
-    lose('settings.responseFormat');
-    instruct(body, jsonInstruction);
-    return undefined;
-  }
-  if (traits.jsonSchema !== false) {
-    if (format.strict !== undefined) lose('settings.responseFormat.strict');
-    writeSchema(body, format, own(extra));
-    return undefined;
-  }
-  lose('settings.responseFormat');
-  const object = format.schema.type === undefined || format.schema.type === 'object';
-  const tools =
-    isObject(body.toolConfig) && Array.isArray(body.toolConfig.tools) ? body.toolConfig.tools : [];
-  // Beside other tools a forced one would keep the model from calling them.
-  if (!object || tools.length > 0) {
-    instruct(body, `Answer with nothing but JSON of this schema: ${JSON.stringify(format.schema)}`);
-    return undefined;
-  }
-  return forceTool(body, format.schema, format.description);
-}
-
-/** Adds an instruction as a block of its own, so that the client's words stay what they are. */
-function instruct(body: MutableObject, text: string): void {
-  const before = listOf(body.system);
-  body.system = [...before, { text }];
-}
-
-function forceTool(
-  body: MutableObject,
-  schema: JsonObject,
-  description = 'The final answer is given by calling this tool.',
-): string {
-  const inputSchema = { json: { type: 'object', ...schema } };
-  body.toolConfig = {
-    tools: [{ toolSpec: { name: answerTool, description, inputSchema } }],
-    toolChoice: { tool: { name: answerTool } },
-  };
-  return answerTool;
+  const { name, description } = request.settings.responseFormat ?? {};
+  const { $schema } = own(request.extra);
+  return askForAnswer(request, target, {
+    lacks: ['strict'],
+    // As the text that the client wrote, where it did.
+    schema(value) {
+      const schema = typeof $schema === 'string' ? $schema : JSON.stringify(value);
+      innerObject(body, 'outputConfig').textFormat = {
+        type: 'json_schema',
+        structure: { jsonSchema: { schema, ...defined({ name, description }) } },
+      };
+    },
+    instruct(text) {
+      body.system = [...listOf(body.system), { text }];
+    },
+    // Beside other tools a forced one would keep the model from calling them.
+    force(json, told) {
+      if (isObject(body.toolConfig) && listOf(body.toolConfig.tools).length > 0) return undefined;
+      body.toolConfig = {
+        tools: [{ toolSpec: { name: answerTool, description: told, inputSchema: { json } } }],
+        toolChoice: { tool: { name: answerTool } },
+      };
+      return answerTool;
+    },
+  });
 }

@@ -1,8 +1,7 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import type { Proof } from '../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { BlockCounter, endOf } from '../_shared/blocks.ts';
+import { OpenBlocks } from '../_shared/open-blocks.ts';
+import { unusable } from '../_shared/unusable.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
@@ -14,30 +13,21 @@ import { mediaKinds, mimeOf } from './parts.ts';
 import { decodeUsage } from './usage.ts';
 import { name, reasonOfStop, withExtra } from './wire.ts';
 
-/** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */
-const openLimit = 1024;
 const none: readonly GatewayEvent[] = [];
-
-type Kind = 'text' | 'reasoning' | 'tool' | 'media' | 'opaque';
-
-interface Open {
-  readonly kind: Kind;
-  readonly block: number;
-  signature: string;
-  redacted: string | undefined;
-}
 
 /** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
 export class ConverseStreamDecoder implements StreamDecoder {
-  readonly #counter = new BlockCounter();
-  readonly #open = new Map<number, Open>();
+  readonly #open = new OpenBlocks({
+    format: name,
+    stop: (index, body) => opaque('contentBlockStop', body ?? { contentBlockIndex: index }),
+  });
   #started = false;
   #finished = false;
 
   frame({ event, data }: Frame): readonly GatewayEvent[] {
     if (data === '') return none;
     const body = parseObject(data);
-    if (body === undefined) throw garbage('an event that is not a JSON object');
+    if (body === undefined) throw unusable('sent an event that is not a JSON object');
     if (event === 'error' || tellsError(body)) throw upstreamError(200, data);
     return this.json(event ?? '', body);
   }
@@ -51,7 +41,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
         return this.#blockStart(body);
       case 'contentBlockStop': {
         const events: GatewayEvent[] = [];
-        this.#closeAt(indexOf(body), events, body);
+        this.#open.close(indexOf(body), events, body);
         return events;
       }
       case 'messageStart':
@@ -80,11 +70,11 @@ export class ConverseStreamDecoder implements StreamDecoder {
   #blockStart(body: JsonObject): readonly GatewayEvent[] {
     const events: GatewayEvent[] = [];
     const index = indexOf(body);
-    this.#closeAt(index, events);
+    this.#open.close(index, events);
     const start = isObject(body.start) ? body.start : {};
     if (isObject(start.toolUse)) {
       const { toolUseId: id, name: tool, ...rest } = start.toolUse;
-      const { block } = this.#begin('tool', index);
+      const { block } = this.#open.begin('tool', index);
       events.push({
         type: 'tool-start',
         block,
@@ -96,7 +86,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
     } else if (isObject(start.image)) {
       events.push(this.#media(index, start.image.format));
     } else if (Object.keys(start).length > 0) {
-      this.#begin('opaque', index);
+      this.#open.begin('opaque', index);
       events.push(opaque('contentBlockStart', body));
     }
     return events;
@@ -104,26 +94,26 @@ export class ConverseStreamDecoder implements StreamDecoder {
 
   #delta(body: JsonObject): readonly GatewayEvent[] {
     const { delta } = body;
-    if (!isObject(delta)) throw garbage('a piece of a block without content');
+    if (!isObject(delta)) throw unusable('sent a piece of a block without content');
     const index = indexOf(body);
-    const open = this.#open.get(index);
+    const open = this.#open.at(index);
     if (open?.kind === 'opaque') return [opaque('contentBlockDelta', body)];
     const events: GatewayEvent[] = [];
     if (typeof delta.text === 'string') {
-      const { block } = this.#need('text', index, events);
+      const { block } = this.#open.need('text', index, events);
       events.push({ type: 'text-delta', block, choice: 0, text: delta.text });
     } else if (isObject(delta.toolUse)) {
-      if (open?.kind !== 'tool') throw garbage('a piece of a tool call without its start');
+      if (open?.kind !== 'tool') throw unusable('sent a piece of a tool call without its start');
       const { input } = delta.toolUse;
       if (typeof input === 'string') events.push({ type: 'tool-delta', block: open.block, choice: 0, input });
     } else if (isObject(delta.reasoningContent)) {
       this.#think(delta.reasoningContent, index, events);
     } else if (isObject(delta.citation)) {
-      const { block } = this.#need('text', index, events);
+      const { block } = this.#open.need('text', index, events);
       events.push({ type: 'citation', block, choice: 0, citation: decodeCitation(delta.citation) });
     } else if (isObject(delta.image)) {
       if (open?.kind !== 'media') events.push(this.#media(index, undefined));
-      const block = this.#open.get(index)?.block ?? 0;
+      const block = this.#open.at(index)?.block ?? 0;
       const source = isObject(delta.image.source) ? delta.image.source.bytes : undefined;
       if (typeof source === 'string') events.push({ type: 'media-delta', block, choice: 0, data: source });
     } else if (open !== undefined) {
@@ -133,7 +123,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   }
 
   #think(delta: JsonObject, index: number, events: GatewayEvent[]): void {
-    const open = this.#need('reasoning', index, events);
+    const open = this.#open.need('reasoning', index, events);
     if (typeof delta.text === 'string')
       events.push({ type: 'reasoning-delta', block: open.block, choice: 0, text: delta.text });
     if (typeof delta.signature === 'string') open.signature += delta.signature;
@@ -142,7 +132,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
   }
 
   #media(index: number, format: JsonValue | undefined): GatewayEvent {
-    const { block } = this.#begin('media', index);
+    const { block } = this.#open.begin('media', index);
     const [image] = mediaKinds;
     const known = typeof format === 'string' && image !== undefined;
     return {
@@ -154,40 +144,10 @@ export class ConverseStreamDecoder implements StreamDecoder {
     };
   }
 
-  /** The open block of this kind at an index. Text and reasoning begin with their first piece. */
-  #need(kind: 'text' | 'reasoning', index: number, events: GatewayEvent[]): Open {
-    const open = this.#open.get(index);
-    if (open?.kind === kind) return open;
-    this.#closeAt(index, events);
-    const begun = this.#begin(kind, index);
-    events.push({ type: `${kind}-start`, block: begun.block, choice: 0 });
-    return begun;
-  }
-
-  #begin(kind: Kind, index: number): Open {
-    if (this.#open.size >= openLimit) throw garbage('too many open blocks');
-    const open: Open = { kind, block: this.#counter.next(), signature: '', redacted: undefined };
-    this.#open.set(index, open);
-    return open;
-  }
-
-  #closeAt(index: number, events: GatewayEvent[], body?: JsonObject): void {
-    const open = this.#open.get(index);
-    if (open === undefined) return;
-    this.#open.delete(index);
-    const { kind, block } = open;
-    if (kind === 'opaque') {
-      events.push(opaque('contentBlockStop', body ?? { contentBlockIndex: index }));
-    } else if (kind === 'reasoning') {
-      const proof = proofOf(open);
-      events.push({ type: 'reasoning-end', block, choice: 0, ...(proof === undefined ? {} : { proof }) });
-    } else events.push(endOf(kind, block, 0));
-  }
-
   #stop(body: JsonObject): readonly GatewayEvent[] {
     if (this.#finished) return none;
     const events: GatewayEvent[] = [];
-    for (const index of this.#open.keys()) this.#closeAt(index, events);
+    this.#open.closeAll(events);
     this.#finished = true;
     const { stopReason, ...rest } = unpadded(body);
     const raw = typeof stopReason === 'string' ? stopReason : '';
@@ -210,11 +170,6 @@ function sequenceIn(fields: JsonValue | undefined): string | undefined {
   return typeof found === 'string' ? found : undefined;
 }
 
-function proofOf({ redacted, signature }: Open): Proof | undefined {
-  if (redacted !== undefined) return { format: name, kind: 'encrypted', value: redacted };
-  return signature === '' ? undefined : { format: name, kind: 'signature', value: signature };
-}
-
 /** Providers fill events up to hide their lengths. */
 function unpadded(body: JsonObject): MutableObject {
   const { p: _, ...rest } = body;
@@ -227,8 +182,4 @@ function opaque(event: string, body: JsonObject): GatewayEvent {
 
 function indexOf({ contentBlockIndex: index }: JsonObject): number {
   return typeof index === 'number' ? index : 0;
-}
-
-function garbage(what: string): GatewayError {
-  return new GatewayError('upstream_error', `The upstream sent ${what}.`, { origin: 'upstream' });
 }

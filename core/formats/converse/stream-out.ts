@@ -4,7 +4,7 @@ import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { BlockEncoder, type BlockWords, type EventOf, type OpenBlock } from '../_shared/block-encoder.ts';
 import { citationForClient } from './citations.ts';
-import { streamError } from './errors.ts';
+import { streamError } from '../_shared/exceptions.ts';
 import { formatOf, mediaKinds } from './parts.ts';
 import { encodeUsage } from './usage.ts';
 import { name, own, stopOfReason } from './wire.ts';
@@ -95,7 +95,7 @@ export class ConverseStreamEncoder extends BlockEncoder {
   }
 
   protected placeOf({ event, body }: JsonObject): ReturnType<BlockEncoder['placeOf']> {
-    const part = isObject(body) ? parts[String(event)] : undefined;
+    const part = isObject(body) ? parts.get(event) : undefined;
     return { part: part ?? 'none', index: isObject(body) ? body.contentBlockIndex : undefined };
   }
 
@@ -114,11 +114,11 @@ export class ConverseStreamEncoder extends BlockEncoder {
   }
 }
 
-const parts: Readonly<Record<string, 'start' | 'delta' | 'stop'>> = {
-  contentBlockStart: 'start',
-  contentBlockDelta: 'delta',
-  contentBlockStop: 'stop',
-};
+const parts = new Map<unknown, 'start' | 'delta' | 'stop'>([
+  ['contentBlockStart', 'start'],
+  ['contentBlockDelta', 'delta'],
+  ['contentBlockStop', 'stop'],
+]);
 
 /** Which stop sequence was met is told to who asked for it. */
 function sequenceField(

@@ -1,7 +1,6 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { tokenCount } from '../_shared/usage.ts';
-import type { UsageTap } from '../../sdk/format.ts';
+import { tapping, tokenCount } from '../_shared/usage.ts';
 import { name } from './wire.ts';
 
 /**
@@ -60,12 +59,4 @@ export function encodeUsage(usage: Usage): JsonObject {
 }
 
 /** Reads usage from frames and whole bodies that pass through. */
-export function usageTap(): UsageTap {
-  return {
-    read(data) {
-      if (!data.includes('"usage"')) return undefined;
-      const body = parseObject(data);
-      return isObject(body?.usage) ? decodeUsage(body) : undefined;
-    },
-  };
-}
+export const usageTap = tapping('"usage"', (body) => (isObject(body.usage) ? decodeUsage(body) : undefined));

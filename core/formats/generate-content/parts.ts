@@ -1,8 +1,9 @@
 import type { MediaBlock, Source } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import type { Leftovers } from '../_shared/extra.ts';
+import { given, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
+import { defined } from '../_shared/fields.ts';
 import { fileFields, inlineFields, name as format, official } from './wire.ts';
 
 /** What kind of block a MIME type makes. */
@@ -57,50 +58,35 @@ function isVendorFile(uri: string): boolean {
   );
 }
 
-/** Reads `inlineData`. `at` is the path of the object. Throws 400 with the path. */
-export function readInline(
-  value: JsonObject['x'],
-  at: string,
-  extras: Leftovers,
-): { source: Source; type: MediaBlock['type']; name?: string } {
-  const inline = official(optionalObject(value, at) ?? {}, inlineFields);
-  const mimeType = requiredString(inline.mimeType, `${at}.mimeType`);
-  const data = standardBase64(requiredString(inline.data, `${at}.data`));
-  const shown = optionalString(inline.displayName, `${at}.displayName`);
-  extras.take(inline, new Set(['mimeType', 'data', 'displayName']), 'inlineData.');
-  return {
-    source: { kind: 'data', data, mimeType },
-    type: mediaType(mimeType),
-    ...(shown === undefined ? {} : { name: shown }),
-  };
+/** Reads the media of a part, from `inlineData` or else `fileData`. `at` is the path of the part. Throws 400 with the path. */
+export function readMedia(part: JsonObject, at: string, extras: Leftovers): Omit<MediaBlock, 'at' | 'extra'> {
+  const inline = given(part.inlineData);
+  const key = inline ? 'inlineData' : 'fileData';
+  const path = `${at}.${key}`;
+  const wire = official(optionalObject(part[key], path) ?? {}, inline ? inlineFields : fileFields);
+  const name = optionalString(wire.displayName, `${path}.displayName`);
+  extras.take(wire, inline ? readInline : readFile, `${key}.`);
+  if (inline) {
+    const mimeType = requiredString(wire.mimeType, `${path}.mimeType`);
+    const data = standardBase64(requiredString(wire.data, `${path}.data`));
+    return { source: { kind: 'data', data, mimeType }, type: mediaType(mimeType), ...defined({ name }) };
+  }
+  const uri = requiredString(wire.fileUri, `${path}.fileUri`);
+  const mimeType = optionalString(wire.mimeType, `${path}.mimeType`);
+  const typed = defined({ mimeType });
+  const source: Source = isVendorFile(uri)
+    ? { kind: 'file', id: uri, format, ...typed }
+    : { kind: 'url', url: uri, ...typed };
+  return { source, type: mediaType(mimeType ?? typeOfAddress(uri)), ...defined({ name }) };
 }
+
+const readInline = setOf('mimeType data displayName');
+const readFile = setOf('mimeType fileUri displayName');
 
 /** Proto JSON takes URL-safe base64 too; other formats do not. */
 function standardBase64(data: string): string {
   if (!data.includes('-') && !data.includes('_')) return data;
   return data.replaceAll('-', '+').replaceAll('_', '/');
-}
-
-/** Reads `fileData`. `at` is the path of the object. Throws 400 with the path. */
-export function readFile(
-  value: JsonObject['x'],
-  at: string,
-  extras: Leftovers,
-): { source: Source; type: MediaBlock['type']; name?: string } {
-  const file = official(optionalObject(value, at) ?? {}, fileFields);
-  const uri = requiredString(file.fileUri, `${at}.fileUri`);
-  const mimeType = optionalString(file.mimeType, `${at}.mimeType`);
-  const shown = optionalString(file.displayName, `${at}.displayName`);
-  extras.take(file, new Set(['mimeType', 'fileUri', 'displayName']), 'fileData.');
-  const typed = mimeType === undefined ? {} : { mimeType };
-  const source: Source = isVendorFile(uri)
-    ? { kind: 'file', id: uri, format, ...typed }
-    : { kind: 'url', url: uri, ...typed };
-  return {
-    source,
-    type: mediaType(mimeType ?? typeOfAddress(uri)),
-    ...(shown === undefined ? {} : { name: shown }),
-  };
 }
 
 /** Part resolution ↔ neutral detail, for the words that have one. */

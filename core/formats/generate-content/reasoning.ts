@@ -24,9 +24,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
   const level = optionalString(thinking.thinkingLevel, `${base}.thinkingLevel`);
   const effort = effortFrom(level);
   if (show === undefined && budget === undefined && effort === undefined) return undefined;
-  return {
-    ...defined({ effort, budget, show }),
-  };
+  return defined({ effort, budget, show });
 }
 
 /** Words of the display that `includeThoughts` says just as well. */

@@ -5,7 +5,7 @@ import { given, optionalArray, optionalObject, optionalString, jsonText } from '
 import type { CallPairs } from './request-in/calls.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
 import { name as format, official, partFields, resultFields, leftovers } from './wire.ts';
-import { readFile, readInline } from './parts.ts';
+import { readMedia } from './parts.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
 const textKeys = setOf('output result error');
@@ -74,9 +74,7 @@ function decodeFile(value: JsonValue, at: string): Block {
   const extras = leftovers();
   const inline = given(part.inlineData);
   if (!inline && !given(part.fileData)) return { type: 'opaque', format, value: part, at };
-  const media = inline
-    ? readInline(part.inlineData, `${at}.inlineData`, extras)
-    : readFile(part.fileData, `${at}.fileData`, extras);
+  const media = readMedia(part, at, extras);
   extras.take(part, new Set([inline ? 'inlineData' : 'fileData']));
   return { ...media, at, ...extras.extra() };
 }

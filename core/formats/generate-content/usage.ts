@@ -1,7 +1,7 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import { tapping } from '../_shared/usage.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { UsageTap } from '../../sdk/format.ts';
 import { name as format } from './wire.ts';
 
 /** A count; int64 may be written as a string. */
@@ -41,13 +41,8 @@ export function writeUsage(usage: Usage): JsonObject {
   return written;
 }
 
-/** Reads the usage of a pass-through; counts are cumulative, so that every frame stands for itself. Before the last they may all be missing. */
-export function usageTap(): UsageTap {
-  return {
-    read(data) {
-      const raw = data.includes('"usageMetadata"') ? parseObject(data)?.usageMetadata : undefined;
-      const usage = isObject(raw) ? readUsage(raw) : undefined;
-      return usage !== undefined && usage.input + usage.output > 0 ? usage : undefined;
-    },
-  };
-}
+/** Counts are cumulative, so that every frame stands for itself. Before the last they may all be missing. */
+export const usageTap = tapping('"usageMetadata"', ({ usageMetadata: raw }) => {
+  const usage = isObject(raw) ? readUsage(raw) : undefined;
+  return usage !== undefined && usage.input + usage.output > 0 ? usage : undefined;
+});

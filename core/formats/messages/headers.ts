@@ -39,9 +39,7 @@ function isDate(text: string): boolean {
 export function travelling(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const version = either(headers, versionHeader, 'a-version');
   const beta = either(headers, 'anthropic-beta', 'a-beta');
-  return {
-    ...defined({ [versionHeader]: version, 'anthropic-beta': beta }),
-  };
+  return defined({ [versionHeader]: version, 'anthropic-beta': beta });
 }
 
 /** `anthropic-ratelimit-requests-limit`, `-remaining`, `-reset` and the same of tokens; resets are times of RFC 3339. */

@@ -123,7 +123,7 @@ export class MessagesStreamEncoder extends BlockEncoder {
   }
 
   protected placeOf({ type, index }: JsonObject): ReturnType<BlockEncoder['placeOf']> {
-    return { part: parts[String(type)] ?? 'none', index };
+    return { part: parts.get(type) ?? 'none', index };
   }
 
   protected sayApart(value: JsonObject): void {
@@ -150,11 +150,11 @@ export class MessagesStreamEncoder extends BlockEncoder {
   }
 }
 
-const parts: Readonly<Record<string, 'start' | 'delta' | 'stop'>> = {
-  content_block_start: 'start',
-  content_block_delta: 'delta',
-  content_block_stop: 'stop',
-};
+const parts = new Map<unknown, 'start' | 'delta' | 'stop'>([
+  ['content_block_start', 'start'],
+  ['content_block_delta', 'delta'],
+  ['content_block_stop', 'stop'],
+]);
 const ordinaryDeltas = setOf('text_delta citations_delta thinking_delta signature_delta input_json_delta');
 /** Frames that the encoder alone may say. */
 const reserved = setOf('message_start message_delta message_stop error ping');

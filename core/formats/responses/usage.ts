@@ -1,7 +1,6 @@
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { noUsage, tokenCount } from '../_shared/usage.ts';
-import type { UsageTap } from '../../sdk/format.ts';
+import { noUsage, tapping, tokenCount } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
 /** Token counts in the neutral meaning; `raw` keeps every detail for clients of this format. */
@@ -32,14 +31,8 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Reads usage from the frames and whole bodies of a pass-through: it stands once, in the last snapshot. */
-export function usageTap(): UsageTap {
-  return {
-    read(data) {
-      if (!data.includes('"usage"')) return undefined;
-      const body = parseObject(data);
-      const reply = isObject(body?.response) ? body.response : body;
-      return isObject(reply?.usage) ? readUsage(reply.usage) : undefined;
-    },
-  };
-}
+/** It stands once, in the last snapshot. */
+export const usageTap = tapping('"usage"', ({ response, usage }) => {
+  const raw = isObject(response) ? response.usage : usage;
+  return isObject(raw) ? readUsage(raw) : undefined;
+});

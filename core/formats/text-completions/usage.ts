@@ -1,7 +1,6 @@
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { noUsage, tokenCount } from '../_shared/usage.ts';
-import type { UsageTap } from '../../sdk/format.ts';
+import { noUsage, tapping, tokenCount } from '../_shared/usage.ts';
 import { formatName } from './wire.ts';
 
 /** Token counts in the neutral meaning. */
@@ -39,12 +38,5 @@ export function writeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Reads usage from the frames of a pass-through. Every figure of this format is cumulative, so nothing has to be remembered. */
-export function usageTap(): UsageTap {
-  return {
-    read(data) {
-      const raw = parseObject(data)?.usage;
-      return isObject(raw) ? readUsage(raw) : undefined;
-    },
-  };
-}
+/** Every figure of this format is cumulative, so nothing has to be remembered. */
+export const usageTap = tapping('"usage"', ({ usage }) => (isObject(usage) ? readUsage(usage) : undefined));

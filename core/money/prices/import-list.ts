@@ -109,9 +109,14 @@ export function providerOf(entry: JsonObject): string {
   return String(entry['litellm_provider'] ?? '');
 }
 
-/** The name of a model at its provider, whose own name stands before it in some entries. */
+/**
+ * The name of a model at its provider, whose own name stands before it in some entries. Where a provider has a name for each kind of its
+ * models (`x-chat_models`, `x-video-models`), that is what these names have in common.
+ */
 export function nameAt(provider: string, name: string): string {
-  return name.startsWith(`${provider}/`) ? name.slice(provider.length + 1) : name;
+  const [family = provider] = provider.split('-');
+  const prefix = [provider, family].find((one) => name.startsWith(`${one}/`));
+  return prefix === undefined ? name : name.slice(prefix.length + 1);
 }
 
 /** The price of an entry. */

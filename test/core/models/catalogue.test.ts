@@ -388,6 +388,16 @@ describe('a list made from a price list', () => {
     });
   });
 
+  test('calls models as their provider does, also where it is told apart by what they are for', () => {
+    const entry = { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 };
+    const families = {
+      'one_ai/x': { ...entry, litellm_provider: 'one_ai-chat_models' },
+      'one_ai/maker/y': { ...entry, litellm_provider: 'one_ai-chat_models' },
+    };
+    const { models } = importKnownModels(families, { ...options, providers: ['one_ai-chat_models'] });
+    expect(Object.keys(models['one_ai-chat_models'] ?? {})).toEqual(['maker/y', 'x']);
+  });
+
   test('is the same text whatever the order of the entries, and reads back as what it was', () => {
     const text = writeKnownModels(known);
     const turned = Object.fromEntries(Object.entries(list).toReversed());

@@ -170,6 +170,15 @@ test('what a line refers to must be the key’s own', async () => {
   expect((await begin(theirs, line(id))).status).toBe('validating');
 });
 
+test('a line may not go on from turns that a provider remembers', async () => {
+  const { a, client } = await startStage(slow);
+  const mine = await client();
+  const body = { model: 'gpt-a', input: 'Go on.', previous_response_id: 'resp_of_another' };
+  const line = JSON.stringify({ custom_id: 'one', method: 'POST', url: '/v1/responses', body });
+  await expect(begin(mine, line)).rejects.toMatchObject({ status: 400 });
+  expect(a.batches.size).toBe(0);
+});
+
 test('what is charged for a batch survives a gateway that ends before it', async () => {
   const { a, client, gateway } = await startStage({ poll: { first: 20, most: 50 } });
   const mine = await client();

@@ -103,6 +103,45 @@ test('a name that is written in codes is read all the same', async () => {
   expect(a.requests.length).toBe(asked);
 });
 
+test('a file that a long request names is found in it too', async () => {
+  const { client, a, b } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const { id } = await mine.files.create(
+    { file: await toFile(Buffer.from('x'), 'f'), purpose: 'user_data' },
+    { headers: { 'x-sluice-channel': 'b' } },
+  );
+  const ask = (from: typeof mine) =>
+    from.chat.completions.create({
+      model: 'gpt-both',
+      messages: [
+        { role: 'user', content: 'long '.repeat(100_000) },
+        { role: 'user', content: [{ type: 'file', file: { file_id: id } }] },
+      ],
+    });
+  expect((await ask(mine)).choices[0]?.message.content).toBe('by b');
+  const asked = a.requests.length + b.requests.length;
+  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
+  expect(a.requests.length + b.requests.length).toBe(asked);
+});
+
+test('an operator may let ids through that nobody has here, and never those of another key', async () => {
+  const { client, a } = await startStage({ foreign: 'pass' });
+  const [mine, theirs] = [await client(), await client()];
+  const { id } = await theirs.files.create({
+    file: await toFile(Buffer.from('x'), 'f'),
+    purpose: 'user_data',
+  });
+  const ask = (file_id: string) =>
+    mine.chat.completions.create({
+      model: 'gpt-a',
+      messages: [{ role: 'user', content: [{ type: 'file', file: { file_id } }] }],
+    });
+  expect((await ask('file-made-elsewhere')).choices[0]?.message.content).toBe('by a');
+  const asked = a.requests.length;
+  await expect(ask(id)).rejects.toMatchObject({ status: 404 });
+  expect(a.requests.length).toBe(asked);
+});
+
 test('words of tools that look like references are none', async () => {
   const { client } = await startStage();
   const mine = await client();

@@ -116,6 +116,15 @@ test('containers and evals are the key’s own, with everything below them', asy
       ],
     }),
   ).rejects.toMatchObject({ status: 403 });
+  // What the provider keeps for the account is other keys' too.
+  await expect(
+    mine.evals.create({ data_source_config: { type: 'stored_completions' }, testing_criteria: [] }),
+  ).rejects.toMatchObject({ status: 400 });
+  await expect(
+    mine.evals.runs.create(evaluation.id, {
+      data_source: { type: 'responses', model: 'gpt-a', source: { type: 'responses', metadata: {} } },
+    }),
+  ).rejects.toMatchObject({ status: 400 });
   expect((await mine.evals.list()).data.map(({ id }) => id)).toEqual([evaluation.id]);
 });
 

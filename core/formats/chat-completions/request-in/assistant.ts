@@ -1,8 +1,15 @@
-import { wrongType } from '../../../sdk/errors.ts';
 import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { type JsonObject } from '../../../model/json.ts';
+import {
+  readObjects,
+  requiredObject,
+  given,
+  optionalArray,
+  optionalObject,
+  optionalString,
+  requiredString,
+} from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
@@ -69,8 +76,7 @@ function decodeAudio(message: JsonObject, at: string, left: Leftovers): readonly
 }
 
 function decodeCalls(message: JsonObject, at: string, index: number, ids: FunctionCallIds): Block[] {
-  const list = optionalArray(message.tool_calls, `${at}.tool_calls`) ?? [];
-  const calls = list.map((call, position) => decodeCall(call, `${at}.tool_calls[${position}]`));
+  const calls: Block[] = readObjects(message.tool_calls, `${at}.tool_calls`, decodeCall);
   const legacy = optionalObject(message.function_call, `${at}.function_call`);
   if (legacy !== undefined) {
     const path = `${at}.function_call`;
@@ -86,8 +92,7 @@ function decodeCalls(message: JsonObject, at: string, index: number, ids: Functi
   return calls;
 }
 
-function decodeCall(call: JsonValue, at: string): Block {
-  if (!isObject(call)) throw wrongType(at, 'an object');
+function decodeCall(call: JsonObject, at: string): Block {
   const type = optionalString(call.type, `${at}.type`) ?? 'function';
   if (type !== 'function' && type !== 'custom') {
     return {
@@ -121,12 +126,6 @@ function decodeCall(call: JsonValue, at: string): Block {
     ...(proof === undefined ? {} : { proof }),
     ...left.extra(),
   };
-}
-
-function requiredObject(value: JsonValue | undefined, path: string): JsonObject {
-  const object = optionalObject(value, path);
-  if (object === undefined) requiredString(undefined, path);
-  return object ?? {};
 }
 
 /**

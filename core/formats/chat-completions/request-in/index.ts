@@ -1,8 +1,9 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { type JsonObject } from '../../../model/json.ts';
 import {
   given,
+  readObjects,
   optionalBoolean,
   optionalObject,
   optionalString,
@@ -87,21 +88,19 @@ function decodeMessages(body: JsonObject): {
   readonly system: readonly Message[];
   readonly messages: readonly Message[];
 } {
-  const list = requiredArray(body.messages, 'messages');
-  if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
+  if (requiredArray(body.messages, 'messages').length === 0)
+    throw wrongValue('messages', 'a list of at least one message');
   const system: Message[] = [];
   const messages: Message[] = [];
   const ids = new FunctionCallIds();
-  list.forEach((value, index) => {
-    const message = decodeMessage(value, index, ids);
+  readObjects(body.messages, 'messages', (value, at, index) => {
+    const message = decodeMessage(value, at, index, ids);
     (message.role === 'system' && messages.length === 0 ? system : messages).push(message);
   });
   return { system, messages };
 }
 
-function decodeMessage(value: JsonValue, index: number, ids: FunctionCallIds): Message {
-  const at = `messages[${index}]`;
-  if (!isObject(value)) throw wrongType(at, 'an object');
+function decodeMessage(value: JsonObject, at: string, index: number, ids: FunctionCallIds): Message {
   const role = requiredString(value.role, `${at}.role`);
   switch (role) {
     case 'system':

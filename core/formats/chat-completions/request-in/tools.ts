@@ -8,6 +8,7 @@ import {
   optionalString,
   requiredString,
   requiredObject,
+  readObjects,
 } from '../../_shared/check.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { formatName, sameJson, leftovers } from '../wire.ts';
@@ -20,14 +21,10 @@ const none: ReadonlySet<string> = new Set();
 
 /** Every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */
 export function decodeTools(body: JsonObject): Tool[] {
-  const tools = (optionalArray(body.tools, 'tools') ?? []).map((tool, index) =>
-    decodeTool(tool, `tools[${index}]`),
-  );
-  (optionalArray(body.functions, 'functions') ?? []).forEach((value, index) => {
-    const at = `functions[${index}]`;
-    if (!isObject(value)) throw wrongType(at, 'an object');
-    tools.push(functionTool(value, at, at, leftovers()));
-  });
+  const tools = [
+    ...readObjects(body.tools, 'tools', decodeTool),
+    ...readObjects(body.functions, 'functions', (value, at) => functionTool(value, at, at, leftovers())),
+  ];
   const search = optionalObject(body.web_search_options, 'web_search_options');
   if (search !== undefined)
     tools.push({
@@ -38,8 +35,7 @@ export function decodeTools(body: JsonObject): Tool[] {
   return tools;
 }
 
-function decodeTool(tool: JsonValue, at: string): Tool {
-  if (!isObject(tool)) throw wrongType(at, 'an object');
+function decodeTool(tool: JsonObject, at: string): Tool {
   const type = requiredString(tool.type, `${at}.type`);
   if (type !== 'function' && type !== 'custom')
     return { type: 'opaque', name: type, format: formatName, value: tool, at };

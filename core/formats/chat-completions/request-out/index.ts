@@ -12,6 +12,7 @@ import { handled, rows } from '../settings.ts';
 import { formatName, own } from '../wire.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { serviceTiers, takes, writeStop, writeUserAndTier } from '../../_openai/settings.ts';
+import { headersFor } from '../../_openai/headers.ts';
 import { outputToolFor } from '../../_openai/response-format.ts';
 
 /** Where chat requests go, below the provider's base URL. */
@@ -39,14 +40,6 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     body,
     ...undoing(scope, unwrapTool),
   };
-}
-
-/** Headers that travel between equals. */
-export function headersFor(headers: Readonly<Record<string, string>>): {
-  readonly headers?: Readonly<Record<string, string>>;
-} {
-  const beta = headers['openai-beta'];
-  return beta === undefined || beta === '' ? {} : { headers: { 'openai-beta': beta } };
 }
 
 /** The client's unknown fields, without those inside an object that is not sent. */

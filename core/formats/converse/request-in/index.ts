@@ -1,8 +1,9 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { type JsonObject } from '../../../model/json.ts';
 import {
   given,
+  readObjects,
   optionalArray,
   optionalObject,
   requiredModel,
@@ -82,7 +83,7 @@ function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'message
   // A prompt that the provider keeps brings messages of its own.
   if (list === undefined && !given(body.promptVariables)) throw missing('messages');
   if (list?.length === 0) throw wrongValue('messages', 'a list of at least one message');
-  const decoded = (list ?? []).map((value, index) => decodeMessage(value, `messages[${index}]`));
+  const decoded = readObjects(list, 'messages', decodeMessage);
   const first = decoded.findIndex((message) => message.role !== 'system');
   const leading = first < 0 ? decoded : decoded.slice(0, first);
   const system: Message[] = leading.map((message) => ({
@@ -97,15 +98,13 @@ function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'message
 
 const messageFields = setOf('role content');
 
-function decodeMessage(value: JsonValue, at: string): Message {
-  if (!isObject(value)) throw wrongType(at, 'an object');
+function decodeMessage(value: JsonObject, at: string): Message {
   const role = requiredString(value.role, `${at}.role`);
   if (role !== 'user' && role !== 'assistant' && role !== 'system')
     throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
-  const content = requiredArray(value.content, `${at}.content`);
   return {
     role,
-    content: decodeBlocks(content, `${at}.content`),
+    content: decodeBlocks(requiredArray(value.content, `${at}.content`), `${at}.content`),
     ...withExtra(unknown(value, messageFields)),
     at,
   };

@@ -1,6 +1,5 @@
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Block, MediaBlock, ReasoningBlock, Source, ToolResultBlock } from '../../../model/chat.ts';
-import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
@@ -12,40 +11,19 @@ import {
   requiredObject,
   requiredArray,
   jsonText,
+  readObjects,
 } from '../../_shared/check.ts';
-import { unsealProof } from '../../_shared/proof.ts';
+import { proofIn } from '../../_shared/proof.ts';
+import { readBlocks } from '../../_shared/read-blocks.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { keepInner, name, unknown, withExtra } from '../wire.ts';
 import { setOf } from '../../_shared/extra.ts';
 
-/**
- * Content blocks. A cache point marks the block before it. A proof of another format on text or on a call rides in an empty reasoning
- * block of its own: before its call, because it is known when the call starts, and after its text, because it is known when that has ended.
- */
-export function decodeBlocks(list: readonly JsonValue[], path: string): Block[] {
-  const blocks: Block[] = [];
-  let waiting: Proof | undefined;
-  list.forEach((value, index) => {
-    const at = `${path}[${index}]`;
-    if (!isObject(value)) throw wrongType(at, 'an object');
-    const last = blocks.at(-1);
-    const cache = cacheOf(value, at);
-    const carried = carriedProof(value);
-    if (cache !== undefined && last !== undefined && last.cache === undefined) {
-      blocks[blocks.length - 1] = { ...last, cache };
-    } else if (carried?.on === 'tool-call') {
-      waiting = carried.proof;
-    } else if (carried !== undefined) {
-      proveText(blocks, carried.proof, at);
-    } else {
-      const block = decodeBlock(value, at);
-      blocks.push(waiting !== undefined && block.type === 'tool-call' ? { ...block, proof: waiting } : block);
-      waiting = undefined;
-    }
-  });
-  return blocks;
+/** Content blocks. A cache point marks the block before it. Throws 400 with the path. */
+export function decodeBlocks(list: JsonValue | undefined, path: string): Block[] {
+  return readBlocks(list, path, { block: decodeBlock, signature: bareSignature, cache: cacheOf });
 }
 
 /** The mark that a cache point makes; undefined for a block of another kind, and for a point that only this format understands. */
@@ -57,18 +35,9 @@ export function cacheOf(block: JsonObject, at: string): { readonly ttl?: string 
   return ttl === undefined ? {} : { ttl };
 }
 
-/** What an empty reasoning block carries for a neighbour; undefined for reasoning that is its own. */
-function carriedProof({ reasoningContent }: JsonObject): ReturnType<typeof unsealProof> {
+function bareSignature({ reasoningContent }: JsonObject): JsonValue | undefined {
   const inner = isObject(reasoningContent) ? reasoningContent.reasoningText : undefined;
-  if (!isObject(inner) || inner.text !== '' || typeof inner.signature !== 'string') return undefined;
-  const carried = unsealProof(inner.signature);
-  return carried?.on === undefined ? undefined : carried;
-}
-
-function proveText(blocks: Block[], proof: Proof, at: string): void {
-  const last = blocks.at(-1);
-  if (last?.type === 'text' && last.proof === undefined) blocks[blocks.length - 1] = { ...last, proof };
-  else blocks.push({ type: 'text', text: '', proof, at });
+  return isObject(inner) && inner.text === '' ? inner.signature : undefined;
 }
 
 /** How each block is read, by the member that says what it is. The others travel verbatim. */
@@ -171,21 +140,17 @@ function decodeReasoning(inner: JsonValue, block: JsonObject, at: string): Reaso
   keepInner(rest, 'reasoningContent', wire, reasoningFields);
   const hidden = optionalString(wire.redactedContent, `${path}.redactedContent`);
   if (hidden !== undefined)
-    return { type: 'reasoning', text: '', proof: proofOf(hidden, 'encrypted'), ...withExtra(rest), at };
+    return { type: 'reasoning', text: '', proof: proofIn(name, 'encrypted', hidden), ...withExtra(rest), at };
   const thought = requiredObject(wire.reasoningText, `${path}.reasoningText`);
   keepInner(rest, 'reasoningContent.reasoningText', thought, thoughtFields);
   const signature = optionalString(thought.signature, `${path}.reasoningText.signature`);
   return {
     type: 'reasoning',
     text: requiredString(thought.text, `${path}.reasoningText.text`),
-    ...(signature === undefined || signature === '' ? {} : { proof: proofOf(signature, 'signature') }),
+    ...(signature === undefined || signature === '' ? {} : { proof: proofIn(name, 'signature', signature) }),
     ...withExtra(rest),
     at,
   };
-}
-
-function proofOf(value: string, kind: Proof['kind']): Proof {
-  return unsealProof(value)?.proof ?? { format: name, kind, value };
 }
 
 const citedFields = setOf('content citations');
@@ -196,14 +161,13 @@ function decodeCited(inner: JsonValue, block: JsonObject, at: string): Block {
   const rest = beside(block, 'citationsContent');
   keepInner(rest, 'citationsContent', wire, citedFields);
   const content = optionalArray(wire.content, `${path}.content`) ?? [];
-  const citations = optionalArray(wire.citations, `${path}.citations`) ?? [];
   // How the words are divided is a spelling.
   rest.$cited = wire.content ?? [];
   const said = content.map((part) => (isObject(part) && typeof part.text === 'string' ? part.text : ''));
   return {
     type: 'text',
     text: said.join(''),
-    citations: citations.map((one, index) => decodeCitation(object(one, `${path}.citations[${index}]`))),
+    citations: readObjects(wire.citations, `${path}.citations`, decodeCitation),
     ...withExtra(rest),
     at,
   };

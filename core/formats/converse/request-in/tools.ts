@@ -1,8 +1,7 @@
-import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
-  optionalArray,
+  readObjects,
   optionalBoolean,
   optionalObject,
   optionalString,
@@ -18,9 +17,7 @@ import { setOf } from '../../_shared/extra.ts';
 /** The request's tools. A cache point marks the tool before it. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
   const tools: Tool[] = [];
-  (optionalArray(value, 'toolConfig.tools') ?? []).forEach((wire, index) => {
-    const at = `toolConfig.tools[${index}]`;
-    if (!isObject(wire)) throw wrongType(at, 'an object');
+  readObjects(value, 'toolConfig.tools', (wire, at) => {
     const last = tools.at(-1);
     const cache = cacheOf(wire, at);
     if (cache !== undefined && last !== undefined && last.cache === undefined)

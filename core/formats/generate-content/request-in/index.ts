@@ -59,8 +59,7 @@ function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly 
     return [{ role: 'system', content: [{ type: 'text', text: value, at }], plain: true, at }];
   }
   const content = readContent(value, at);
-  const extras = leftovers();
-  extras.take(content, contentFields.known);
+  const extras = leftovers().take(content, contentFields.known);
   const role = optionalString(content.role, `${at}.role`);
   if (role !== undefined) extras.put('$role', role);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
@@ -103,8 +102,7 @@ function readContent(value: JsonValue, at: string): JsonObject {
 
 function decodeContent(value: JsonValue, at: string, calls: CallPairs): Message {
   const content = readContent(value, at);
-  const extras = leftovers();
-  extras.take(content, contentFields.known);
+  const extras = leftovers().take(content, contentFields.known);
   const word = optionalString(content.role, `${at}.role`);
   const role = neutralRole(word);
   if (word !== (role === 'assistant' ? 'model' : 'user') && role !== 'system')

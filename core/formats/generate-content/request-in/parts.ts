@@ -13,7 +13,7 @@ import {
 import type { CallPairs } from './calls.ts';
 import { decodeResult } from '../tools.ts';
 import { callFields, dataFields, name as format, official, partFields, leftovers } from '../wire.ts';
-import { readDetail, readFile, readInline } from '../parts.ts';
+import { readDetail, readMedia } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
 import { setOf } from '../../_shared/extra.ts';
 
@@ -37,8 +37,7 @@ export function decodePart(value: JsonValue, at: string, calls: CallPairs): Bloc
     case 'functionCall':
       return decodeCall(part, at, calls);
     case 'functionResponse': {
-      const extras = leftovers();
-      extras.take(part, resultMeta);
+      const extras = leftovers().take(part, resultMeta);
       return decodeResult(part.functionResponse, at, calls, extras);
     }
     default:
@@ -57,8 +56,7 @@ export function dataField(part: JsonObject): (typeof dataFields)[number] | undef
 }
 
 function decodeText(part: JsonObject, at: string): TextBlock | ReasoningBlock {
-  const extras = leftovers();
-  extras.take(part, textMeta);
+  const extras = leftovers().take(part, textMeta);
   const text = optionalString(part.text, `${at}.text`);
   if (text === undefined) extras.put('$noText', true);
   const thought = part.thought === true;
@@ -75,11 +73,8 @@ function decodeText(part: JsonObject, at: string): TextBlock | ReasoningBlock {
 
 function decodeMedia(part: JsonObject, at: string): Block {
   const extras = leftovers();
-  const inline = given(part.inlineData);
-  const media = inline
-    ? readInline(part.inlineData, `${at}.inlineData`, extras)
-    : readFile(part.fileData, `${at}.fileData`, extras);
-  extras.take(part, inline ? inlineMeta : fileMeta);
+  const media = readMedia(part, at, extras);
+  extras.take(part, given(part.inlineData) ? inlineMeta : fileMeta);
   const detail = readDetail(part.mediaResolution);
   if (detail === undefined && given(part.mediaResolution))
     extras.put('mediaResolution', part.mediaResolution);
@@ -89,9 +84,9 @@ function decodeMedia(part: JsonObject, at: string): Block {
 function decodeCall(part: JsonObject, at: string, calls: CallPairs): Block {
   const path = `${at}.functionCall`;
   const call = official(optionalObject(part.functionCall, path) ?? {}, callFields);
-  const extras = leftovers();
-  extras.take(part, callMeta);
-  extras.take(call, new Set(['id', 'name', 'args']), 'functionCall.');
+  const extras = leftovers()
+    .take(part, callMeta)
+    .take(call, new Set(['id', 'name', 'args']), 'functionCall.');
   const name = requiredString(call.name, `${path}.name`);
   const id = optionalString(call.id, `${path}.id`);
   if (id === undefined || id === '') extras.put('$noId', true);

@@ -61,8 +61,7 @@ function decodeEntry(entry: JsonObject, at: string, index: number, tools: Tool[]
 }
 
 function decodeHosted(key: string, value: JsonValue, at: string, entry: number): Tool {
-  const extras = leftovers();
-  extras.put('$entry', entry);
+  const extras = leftovers().put('$entry', entry);
   const type = Object.hasOwn(hosted, key) ? hosted[key as keyof typeof hosted] : undefined;
   if (type === undefined || !isObject(value)) {
     return { type: 'opaque', name: key, format, value: { [key]: value }, at, ...extras.extra() };
@@ -77,9 +76,7 @@ const readFields = setOf('name description parameters parametersJsonSchema');
 function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
   if (!isObject(raw)) throw wrongType(at, 'an object');
   const declaration = official(raw, declarationFields);
-  const extras = leftovers();
-  extras.put('$entry', entry);
-  extras.take(declaration, readFields);
+  const extras = leftovers().put('$entry', entry).take(declaration, readFields);
   const description = optionalString(declaration.description, `${at}.description`);
   const subset = optionalObject(declaration.parameters, `${at}.parameters`);
   const full = optionalObject(declaration.parametersJsonSchema, `${at}.parametersJsonSchema`);

@@ -77,8 +77,7 @@ export class ReplyDecoder implements StreamDecoder {
   }
 
   #head(chunk: JsonObject): void {
-    const extras = leftovers();
-    extras.take(chunk, chunkFields);
+    const extras = leftovers().take(chunk, chunkFields);
     const created =
       typeof chunk.createTime === 'string' ? Math.floor(Date.parse(chunk.createTime) / 1000) : Number.NaN;
     this.#events.push({

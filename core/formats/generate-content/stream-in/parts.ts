@@ -98,8 +98,7 @@ export class PartReader {
   #text(candidate: Candidate, part: JsonObject, chunk: number): void {
     const text = typeof part.text === 'string' ? part.text : '';
     const proof = proofOf(part);
-    const extras = leftovers();
-    extras.take(part, textFields, levels.part);
+    const extras = leftovers().take(part, textFields, levels.part);
     if (part.thought === false) extras.put(`${levels.part}thought`, false);
     if (text === '' && proof === undefined) {
       if (extras.extra().extra !== undefined) this.#opaque(candidate, part);
@@ -172,9 +171,9 @@ export class PartReader {
     this.close(candidate);
     this.endCall(candidate);
     candidate.called = true;
-    const extras = leftovers();
-    extras.take(part, callPartFields, levels.part);
-    extras.take(call, callFields, 'functionCall.');
+    const extras = leftovers()
+      .take(part, callPartFields, levels.part)
+      .take(call, callFields, 'functionCall.');
     const id =
       stated === undefined ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : spellToolId(stated);
     if (stated === undefined) extras.put('$noId', true);
@@ -221,18 +220,16 @@ export class PartReader {
   }
 
   #inline(candidate: Candidate, part: JsonObject, inline: JsonObject): void {
-    const extras = leftovers();
-    extras.take(part, inlinePartFields, levels.part);
-    extras.take(inline, inlineFields, 'inlineData.');
+    const extras = leftovers()
+      .take(part, inlinePartFields, levels.part)
+      .take(inline, inlineFields, 'inlineData.');
     this.#media(candidate, inline.mimeType, extras, {
       data: typeof inline.data === 'string' ? inline.data : '',
     });
   }
 
   #file(candidate: Candidate, part: JsonObject, file: JsonObject): void {
-    const extras = leftovers();
-    extras.take(part, filePartFields, levels.part);
-    extras.take(file, fileFields, 'fileData.');
+    const extras = leftovers().take(part, filePartFields, levels.part).take(file, fileFields, 'fileData.');
     this.#media(candidate, file.mimeType, extras, { url: String(file.fileUri) });
   }
 

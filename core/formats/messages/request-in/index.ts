@@ -1,8 +1,9 @@
-import { missing, wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { type JsonObject } from '../../../model/json.ts';
 import {
   given,
+  readObjects,
   optionalBoolean,
   optionalObject,
   requiredModel,
@@ -85,7 +86,7 @@ function keepContainer(
 function decodeMessages(body: JsonObject): { system: readonly Message[]; messages: readonly Message[] } {
   const list = requiredArray(body.messages, 'messages');
   if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
-  const decoded = list.map((value, index) => decodeMessage(value, `messages[${index}]`));
+  const decoded = readObjects(list, 'messages', decodeMessage);
   const first = decoded.findIndex((message) => message.role !== 'system');
   if (decoded[first]?.role === 'assistant') {
     throw wrongValue(`messages[${first}].role`, '"user": the first message is the user\'s');
@@ -102,8 +103,7 @@ function decodeMessages(body: JsonObject): { system: readonly Message[]; message
 
 const messageFields = setOf('role content');
 
-function decodeMessage(value: JsonValue, at: string): Message {
-  if (!isObject(value)) throw wrongType(at, 'an object');
+function decodeMessage(value: JsonObject, at: string): Message {
   const role = requiredString(value.role, `${at}.role`);
   if (role !== 'user' && role !== 'assistant' && role !== 'system') {
     throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');

@@ -7,12 +7,11 @@ import type {
   TextBlock,
   ToolResultBlock,
 } from '../../../model/chat.ts';
-import type { Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
   given,
-  optionalArray,
+  readObjects,
   optionalBoolean,
   optionalObject,
   optionalString,
@@ -21,7 +20,8 @@ import {
   jsonText,
 } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { unsealProof } from '../../_shared/proof.ts';
+import { proofIn } from '../../_shared/proof.ts';
+import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
 import { name, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
@@ -37,46 +37,14 @@ export function decodeContent(value: JsonValue | undefined, path: string): Conte
   if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
   if (!given(value)) throw missing(path);
   if (!Array.isArray(value)) throw wrongType(path, 'a string or an array');
-  return { content: decodeBlocks(value as readonly JsonValue[], path) };
+  return { content: readBlocks(value as readonly JsonValue[], path, reader) };
 }
 
-/**
- * Blocks of a message. A proof of another format on text or on a call rides in an empty thinking block of its own: before its call,
- * because the proof is known when the call starts, and after its text, because it is known only when the text has ended.
- */
-function decodeBlocks(list: readonly JsonValue[], path: string): Block[] {
-  const blocks: Block[] = [];
-  let waiting: Proof | undefined;
-  list.forEach((value, index) => {
-    const at = `${path}[${index}]`;
-    if (!isObject(value)) throw wrongType(at, 'an object');
-    const carried = carriedProof(value);
-    if (carried?.on === 'tool-call') {
-      waiting = carried.proof;
-    } else if (carried !== undefined) {
-      proveText(blocks, carried.proof, at);
-    } else {
-      const block = decodeBlock(value, at);
-      blocks.push(waiting !== undefined && block.type === 'tool-call' ? { ...block, proof: waiting } : block);
-      waiting = undefined;
-    }
-  });
-  return blocks;
-}
-
-/** What an empty thinking block carries for a neighbour; undefined for thinking that is its own. */
-function carriedProof(block: JsonObject): ReturnType<typeof unsealProof> {
-  if (block.type !== 'thinking' || block.thinking !== '' || typeof block.signature !== 'string')
-    return undefined;
-  const carried = unsealProof(block.signature);
-  return carried?.on === undefined ? undefined : carried;
-}
-
-function proveText(blocks: Block[], proof: Proof, at: string): void {
-  const last = blocks.at(-1);
-  if (last?.type === 'text' && last.proof === undefined) blocks[blocks.length - 1] = { ...last, proof };
-  else blocks.push({ type: 'text', text: '', proof, at });
-}
+const reader: Parameters<typeof readBlocks>[2] = {
+  block: decodeBlock,
+  signature: ({ type, thinking, signature }) =>
+    type === 'thinking' && thinking === '' ? signature : undefined,
+};
 
 function decodeBlock(block: JsonObject, at: string): Block {
   switch (requiredString(block.type, `${at}.type`)) {
@@ -112,10 +80,9 @@ const textFields = setOf('type text citations cache_control');
 function decodeText(block: JsonObject, at: string): TextBlock {
   const left = leftovers().take(block, textFields);
   const text = requiredString(block.text, `${at}.text`);
-  const citations = optionalArray(block.citations, `${at}.citations`)?.map((value, index) => {
-    if (!isObject(value)) throw wrongType(`${at}.citations[${index}]`, 'an object');
-    return decodeCitation(value);
-  });
+  const citations = given(block.citations)
+    ? readObjects(block.citations, `${at}.citations`, decodeCitation)
+    : undefined;
   return {
     type: 'text',
     text,
@@ -225,12 +192,7 @@ function decodeResultContent(value: JsonValue | undefined, path: string): Conten
   if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
   if (!given(value)) return { content: [] };
   if (!Array.isArray(value)) throw wrongType(path, 'a string or an array');
-  const content = (value as readonly JsonValue[]).map((part, index) => {
-    const at = `${path}[${index}]`;
-    if (!isObject(part)) throw wrongType(at, 'an object');
-    return decodePart(part, at);
-  });
-  return { content };
+  return { content: readObjects(value as readonly JsonValue[], path, decodePart) };
 }
 
 const thinkingFields = setOf('type thinking signature');
@@ -240,7 +202,7 @@ function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
   return {
     type: 'reasoning',
     text: optionalString(block.thinking, `${at}.thinking`) ?? '',
-    ...(signature === undefined || signature === '' ? {} : { proof: proofOf(signature, 'signature') }),
+    ...(signature === undefined || signature === '' ? {} : { proof: proofIn(name, 'signature', signature) }),
     ...leftovers().take(block, thinkingFields).extra(),
     at,
   };
@@ -252,14 +214,10 @@ function decodeRedacted(block: JsonObject, at: string): ReasoningBlock {
   return {
     type: 'reasoning',
     text: '',
-    proof: proofOf(requiredString(block.data, `${at}.data`), 'encrypted'),
+    proof: proofIn(name, 'encrypted', requiredString(block.data, `${at}.data`)),
     ...leftovers().take(block, redactedFields).extra(),
     at,
   };
-}
-
-function proofOf(value: string, kind: Proof['kind']): Proof {
-  return unsealProof(value)?.proof ?? { format: name, kind, value };
 }
 
 const cacheFields = setOf('type ttl');

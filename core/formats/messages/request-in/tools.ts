@@ -1,9 +1,9 @@
-import { wrongType, wrongValue } from '../../../sdk/errors.ts';
+import { wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { type JsonObject, type JsonValue } from '../../../model/json.ts';
 import {
   given,
-  optionalArray,
+  readObjects,
   optionalBoolean,
   optionalObject,
   optionalString,
@@ -16,9 +16,7 @@ import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
-  return (optionalArray(value, 'tools') ?? []).map((tool, index) => {
-    const at = `tools[${index}]`;
-    if (!isObject(tool)) throw wrongType(at, 'an object');
+  return readObjects(value, 'tools', (tool, at) => {
     const type = optionalString(tool.type, `${at}.type`) ?? 'custom';
     if (type === 'custom') return decodeFunction(tool, at);
     if (type.startsWith('web_search_')) return decodeHosted('web-search', tool, at);

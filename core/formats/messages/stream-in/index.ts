@@ -1,7 +1,8 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { Extra, Proof } from '../../../model/extra.ts';
+import type { Extra } from '../../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { BlockCounter } from '../../_shared/blocks.ts';
+import { OpenBlocks, type OpenBlock } from '../../_shared/open-blocks.ts';
+import { textOf } from '../../_shared/fields.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { cutShort, typed } from '../../_shared/stream-frames.ts';
@@ -17,18 +18,7 @@ import { unfold } from '../whole.ts';
 import { setOf } from '../../_shared/extra.ts';
 import { reasonOfStop } from '../finish.ts';
 
-/** Most blocks that may be open at once: the format opens one, a broken upstream may forget to close. */
-const openLimit = 1024;
 const none: readonly GatewayEvent[] = [];
-
-interface Open {
-  readonly kind: 'text' | 'reasoning' | 'tool' | 'opaque';
-  readonly block: number;
-  signature: string;
-  /** A call's input that came with its start. */
-  input: string;
-  readonly redacted?: string;
-}
 
 interface InBlock {
   readonly block: number;
@@ -38,8 +28,7 @@ interface InBlock {
 
 /** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
 export class MessagesStreamDecoder implements StreamDecoder {
-  readonly #counter = new BlockCounter();
-  readonly #open = new Map<number, Open>();
+  readonly #open = new OpenBlocks(endWords);
   #started = false;
   #finished = false;
   #stopped = false;
@@ -82,7 +71,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
     if (!this.#finished && !this.#stopped) {
       throw cutShort();
     }
-    return this.#closeAll();
+    const events: GatewayEvent[] = [];
+    this.#open.closeAll(events);
+    return events;
   }
 
   #start(frame: JsonObject): readonly GatewayEvent[] {
@@ -115,17 +106,16 @@ export class MessagesStreamDecoder implements StreamDecoder {
     if (!isObject(content)) throw unusable('sent a block without content');
     const index = indexOf(frame);
     const events: GatewayEvent[] = [];
-    this.#closeAt(index, events);
-    if (this.#open.size >= openLimit) throw unusable('sent too many open blocks');
-    const opened: Open = { ...startOf(content), block: this.#counter.next(), signature: '', input: '' };
-    this.#open.set(index, opened);
+    this.#open.close(index, events);
+    const opened = this.#open.begin(kinds.get(content.type) ?? 'opaque', index);
+    if (content.type === 'redacted_thinking') opened.redacted = textOf(content.data);
     this.#begin(opened, content, frame, events);
     return events;
   }
 
-  #begin(opened: Open, content: JsonObject, frame: JsonObject, events: GatewayEvent[]): void {
+  #begin(opened: OpenBlock, content: JsonObject, frame: JsonObject, events: GatewayEvent[]): void {
     const { kind, block } = opened;
-    if (kind === 'opaque') {
+    if (kind === 'opaque' || kind === 'media') {
       events.push(opaque(frame));
       return;
     }
@@ -145,7 +135,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   #beginTool(
-    opened: Open,
+    opened: OpenBlock,
     base: InBlock,
     { id, name: tool, input }: JsonObject,
     events: GatewayEvent[],
@@ -165,7 +155,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   #delta(frame: JsonObject): readonly GatewayEvent[] {
     const { delta } = frame;
     if (!isObject(delta)) throw unusable('sent a piece of a block without content');
-    const opened = this.#open.get(indexOf(frame));
+    const opened = this.#open.at(indexOf(frame));
     if (opened?.kind === 'opaque') return [opaque(frame)];
     switch (delta.type) {
       case 'text_delta':
@@ -181,14 +171,14 @@ export class MessagesStreamDecoder implements StreamDecoder {
       }
       case 'signature_delta': {
         const events: GatewayEvent[] = [];
-        const block = this.#need('reasoning', indexOf(frame), events);
+        const block = this.#open.need('reasoning', indexOf(frame), events);
         if (typeof delta.signature === 'string') block.signature += delta.signature;
         return events;
       }
       case 'citations_delta': {
         if (!isObject(delta.citation)) return none;
         const events: GatewayEvent[] = [];
-        const { block } = this.#need('text', indexOf(frame), events);
+        const { block } = this.#open.need('text', indexOf(frame), events);
         const base = { block, choice: 0, ...restOf(delta, 'citation', frame) };
         events.push({ type: 'citation', ...base, citation: decodeCitation(delta.citation) });
         return events;
@@ -207,54 +197,19 @@ export class MessagesStreamDecoder implements StreamDecoder {
   ): readonly GatewayEvent[] {
     if (typeof value !== 'string') return none;
     const type = kind === 'text' ? 'text-delta' : 'reasoning-delta';
-    const opened = this.#open.get(indexOf(frame));
+    const opened = this.#open.at(indexOf(frame));
     if (opened?.kind === kind) {
       return [{ type, block: opened.block, choice: 0, ...restOf(delta, key, frame), text: value }];
     }
     const events: GatewayEvent[] = [];
-    const { block } = this.#need(kind, indexOf(frame), events);
+    const { block } = this.#open.need(kind, indexOf(frame), events);
     events.push({ type, block, choice: 0, ...restOf(delta, key, frame), text: value });
     return events;
   }
 
-  /** The open block of this kind at an index; begun here when the upstream forgot to. */
-  #need(kind: 'text' | 'reasoning', index: number, events: GatewayEvent[]): Open {
-    const opened = this.#open.get(index);
-    if (opened?.kind === kind) return opened;
-    this.#closeAt(index, events);
-    if (this.#open.size >= openLimit) throw unusable('sent too many open blocks');
-    const begun: Open = { kind, block: this.#counter.next(), signature: '', input: '' };
-    this.#open.set(index, begun);
-    events.push({ type: `${kind}-start`, block: begun.block, choice: 0 });
-    return begun;
-  }
-
   #blockStop(frame: JsonObject): readonly GatewayEvent[] {
     const events: GatewayEvent[] = [];
-    this.#closeAt(indexOf(frame), events, frame);
-    return events;
-  }
-
-  #closeAt(index: number, events: GatewayEvent[], frame?: JsonObject): void {
-    const opened = this.#open.get(index);
-    if (opened === undefined) return;
-    this.#open.delete(index);
-    if (opened.kind === 'opaque') {
-      events.push(opaque(frame ?? { type: 'content_block_stop', index }));
-      return;
-    }
-    const rest: MutableObject = {};
-    if (frame !== undefined) keepFrame(rest, frame, 'index');
-    if (opened.kind === 'tool' && opened.input !== '') {
-      events.push({ type: 'tool-delta', block: opened.block, choice: 0, input: opened.input });
-    }
-    events.push(endEvent(opened, withExtra(rest)));
-  }
-
-  #closeAll(): readonly GatewayEvent[] {
-    if (this.#open.size === 0) return none;
-    const events: GatewayEvent[] = [];
-    for (const index of this.#open.keys()) this.#closeAt(index, events);
+    this.#open.close(indexOf(frame), events, frame);
     return events;
   }
 
@@ -263,7 +218,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
     this.#count(frame.usage, events);
     const delta = isObject(frame.delta) ? frame.delta : {};
     if (typeof delta.stop_reason !== 'string' || this.#finished) return events;
-    const ends = this.#closeAll();
+    const ends: GatewayEvent[] = [];
+    this.#open.closeAll(ends);
     this.#finished = true;
     const rest: MutableObject = {};
     for (const key in delta) {
@@ -286,7 +242,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
   #stop(frame: JsonObject): readonly GatewayEvent[] {
     if (this.#stopped) return none;
     this.#stopped = true;
-    const events: GatewayEvent[] = [...this.#closeAll()];
+    const events: GatewayEvent[] = [];
+    this.#open.closeAll(events);
     if (!this.#finished) {
       this.#finished = true;
       events.push({ type: 'finish', choice: 0, reason: this.#calls ? 'tool-calls' : 'stop' });
@@ -317,23 +274,15 @@ const blockFields: Readonly<Record<'text' | 'reasoning' | 'tool', ReadonlySet<st
   tool: new Set(['type', 'id', 'name', 'input']),
 };
 
-function startOf(content: JsonObject): Pick<Open, 'kind' | 'redacted'> {
-  switch (content.type) {
-    case 'text':
-      return { kind: 'text' };
-    case 'thinking':
-      return { kind: 'reasoning' };
-    case 'redacted_thinking':
-      return { kind: 'reasoning', redacted: typeof content.data === 'string' ? content.data : '' };
-    case 'tool_use':
-      return { kind: 'tool' };
-    default:
-      return { kind: 'opaque' };
-  }
-}
+const kinds = new Map<unknown, 'text' | 'reasoning' | 'tool'>([
+  ['text', 'text'],
+  ['thinking', 'reasoning'],
+  ['redacted_thinking', 'reasoning'],
+  ['tool_use', 'tool'],
+]);
 
 /** The words that a block already has when it starts. */
-function beginWords(opened: Open, content: JsonObject, events: GatewayEvent[]): void {
+function beginWords(opened: OpenBlock, content: JsonObject, events: GatewayEvent[]): void {
   const { block, kind } = opened;
   const base = { block, choice: 0 };
   const words = kind === 'text' ? content.text : content.thinking;
@@ -347,18 +296,15 @@ function beginWords(opened: Open, content: JsonObject, events: GatewayEvent[]): 
   }
 }
 
-function proofOf({ redacted, signature }: Open): Proof | undefined {
-  if (redacted !== undefined) return { format: name, kind: 'encrypted', value: redacted };
-  return signature === '' ? undefined : { format: name, kind: 'signature', value: signature };
-}
-
-function endEvent(opened: Open, extra: ReturnType<typeof withExtra>): GatewayEvent {
-  const base = { block: opened.block, choice: 0, ...extra };
-  if (opened.kind === 'text') return { type: 'text-end', ...base };
-  if (opened.kind === 'tool') return { type: 'tool-end', ...base };
-  const proof = proofOf(opened);
-  return { type: 'reasoning-end', ...base, ...(proof === undefined ? {} : { proof }) };
-}
+const endWords: ConstructorParameters<typeof OpenBlocks>[0] = {
+  format: name,
+  stop: (index, frame) => opaque(frame ?? { type: 'content_block_stop', index }),
+  extra(frame) {
+    const rest: MutableObject = {};
+    keepFrame(rest, frame, 'index');
+    return withExtra(rest);
+  },
+};
 
 /** `{extra}` with the unknown fields of a delta and of its frame; nothing is allocated for the ordinary one. */
 function restOf(delta: JsonObject, key: string, frame: JsonObject): ReturnType<typeof withExtra> {

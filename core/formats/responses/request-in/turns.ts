@@ -3,7 +3,7 @@ import type { Block, Message, ReasoningBlock, Tool } from '../../../model/chat.t
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { unsealProof } from '../../_shared/proof.ts';
+import { carriedBy, unsealProof } from '../../_shared/proof.ts';
 import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
@@ -61,7 +61,8 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
       asides.push({ index, item });
       return;
     }
-    const carried = type === 'reasoning' ? carriedProof(item) : undefined;
+    // A proof of another format stands before the call that it vouches for, and behind its text: it is known when those begin and end.
+    const carried = type === 'reasoning' ? carriedBy(item.encrypted_content) : undefined;
     if (carried?.on === 'text' && proveText(messages, carried.proof)) return;
     if (carried?.on === 'tool-call') {
       waiting = carried.proof;
@@ -77,16 +78,6 @@ export function decodeInput(input: JsonValue | undefined, left: Leftovers): Deco
     (message.role === 'system' && messages.length === 0 ? system : messages).push(proven);
   });
   return { system, messages, tools, asides };
-}
-
-/**
- * What an empty reasoning item carries for its neighbour: a proof of another format stands before the call that it vouches for, because it
- * is known when the call starts, and behind its text, because it is known only when the text has ended.
- */
-function carriedProof(item: JsonObject): ReturnType<typeof unsealProof> {
-  if (typeof item.encrypted_content !== 'string') return undefined;
-  const carried = unsealProof(item.encrypted_content);
-  return carried?.on === undefined ? undefined : carried;
 }
 
 /** Puts the proof on the text that was said last; false when there is none. */

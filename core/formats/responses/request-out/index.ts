@@ -14,6 +14,7 @@ import { handled, rows, tiers } from '../settings.ts';
 import { formatName, own, marked } from '../wire.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
+import { headersFor } from '../../_openai/headers.ts';
 import { outputToolFor } from '../../_openai/response-format.ts';
 import { takes, writeUserAndTier } from '../../_openai/settings.ts';
 import { objectsOf, listOf } from '../../_shared/fields.ts';
@@ -34,9 +35,7 @@ export function passThrough(
   headers: Readonly<Record<string, string>>,
 ): Omit<EncodedRequest, 'body'> {
   const path = operation === 'count-tokens' ? '/responses/input_tokens' : '/responses';
-  // The header travels between equals.
-  const beta = headers['openai-beta'];
-  return beta === undefined || beta === '' ? { path } : { path, headers: { 'openai-beta': beta } };
+  return { path, ...headersFor(headers) };
 }
 
 /** A neutral request in this format's words, as the target's model takes them. */

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { retryHeaders } from '../_shared/retry-headers.ts';
+import { retryHeaders } from './retry-headers.ts';
 import type { ErrorReply } from '../../sdk/format.ts';
 
 /** HTTP status → the name under which SDKs raise an error. Others are the last two's. */

@@ -1,0 +1,50 @@
+import type { ChatRequest } from '../../model/chat.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
+
+/** The name of the tool whose call is the answer. */
+export const answerTool = 'json_output';
+
+const jsonInstruction = 'Answer with one valid JSON object and nothing else: no prose, no code fence.';
+
+/** How a format asks for an answer in JSON. */
+interface AnswerWords {
+  /** By a schema. */
+  readonly schema: (schema: JsonObject) => void;
+  /** The members of a schema that it has no place for. */
+  readonly lacks: readonly ('name' | 'description' | 'strict')[];
+  /** By an instruction, said as a text of its own, so that the client's words stay what they are. */
+  readonly instruct: (text: string) => void;
+  /** By a tool that must be called, whose name it gives; undefined where other tools leave no room for it. */
+  readonly force: (schema: JsonObject, description: string) => string | undefined;
+}
+
+/** Asks by schema where the model takes one, else by instruction, else by a forced tool: its name is returned, because its call is then the answer. */
+export function askForAnswer(
+  { settings: { responseFormat: format } }: ChatRequest,
+  { traits, lose }: EncodeTarget,
+  words: AnswerWords,
+): string | undefined {
+  // Text is what comes anyway.
+  if (format === undefined || format.type === 'text') return undefined;
+  const { schema } = format;
+  const refused = traits.refuses?.includes('responseFormat') === true;
+  if (!refused && format.type !== 'json' && schema !== undefined && traits.jsonSchema !== false) {
+    for (const member of words.lacks)
+      if (format[member] !== undefined) lose(`settings.responseFormat.${member}`);
+    words.schema(schema);
+    return undefined;
+  }
+  lose('settings.responseFormat');
+  if (refused) return undefined;
+  if (format.type === 'json' || schema === undefined) {
+    words.instruct(jsonInstruction);
+    return undefined;
+  }
+  const description = format.description ?? 'The final answer is given by calling this tool.';
+  const isObjects = schema.type === undefined || schema.type === 'object';
+  const forced = isObjects ? words.force({ type: 'object', ...schema }, description) : undefined;
+  if (forced === undefined)
+    words.instruct(`Answer with nothing but JSON of this schema: ${JSON.stringify(schema)}`);
+  return forced;
+}

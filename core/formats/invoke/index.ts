@@ -1,0 +1,27 @@
+import type { Format, Route } from '../../sdk/format.ts';
+import { errorReply, replyHeaders } from '../_shared/exceptions.ts';
+import { chat } from './codec.ts';
+import { name } from './wire.ts';
+
+/** The model's name may be an address with slashes and colons, written as one part of the path. */
+function method(path: string, stream: boolean): Route {
+  return {
+    method: 'POST',
+    path: `/model/*model/${path}`,
+    operation: 'chat',
+    // The SDKs take bytes, and say no more of them.
+    untyped: true,
+    params: ({ model }) => ({ model: model ?? '', stream }),
+  };
+}
+
+const invoke: Format = {
+  name,
+  routes: [method('invoke', false), method('invoke-with-response-stream', true)],
+  codecs: { chat },
+  errorReply,
+  replyHeaders,
+};
+
+/** The messages format inside InvokeModel: the model in the path, the stream as chunks of binary messages, errors as exceptions. */
+export default invoke;

@@ -1,0 +1,168 @@
+import { caller, GatewayError, type JsonObject } from 'sluice';
+import {
+  isObject,
+  matchesModel,
+  missing,
+  requestBody,
+  wrongValue,
+  type Call,
+  type RequestBody,
+} from 'sluice/internal';
+import { keep, passedWords, type Around } from './around.ts';
+import { askJson } from './ask.ts';
+import type { Collection } from './collections.ts';
+import { beginUpload } from './form-upload.ts';
+import { placeOfReferences } from './pin.ts';
+import { chosenPlace, type Place } from './place.ts';
+import { referencesIn } from './references.ts';
+import { asShown } from './shown.ts';
+
+/** The body of a call that nobody has read. */
+export function bodyOf(call: Call): RequestBody {
+  const body = call.get(requestBody);
+  if (body === undefined) throw new Error('This call came without its body.');
+  return body;
+}
+
+/** A JSON body whose references are the caller's and lie at the place where it goes, and whose models the caller may use. */
+export async function checkedJson(
+  call: Call,
+  collection: Collection,
+  place: Place,
+  { finding }: Around,
+): Promise<JsonObject> {
+  const body = await bodyOf(call).json();
+  const pinned = await placeOfReferences(call, referencesIn(body, collection.format), finding);
+  if (pinned !== undefined && (pinned.channel.id !== place.channel.id || pinned.key.id !== place.key.id))
+    throw new GatewayError(
+      'invalid_value',
+      'What this request refers to is kept by another provider account.',
+    );
+  allowModels(call, modelsIn(body, collection));
+  if (collection.name === 'evals') checkSources(body);
+  return body;
+}
+
+/** The models that a body names: graders and runs of evals have theirs anywhere in it, others at the top. */
+function modelsIn(body: JsonObject, { name: collection }: Collection): readonly string[] {
+  const models = new Set<string>();
+  const rest: unknown[] = [body];
+  for (let next = rest.pop(); next !== undefined; next = rest.pop()) {
+    if (Array.isArray(next)) for (const one of next) rest.push(one);
+    else if (isObject(next))
+      for (const name in next) {
+        const member = next[name];
+        if (name === 'model' && typeof member === 'string') models.add(member.replace(/^models\//, ''));
+        else if (collection === 'evals' && typeof member === 'object' && member !== null) rest.push(member);
+      }
+  }
+  return [...models];
+}
+
+/** Sources of evals that are all that the account has kept, whoever made it. */
+const foreignSources: ReadonlySet<unknown> = new Set(['responses', 'stored_completions', 'logs']);
+
+/** Throws 400 for an eval of what other keys have made: providers keep answers for the account as a whole. */
+function checkSources({ data_source_config: config, data_source: data }: JsonObject): void {
+  const source = isObject(data) ? data['source'] : undefined;
+  for (const [param, told] of [
+    ['data_source_config', config],
+    ['data_source.source', source],
+  ] as const)
+    if (isObject(told) && foreignSources.has(told['type']))
+      throw wrongValue(
+        `${param}.type`,
+        'one that names its own data: what the provider has kept may be of other keys',
+      );
+}
+
+/** Throws 403 for a model that the caller's key may not use. */
+export function allowModels(call: Call, models: readonly string[]): void {
+  const allowed = call.get(caller)?.models;
+  const stranger = allowed && models.find((model) => !matchesModel(allowed, model));
+  if (stranger !== undefined)
+    throw new GatewayError('model_not_allowed', `This API key has no access to the model ${stranger}.`, {
+      param: 'model',
+    });
+}
+
+/** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
+export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+  const form = await beginUpload(bodyOf(call), collection.format, around.fileSize);
+  const { model } = form;
+  const { catalog } = around.finding;
+  try {
+    const models = model === undefined || !catalog.serves(model) ? [] : [model];
+    const place = chosenPlace(call, collection, catalog, { models });
+    const passed = passedWords(call);
+    const seen = await askJson(
+      call,
+      place,
+      collection.format,
+      {
+        method: 'POST',
+        path: `/${collection.name}`,
+        query: passed.query,
+        headers: { ...passed.headers, ...form.headers },
+        upload: form.upload,
+      },
+      around.answerSize,
+    );
+    const requested = form.end();
+    const known = requested === undefined ? {} : { requested: { ...requested } as unknown as JsonObject };
+    await keep(call, { collection, place, seen, known }, around);
+    return seen;
+  } catch (error) {
+    form.upload.bytes.destroy();
+    throw form.wrong ?? error;
+  }
+}
+
+/** Makes an object from a JSON body, with the provider's name of its model. It goes on when the client leaves. Gives its description. */
+export async function createByJson(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
+  const { format, name } = collection;
+  const body = await bodyOf(call).json();
+  const pinned = await placeOfReferences(call, referencesIn(body, format), around.finding);
+  allowModels(call, modelsIn(body, collection));
+  if (name === 'evals') checkSources(body);
+  const told = body['model'];
+  if (told === undefined && (name === 'cachedContents' || name === 'fine_tuning/jobs'))
+    throw missing('model');
+  const model = typeof told === 'string' ? told.replace(/^models\//, '') : undefined;
+  const place = chosenPlace(call, collection, around.finding.catalog, {
+    pinned,
+    models: model === undefined ? [] : [model],
+  });
+  const there = model === undefined ? undefined : place.channel.upstreamModel(model);
+  const spelled = format === 'generate-content' ? `models/${there}` : there;
+  return madeAnyway(call, around, async (own) => {
+    const seen = await askJson(
+      own,
+      place,
+      format,
+      {
+        method: 'POST',
+        path: `/${name}`,
+        ...passedWords(call),
+        body: JSON.stringify(there === undefined ? body : { ...body, model: spelled ?? there }),
+      },
+      around.answerSize,
+    );
+    await keep(own, { collection, place, seen }, around);
+    return asShown(call, collection, seen, around);
+  });
+}
+
+/** Makes something in a call that goes on when its client leaves: what a provider has begun is kept, and charged. */
+export async function madeAnyway<Made>(
+  call: Call,
+  { tools }: Around,
+  make: (own: Call) => Promise<Made>,
+): Promise<Made> {
+  const own = tools.detached.detach(call);
+  try {
+    return await make(own.call);
+  } finally {
+    own.end();
+  }
+}

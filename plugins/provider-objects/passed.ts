@@ -1,0 +1,25 @@
+import { concat, map, of, type Observable } from 'rxjs';
+import { addReplyHeaders, type GatewayEvent, type Upstream } from 'sluice';
+import type { Call } from 'sluice/internal';
+
+/** What of a provider's answer a client gets: JSON as it is, and files as bytes that no browser takes for a page. */
+export function passedOn(call: Call, { status, headers, bytes }: Upstream): Observable<GatewayEvent> {
+  const { 'content-type': type, 'content-length': length } = headers;
+  addReplyHeaders(call, { 'x-content-type-options': 'nosniff' });
+  const answer: GatewayEvent = {
+    type: 'answer',
+    status,
+    headers: {
+      'content-type': plainType(type),
+      ...(length === undefined ? {} : { 'content-length': length }),
+    },
+  };
+  return concat(of(answer), bytes.pipe(map((piece): GatewayEvent => ({ type: 'bytes', bytes: piece }))));
+}
+
+function plainType(type: string | string[] | undefined): string {
+  return typeof type === 'string' &&
+    /^(?:application\/(?:x-)?(?:jsonl?|ndjson)|text\/plain|image\/(?!svg)[\w.+-]+)\b/i.test(type)
+    ? type
+    : 'application/octet-stream';
+}

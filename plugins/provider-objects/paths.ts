@@ -1,0 +1,51 @@
+import { isObservable, of, type Observable } from 'rxjs';
+import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { listFormat, type Call, type WholeEndpoint } from 'sluice/internal';
+import type { Around } from './around.ts';
+import { collections, type Collection } from './collections.ts';
+
+/** The handler of a path, for the collection that a request's format has there. */
+export type Handle = (
+  call: Call,
+  collection: Collection,
+  params: Readonly<Record<string, string>>,
+) => Promise<JsonObject | Observable<GatewayEvent>>;
+
+/** Adds one path of a collection. Where several formats have it, the headers of a request say which is meant. */
+export type AddPath = (
+  method: WholeEndpoint['method'],
+  collection: Collection,
+  behind: string,
+  handle: Handle,
+) => void;
+
+/** Gathers paths, and adds each to the gateway once, whatever collections have it. */
+export function pathAdder({ tools }: Pick<Around, 'tools'>): AddPath {
+  const handlers = new Map<string, Map<string, readonly [Collection, Handle]>>();
+  return (method, collection, behind, handle) => {
+    for (const base of collection.paths) {
+      const path = base + behind;
+      const known = handlers.get(`${method} ${path}`);
+      if (known !== undefined) {
+        known.set(collection.format, [collection, handle]);
+        continue;
+      }
+      const byFormat = new Map([[collection.format as string, [collection, handle] as const]]);
+      handlers.set(`${method} ${path}`, byFormat);
+      const formats = collections.filter(({ paths }) => paths.includes(base)).map(({ format }) => format);
+      tools.endpoint({
+        method,
+        path,
+        format: formats.length === 1 ? collection.format : listFormat,
+        readsBody: true,
+        handle: async (call: Call, params) => {
+          const here = byFormat.get(call.format.name);
+          if (here === undefined)
+            throw new GatewayError('unknown_url', `There is nothing for this format at ${call.wire.path}.`);
+          const answer = await here[1](call, here[0], params);
+          return isObservable(answer) ? answer : of<GatewayEvent>({ type: 'result', value: answer });
+        },
+      });
+    }
+  };
+}

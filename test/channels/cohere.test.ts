@@ -1,0 +1,208 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import cohere from '../../channels/cohere.ts';
+import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+
+type Json = Record<string, unknown>;
+
+let upstream: ScriptedUpstream;
+let gateway: TestGateway;
+let answer: Json | readonly Json[] = {};
+
+beforeAll(async () => {
+  upstream = await startUpstream((_request, response) => {
+    if (Array.isArray(answer)) {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const events = answer as readonly Json[];
+      response.end(
+        events.map((one) => `event: ${String(one['type'])}\ndata: ${JSON.stringify(one)}\n\n`).join(''),
+      );
+    } else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+  gateway = await startGateway({ channels: [cohere({ key: 'k', baseUrl: upstream.url })] });
+});
+afterAll(async () => {
+  await gateway.close();
+  await upstream.close();
+});
+beforeEach(() => {
+  upstream.requests.length = 0;
+});
+
+const ask = (path: string, body: Json): Promise<Response> =>
+  fetch(gateway.url + path, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${gateway.key}`,
+      'content-type': 'application/json',
+      'anthropic-version': '2023-06-01',
+    },
+    body: JSON.stringify(body),
+  });
+const sent = (): Json => JSON.parse(String(upstream.requests[0]?.body)) as Json;
+
+const documents = [
+  {
+    id: 'd1',
+    data: { title: 'Tall penguins', url: 'https://penguins.example', snippet: 'Emperors are tall.' },
+  },
+];
+const citation = {
+  start: 0,
+  end: 8,
+  text: 'Emperors',
+  sources: [{ type: 'document', id: 'd1', document: { id: 'd1', ...documents[0]?.data } }],
+  type: 'TEXT_CONTENT',
+};
+const usage = {
+  billed_units: { input_tokens: 9, output_tokens: 4 },
+  tokens: { input_tokens: 80, output_tokens: 6 },
+};
+
+test('documents go to Cohere, and its citations come back with their sources', async () => {
+  answer = {
+    id: 'c1',
+    finish_reason: 'COMPLETE',
+    message: { role: 'assistant', content: [{ type: 'text', text: 'Emperors.' }], citations: [citation] },
+    usage,
+  };
+  const reply = await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: 'Who is tall?' }],
+    documents,
+    citation_options: { mode: 'FAST' },
+    safety_mode: 'STRICT',
+    top_p: 0.5,
+    stop: 'END',
+  });
+  expect(await reply.json()).toMatchObject({
+    choices: [
+      {
+        message: {
+          content: 'Emperors.',
+          annotations: [
+            {
+              type: 'url_citation',
+              url_citation: {
+                url: 'https://penguins.example',
+                title: 'Tall penguins',
+                start_index: 0,
+                end_index: 8,
+              },
+              sources: [{ id: 'd1' }],
+            },
+          ],
+        },
+        finish_reason: 'stop',
+      },
+    ],
+    usage: { prompt_tokens: 9, completion_tokens: 4 },
+  });
+  expect(upstream.requests[0]?.url).toBe('/v2/chat');
+  expect(sent()).toEqual({
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: 'Who is tall?' }],
+    stream: false,
+    p: 0.5,
+    stop_sequences: ['END'],
+    documents,
+    citation_options: { mode: 'FAST' },
+    safety_mode: 'STRICT',
+  });
+});
+
+test('a stream tells its plan, its calls, and its citations', async () => {
+  const start = { type: 'message-start', id: 'c2', delta: { message: { role: 'assistant', content: [] } } };
+  answer = [
+    start,
+    { type: 'tool-plan-delta', delta: { message: { tool_plan: 'I will look.' } } },
+    {
+      type: 'tool-call-start',
+      index: 0,
+      delta: {
+        message: {
+          tool_calls: { id: 'look_1', type: 'function', function: { name: 'look', arguments: '' } },
+        },
+      },
+    },
+    {
+      type: 'tool-call-delta',
+      index: 0,
+      delta: { message: { tool_calls: { function: { arguments: '{"at":1}' } } } },
+    },
+    { type: 'tool-call-end', index: 0 },
+    { type: 'message-end', delta: { finish_reason: 'TOOL_CALL', usage } },
+  ];
+  const tools = [{ name: 'look', input_schema: { type: 'object' } }];
+  const request = {
+    model: 'command-a-03-2025',
+    max_tokens: 99,
+    messages: [{ role: 'user', content: 'Look.' }],
+  };
+  const planned = await (await ask('/v1/messages', { ...request, tools, stream: true })).text();
+  expect(planned).toContain('I will look.');
+  expect(planned).toContain('"stop_reason":"tool_use"');
+  expect(planned).toContain('{\\"at\\":1}');
+  answer = [
+    start,
+    { type: 'content-start', index: 0, delta: { message: { content: { type: 'text', text: '' } } } },
+    { type: 'content-delta', index: 0, delta: { message: { content: { text: 'Emperors.' } } } },
+    { type: 'citation-start', index: 0, delta: { message: { citations: citation } } },
+    { type: 'citation-end', index: 0 },
+    { type: 'content-end', index: 0 },
+    { type: 'message-end', delta: { finish_reason: 'COMPLETE', usage } },
+  ];
+  const cited = await (await ask('/v1/chat/completions', { ...request, stream: true })).text();
+  expect(cited).toContain('https://penguins.example');
+  expect(cited).toMatch(/data: \[DONE\]\s*$/);
+});
+
+test('the plan goes back with the results of its calls', async () => {
+  answer = {
+    id: 'c3',
+    finish_reason: 'COMPLETE',
+    message: { content: [{ type: 'text', text: 'Done.' }] },
+    usage,
+  };
+  const call = { id: 'look_1', type: 'function', function: { name: 'look', arguments: '{}' } };
+  await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [
+      { role: 'user', content: 'Look.' },
+      { role: 'assistant', content: null, reasoning_content: 'I will look.', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'look_1', content: 'seen' },
+    ],
+    tool_choice: { type: 'function', function: { name: 'look' } },
+    tools: [{ type: 'function', function: { name: 'look', parameters: { type: 'object' } } }],
+  });
+  expect(sent()).toMatchObject({
+    tool_choice: 'REQUIRED',
+    messages: [
+      { role: 'user', content: 'Look.' },
+      { role: 'assistant', tool_plan: 'I will look.', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'look_1', content: 'seen' },
+    ],
+  });
+});
+
+test('a text that came as a file is a document, and an answer that broke off is an error', async () => {
+  answer = { id: 'c4', finish_reason: 'ERROR', message: { content: [] }, usage };
+  const data = Buffer.from('The secret is marmalade.').toString('base64');
+  const reply = await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'The secret?' },
+          { type: 'file', file: { filename: 'a.txt', file_data: `data:text/plain;base64,${data}` } },
+        ],
+      },
+    ],
+  });
+  expect(reply.status).toBe(502);
+  expect(sent()).toMatchObject({
+    messages: [{ role: 'user', content: [{ type: 'text', text: 'The secret?' }] }],
+    documents: [{ data: { title: 'a.txt', text: 'The secret is marmalade.' } }],
+  });
+});
