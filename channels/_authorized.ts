@@ -30,8 +30,7 @@ export function authorized<Tools extends AuthorTools>(
           ? headers.then((later) => http.send(call, carrying(request, later)))
           : http.send(call, carrying(request, headers));
       },
-      read: async (request) =>
-        http.read(carrying(request, await headersOf({ ...request, method: 'GET' }, keys[0] ?? ''))),
+      read: async (request) => http.read(carrying(request, await headersOf(request, keys[0] ?? ''))),
     } satisfies AuthorTools['http'],
     ...(sockets && {
       sockets: {

@@ -10,14 +10,10 @@ import {
   type Codec,
   type EmbedRequest,
 } from 'sluice/internal';
+import { noClient } from './_provider-words.ts';
 
 /** The name under which the channel speaks Ollama's own words for embeddings. */
 export const embedFormat = 'ollama-embed';
-
-/** This codec only speaks to the provider: no client sends its shape. */
-const noClient = (): never => {
-  throw new Error('No client speaks the words of this channel.');
-};
 
 /** https://docs.ollama.com/api/embed */
 export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({

@@ -18,6 +18,7 @@ import {
   type RerankRequest,
 } from 'sluice/internal';
 import { chatDialect, knownMembers, objectsOf } from './_chat-dialect.ts';
+import { noClient } from './_provider-words.ts';
 
 /** The names under which the channel speaks the words of watsonx.ai. */
 export const chatFormat = 'watsonx-chat';
@@ -85,11 +86,6 @@ function named({
 }: JsonObject): JsonObject {
   return model === undefined ? rest : { ...rest, model };
 }
-
-/** These codecs only speak to the provider: no client sends their shape. */
-const noClient = (): never => {
-  throw new Error('No client speaks the words of this channel.');
-};
 
 /** https://www.ibm.com/watsonx/developer/capabilities/embeddings */
 export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({

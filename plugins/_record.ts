@@ -197,3 +197,8 @@ export function inNextTurn<T>(
     if (gathered.length === 1) setImmediate(run);
   };
 }
+
+/** Resolves when what {@link inNextTurn} has taken in so far is done: a plugin that closes waits for the calls that have just ended. */
+export function doneInNextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { definePlugin, GatewayError } from 'sluice';
 import {
@@ -9,7 +8,7 @@ import {
   type InternalTools,
   type PeerAnswer,
 } from 'sluice/internal';
-import { CallRecord, inNextTurn, recorded } from '../_record.ts';
+import { CallRecord, doneInNextTurn, inNextTurn, recorded } from '../_record.ts';
 import { createAccess } from './access.ts';
 import { processMetrics } from './process.ts';
 import { measured, textOf } from './scrape.ts';
@@ -50,8 +49,7 @@ export default definePlugin({
       }),
     );
     onClose(async () => {
-      // Calls are counted in the turn after their end.
-      await nextTurn();
+      await doneInNextTurn();
       stopAnswering();
       await peers.leave(topic, (await measure()).totals ?? {});
     });

@@ -16,7 +16,7 @@ import {
 import { BackgroundRuns } from './background.ts';
 import { addEndpoints } from './endpoints.ts';
 import { forward, inClientsPlaces, isNative, only } from './forward.ts';
-import { placeOf, TurnKeeper, type Keeping } from './keep.ts';
+import { retentionOf, TurnKeeper, type Keeping } from './keep.ts';
 import { begunResponse } from './record.ts';
 import { resolve, type Resolved } from './resolve.ts';
 
@@ -68,7 +68,7 @@ export default definePlugin({
       }
       const reply =
         call.body.generate === false ? prepared(call) : await forward(call, resolved, catalog, next);
-      const kept = placeOf(call) !== 'nowhere' || resolved.conversation !== undefined;
+      const kept = retentionOf(call) !== 'nowhere' || resolved.conversation !== undefined;
       return kept ? reply.pipe(holdBack(call, new TurnKeeper(call, resolved, keeping))) : reply;
     };
 

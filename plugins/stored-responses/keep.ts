@@ -22,10 +22,10 @@ export interface Keeping {
 }
 
 /** Where a turn is kept: `stored` for every later call of its owner, `connection` for those on its socket, or not at all. */
-export type Place = 'stored' | 'connection' | 'nowhere';
+export type Retention = 'stored' | 'connection' | 'nowhere';
 
 /** Where this call wants its turn kept. */
-export function placeOf(call: Call): Place {
+export function retentionOf(call: Call): Retention {
   if (call.body.store !== false) return 'stored';
   return call.get(connection) === undefined ? 'nowhere' : 'connection';
 }
@@ -127,9 +127,9 @@ export class TurnKeeper implements Keeper {
       ...turnOf(this.#call, this.#resolved, response, retention),
       ...(channel === undefined ? {} : { channel }),
     };
-    const place = placeOf(this.#call);
-    if (place === 'stored') await store.save(turn);
-    else if (place === 'connection' && isAnswer(response)) {
+    const retained = retentionOf(this.#call);
+    if (retained === 'stored') await store.save(turn);
+    else if (retained === 'connection' && isAnswer(response)) {
       const { history, input } = this.#resolved;
       keepOnConnection(this.#call, turn.id, [...history, ...input(), ...outputItems(response)]);
     }

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { caller, definePlugin, observe, type JsonObject, type Operation, type Usage } from 'sluice';
 import {
@@ -16,7 +15,7 @@ import {
   type Prices,
   type UsageRecord,
 } from 'sluice/internal';
-import { CallRecord, inNextTurn, recorded, rounded } from '../_record.ts';
+import { CallRecord, doneInNextTurn, inNextTurn, recorded, rounded } from '../_record.ts';
 import { capturedRequest, ReplyCapture } from './capture.ts';
 import { isRule, redactor } from './redact.ts';
 import { startPruning } from './retention.ts';
@@ -67,8 +66,7 @@ export default definePlugin({
   setup({ capture, retention, lists }, { bookkeeper, prices, usageLog, log, onClose }: InternalTools) {
     const redact = redactor(capture === false ? [] : capture.redact);
     startPruning(usageLog, retention, log, onClose);
-    // Calls that end now are booked in the next turn of the event loop.
-    onClose(() => nextTurn());
+    onClose(() => doneInNextTurn());
 
     const book = ({ record, reply }: Ended): void => {
       const { call } = record;

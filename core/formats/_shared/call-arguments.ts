@@ -25,8 +25,8 @@ export function brokenArguments(args: JsonValue): string | undefined {
   return isDeepStrictEqual(argumentsObject(raw), args) ? raw : undefined;
 }
 
-/** Where in a JSON text the next character stands. `open` and `first`: behind a bracket; `next`: behind a value. */
-type Place = 'start' | 'open' | 'key' | 'colon' | 'value' | 'first' | 'next' | 'end';
+/** What the scanner of a JSON text expects next. `open` and `first`: behind a bracket; `next`: behind a value. */
+type ScanState = 'start' | 'open' | 'key' | 'colon' | 'value' | 'first' | 'next' | 'end';
 
 /** How far a number has come. */
 type Digits = 'minus' | 'zero' | 'integer' | 'dot' | 'fraction' | 'exponent' | 'sign' | 'power';
@@ -37,7 +37,7 @@ type Digits = 'minus' | 'zero' | 'integer' | 'dot' | 'fraction' | 'exponent' | '
  */
 export class ArgumentsText {
   #text = '';
-  #place: Place = 'start';
+  #state: ScanState = 'start';
   /** What is open, from the outside in: objects and lists. */
   readonly #open: ('{' | '[')[] = [];
   /** Something came that no JSON text goes on with. */
@@ -58,12 +58,12 @@ export class ArgumentsText {
   push(piece: string): string {
     this.#text += piece;
     if (this.#broken) return '';
-    const from = this.#place === 'start' ? piece.search(/[^ \t\r\n]/) : 0;
+    const from = this.#state === 'start' ? piece.search(/[^ \t\r\n]/) : 0;
     if (from < 0) return '';
-    const ended = this.#place === 'end';
+    const ended = this.#state === 'end';
     const told = piece.slice(from, this.#scan(piece, from));
     if (ended) return '';
-    if (this.#place !== 'end') return told;
+    if (this.#state !== 'end') return told;
     this.#last = told;
     return '';
   }
@@ -71,11 +71,11 @@ export class ArgumentsText {
   /** What is left to tell. Nothing for no arguments at all. */
   end(): string {
     if (this.#text.trim() === '') return '';
-    if (this.#place === 'end' && !this.#broken) return `${this.#last}}`;
+    if (this.#state === 'end' && !this.#broken) return `${this.#last}}`;
     const raw = `${JSON.stringify(rawKey)}:${JSON.stringify(this.#text)}}`;
-    if (this.#place === 'start') return `{${raw}`;
+    if (this.#state === 'start') return `{${raw}`;
     const closing = this.#last + this.#close();
-    return `${closing}${this.#name === '' || this.#place === 'key' ? '' : ','}${raw}`;
+    return `${closing}${this.#name === '' || this.#state === 'key' ? '' : ','}${raw}`;
   }
 
   /** Reads on. Returns where that stops: at the end of the piece, at the last bracket, at what does not fit. */
@@ -87,7 +87,7 @@ export class ArgumentsText {
         if (!this.#broken) continue;
       } else {
         this.#character(piece[at] ?? '');
-        if (this.#place === 'end') last ??= at;
+        if (this.#state === 'end') last ??= at;
       }
       if (this.#broken) return last ?? at;
     }
@@ -110,7 +110,7 @@ export class ArgumentsText {
     else if (character === '\\') this.#escape = 1;
     else if (character === '"') {
       this.#inString = false;
-      this.#place = this.#isKey ? 'colon' : 'next';
+      this.#state = this.#isKey ? 'colon' : 'next';
     } else this.#broken = true;
     if (!this.#broken) this.#named(character);
     return at;
@@ -135,7 +135,7 @@ export class ArgumentsText {
       this.#broken = !this.#word.startsWith(character);
       if (this.#broken) return;
       this.#word = this.#word.slice(1);
-      if (this.#word === '') this.#place = 'next';
+      if (this.#word === '') this.#state = 'next';
       return;
     }
     if (this.#number !== undefined) {
@@ -146,7 +146,7 @@ export class ArgumentsText {
       }
       this.#number = next;
       if (next !== undefined) return;
-      this.#place = 'next';
+      this.#state = 'next';
     }
     if (character === ' ' || character === '\t' || character === '\r' || character === '\n') return;
     this.#sign(character);
@@ -154,7 +154,7 @@ export class ArgumentsText {
 
   #sign(character: string): void {
     const inner = this.#open.at(-1);
-    switch (this.#place) {
+    switch (this.#state) {
       case 'start':
         this.#broken = character !== '{';
         if (!this.#broken) this.#enter('{');
@@ -162,12 +162,12 @@ export class ArgumentsText {
       case 'open':
       case 'key':
         if (character === '"') this.#begin(true);
-        else if (character === '}' && this.#place === 'open') this.#leave();
+        else if (character === '}' && this.#state === 'open') this.#leave();
         else this.#broken = true;
         return;
       case 'colon':
         this.#broken = character !== ':';
-        if (!this.#broken) this.#place = 'value';
+        if (!this.#broken) this.#state = 'value';
         return;
       case 'first':
         if (character === ']') this.#leave();
@@ -177,7 +177,7 @@ export class ArgumentsText {
         this.#value(character);
         return;
       case 'next':
-        if (character === ',') this.#place = inner === '{' ? 'key' : 'value';
+        if (character === ',') this.#state = inner === '{' ? 'key' : 'value';
         else if (character === (inner === '{' ? '}' : ']')) this.#leave();
         else this.#broken = true;
         return;
@@ -205,17 +205,17 @@ export class ArgumentsText {
 
   #enter(bracket: '{' | '['): void {
     this.#open.push(bracket);
-    this.#place = bracket === '{' ? 'open' : 'first';
+    this.#state = bracket === '{' ? 'open' : 'first';
   }
 
   #leave(): void {
     this.#open.pop();
-    this.#place = this.#open.length === 0 ? 'end' : 'next';
+    this.#state = this.#open.length === 0 ? 'end' : 'next';
   }
 
   /** Closes all but the outermost object, with null for the member in which the text breaks off. */
   #close(): string {
-    if (this.#place === 'end') return '';
+    if (this.#state === 'end') return '';
     const isBegun =
       this.#open.length > 1 ||
       (this.#inString && !this.#isKey) ||
@@ -223,9 +223,9 @@ export class ArgumentsText {
       this.#number !== undefined;
     let text = this.#closeToken();
     while (this.#open.length > 1) {
-      if (this.#place === 'key') text += '"":null';
+      if (this.#state === 'key') text += '"":null';
       text += this.#missingValue() + (this.#open.pop() === '{' ? '}' : ']');
-      this.#place = 'next';
+      this.#state = 'next';
     }
     text += this.#missingValue();
     return isBegun ? `${text},${this.#name}:null` : text;
@@ -235,17 +235,17 @@ export class ArgumentsText {
     let text = this.#word;
     if (this.#inString) {
       text = `${this.#escape === 1 ? '\\' : '0'.repeat(Math.max(0, this.#escape - 1))}"`;
-      this.#place = this.#isKey ? 'colon' : 'next';
+      this.#state = this.#isKey ? 'colon' : 'next';
     } else if (this.#number !== undefined) {
       text = isShort(this.#number) ? '0' : '';
-      this.#place = 'next';
-    } else if (this.#word !== '') this.#place = 'next';
+      this.#state = 'next';
+    } else if (this.#word !== '') this.#state = 'next';
     return text;
   }
 
   #missingValue(): string {
-    const text = this.#place === 'colon' ? ':null' : this.#place === 'value' ? 'null' : '';
-    if (text !== '') this.#place = 'next';
+    const text = this.#state === 'colon' ? ':null' : this.#state === 'value' ? 'null' : '';
+    if (text !== '') this.#state = 'next';
     return text;
   }
 }

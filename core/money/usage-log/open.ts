@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UsageRecord } from '../../model/usage-record.ts';
 import type { Stores } from '../../state/stores.ts';
+import { yieldTurn } from '../../state/database/yield-turn.ts';
 import {
   conditions,
   cursorOf,
@@ -45,7 +45,7 @@ export function openUsageLog({ database }: Pick<Stores, 'database'>): UsageLog {
       const since = isNarrow ? await sliceStart(ask, until, start) : start;
       found.push(...(await select({ ...filter, since, until }, 'DESC', limit - found.length, before)));
       until = since;
-      if (isNarrow) await nextTurn();
+      if (isNarrow) await yieldTurn();
     }
     return found;
   };
@@ -95,7 +95,7 @@ async function nthNewest(ask: Ask, number: number): Promise<Cursor | undefined> 
     if (row === undefined) return undefined;
     place = { at: Number(row['at']), id: String(row['id']) };
     if (left < slice) return place;
-    await nextTurn();
+    await yieldTurn();
   }
 }
 
@@ -114,6 +114,6 @@ async function removeUpTo(ask: Ask, { at, id }: Cursor): Promise<number> {
     await ask('DELETE FROM usage_details WHERE (at, id) <= (?, ?)', place);
     await ask('DELETE FROM usage_records WHERE (at, id) <= (?, ?)', place);
     removed += rows.length;
-    await nextTurn();
+    await yieldTurn();
   }
 }

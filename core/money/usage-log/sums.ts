@@ -1,5 +1,5 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { UsageFilter, UsageGrouping, UsageSums } from './index.ts';
+import { yieldTurn } from '../../state/database/yield-turn.ts';
 import { conditions, hasFailed, rangeOf, sliceEnd, type Ask } from './questions.ts';
 import { middleOf, type Row } from './rows.ts';
 
@@ -30,7 +30,7 @@ export function createSums(
     if (pass === undefined) {
       const tables: Table[] = [];
       const begin = async (): Promise<void> => {
-        await nextTurn();
+        await yieldTurn();
         waiting.delete(name);
         await fill(ask, filter, tables);
       };
@@ -59,7 +59,7 @@ async function fill(ask: Ask, filter: UsageFilter, tables: readonly Table[]): Pr
       for (const table of tables) table.add(row[table.column], counts);
     }
     since = until;
-    if (since < end) await nextTurn();
+    if (since < end) await yieldTurn();
   }
 }
 

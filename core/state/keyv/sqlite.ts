@@ -1,8 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate } from 'node:timers/promises';
 import type { KeyvStoreAdapter } from 'keyv';
 import type { SqliteDatabase } from '../database/index.ts';
 import { transactionInSqlite, writeInSqlite } from '../database/sqlite-writes.ts';
+import { yieldTurn } from '../database/yield-turn.ts';
 
 /** An entry may still be read in the millisecond in which it expires; Keyv counts likewise. */
 const ALIVE = '(expires IS NULL OR expires >= ?)';
@@ -104,7 +104,7 @@ export class SqliteKeyv implements Omit<KeyvStoreAdapter, 'get' | 'getMany' | 's
       }
       if (rows.length < PAGE) return;
       // oxlint-disable-next-line no-await-in-loop -- waiting between pages is the purpose
-      await setImmediate();
+      await yieldTurn();
       rows = this.#statements.nextPage.all(namespace ?? '', last, Date.now(), PAGE);
     }
   }

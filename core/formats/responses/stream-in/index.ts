@@ -113,7 +113,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (this.#seen.has(index) || this.#open.has(index)) return;
     const open = this.#opened(index, item, out);
     if (open.decoder instanceof OpaqueDecoder)
-      open.decoder.frame({ ...frame, output_index: index }, this.#placeOf(index, out));
+      open.decoder.frame({ ...frame, output_index: index }, this.#eventsOf(index, out));
   }
 
   #opened(index: number, item: JsonObject, out: GatewayEvent[]): Open {
@@ -122,7 +122,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     // A server that begins another message has ended the one before, whether it says so or not.
     if (!inside && speaks(item)) this.#release(out, true);
     if (inside || this.#held.size > 0) this.#held.set(index, { item, events: [] });
-    const decoder = this.#decoderOf(item, this.#placeOf(index, out));
+    const decoder = this.#decoderOf(item, this.#eventsOf(index, out));
     const open = { index, id: textOf(item.id), item, decoder };
     this.#open.set(index, open);
     if (decoder instanceof CallDecoder) this.#openCalls.add(open);
@@ -138,7 +138,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   /** Where the events of an item go. */
-  #placeOf(index: number, out: GatewayEvent[]): GatewayEvent[] {
+  #eventsOf(index: number, out: GatewayEvent[]): GatewayEvent[] {
     return this.#held.get(index)?.events ?? out;
   }
 
@@ -182,7 +182,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       if (open.decoder instanceof OpaqueDecoder)
         open.decoder.frame(
           { ...frame, type: 'response.output_item.added', item: begun },
-          this.#placeOf(index, out),
+          this.#eventsOf(index, out),
         );
     }
     this.#open.delete(index);
@@ -190,7 +190,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     this.#openMessages.delete(open);
     this.#seen.add(index);
     if (textOf(item.id) !== '') this.#seenIds.add(textOf(item.id));
-    open.decoder.done(item, frame, this.#placeOf(index, out));
+    open.decoder.done(item, frame, this.#eventsOf(index, out));
     this.#release(out, false);
   }
 
@@ -212,7 +212,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     }
     if (typeof type !== 'string' || type === 'keepalive') return;
     const known = this.#find(frame);
-    if (known !== undefined) return known.decoder.frame(frame, this.#placeOf(known.index, out));
+    if (known !== undefined) return known.decoder.frame(frame, this.#eventsOf(known.index, out));
     const opens = itemOf(type);
     if (opens !== undefined) {
       // A piece of an item that was never added: it begins here.

@@ -1,6 +1,6 @@
 import { parseObject, type JsonObject } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { OpenItem, type ItemStatus, type Place } from './frames.ts';
+import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { actionField, unwrapInput, writeAction } from '../tools/calls.ts';
 import type { ToolSpelling } from '../tools/spelling.ts';
 
@@ -21,12 +21,12 @@ export class CallItem extends OpenItem {
   #input = '';
   #ended = false;
 
-  constructor(place: Place, call: CallStart) {
-    super(call.spelling.call, place);
+  constructor(start: ItemStart, call: CallStart) {
+    super(call.spelling.call, start);
     this.#call = call;
     this.#custom = call.spelling.call === 'custom_tool_call';
     this.#wrapped = this.#custom && !call.custom;
-    this.sayAdded(this.#item(place.added, '', 'in_progress'));
+    this.sayAdded(this.#item(start.added, '', 'in_progress'));
   }
 
   delta(input: string, frame: JsonObject | undefined): void {
@@ -78,18 +78,18 @@ export class CallItem extends OpenItem {
 
 /** A call of a client-run built-in tool: its action is an object, told whole. */
 export class ActionItem extends OpenItem {
-  readonly #place: Place;
+  readonly #start: ItemStart;
   readonly #call: CallStart;
   #input = '';
   #said = false;
 
-  constructor(place: Place, call: CallStart) {
-    super(call.spelling.call, place);
-    this.#place = place;
+  constructor(start: ItemStart, call: CallStart) {
+    super(call.spelling.call, start);
+    this.#start = start;
     this.#call = call;
-    if (place.added === undefined) return;
+    if (start.added === undefined) return;
     this.#said = true;
-    this.sayAdded({ ...place.added, id: this.id, call_id: call.callId });
+    this.sayAdded({ ...start.added, id: this.id, call_id: call.callId });
   }
 
   delta(input: string): void {
@@ -118,7 +118,7 @@ export class ActionItem extends OpenItem {
   /** What cannot be read as an action is a plain call: the client says so to the model, and runs nothing. */
   #unreadable(status: ItemStatus): JsonObject {
     const spelling = { call: 'function_call', name: this.#call.spelling.name };
-    const call = new CallItem(this.#place, { ...this.#call, spelling });
+    const call = new CallItem(this.#start, { ...this.#call, spelling });
     call.delta(this.#input, undefined);
     return call.close(status, undefined);
   }

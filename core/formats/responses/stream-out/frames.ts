@@ -36,8 +36,8 @@ export class FrameWriter {
 /** How an item ended. */
 export type ItemStatus = 'completed' | 'incomplete';
 
-/** Where an item stands, and how its provider added it when that spoke this format. */
-export interface Place {
+/** What an item of the output begins with: its id and `output_index`, and how its provider added it when that spoke this format. */
+export interface ItemStart {
   readonly writer: FrameWriter;
   readonly id: string;
   readonly index: number;
@@ -53,7 +53,7 @@ export abstract class OpenItem {
   protected readonly added: JsonObject | undefined;
   protected readonly writer: FrameWriter;
 
-  constructor(type: string, { writer, id, index, added }: Place) {
+  constructor(type: string, { writer, id, index, added }: ItemStart) {
     this.type = type;
     this.id = id;
     this.index = index;

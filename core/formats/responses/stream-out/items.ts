@@ -6,7 +6,7 @@ import { numbered } from '../../_shared/tool-ids.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
-import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type Place } from './frames.ts';
+import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type ItemStart } from './frames.ts';
 import { MessageItem } from './message.ts';
 import { ImageItem, imageType, OpaqueItem } from './others.ts';
 import { ReasoningItem, type ReasoningPlace } from './reasoning.ts';
@@ -106,7 +106,7 @@ export class OutputWriter {
 
   /** An empty message, for an answer without a word. */
   sayNothing(status: ItemStatus): void {
-    const message = new MessageItem(this.#place('message', undefined));
+    const message = new MessageItem(this.#startOf('message', undefined));
     message.begin('output_text');
     this.#item = message;
     this.#close(status);
@@ -119,19 +119,19 @@ export class OutputWriter {
     this.items.push(item.close(status, done));
   }
 
-  /** Finishes what was before and opens an item in the next place. `added` is the item as its provider added it. */
+  /** Finishes what was before and opens the next item. `added` is the item as its provider added it. */
   #open<Item extends OpenItem>(
     type: string,
     added: JsonObject | undefined,
-    make: (place: Place) => Item,
+    make: (begun: ItemStart) => Item,
   ): Item {
     this.#close('completed');
-    const item = make(this.#place(type, added));
+    const item = make(this.#startOf(type, added));
     this.#item = item;
     return item;
   }
 
-  #place(type: string, added: JsonObject | undefined): Place {
+  #startOf(type: string, added: JsonObject | undefined): ItemStart {
     const index = this.items.length;
     const wanted = textOf(added?.id);
     const id = wanted === '' || this.#itemIds.has(wanted) ? itemId(type, this.#response, index) : wanted;
@@ -146,7 +146,7 @@ export class OutputWriter {
     const { $part } = own(event.extra);
     const added = addedItem(event.extra, 'message');
     if (added !== undefined && !isObject($part))
-      this.#open('message', added, (place) => new MessageItem(place));
+      this.#open('message', added, (begun) => new MessageItem(begun));
     else if (isObject($part)) this.#part(event.type === 'refusal-start' ? 'refusal' : 'output_text');
   }
 
@@ -161,7 +161,7 @@ export class OutputWriter {
     const message =
       current instanceof MessageItem && added === undefined
         ? current
-        : this.#open('message', added, (place) => new MessageItem(place));
+        : this.#open('message', added, (begun) => new MessageItem(begun));
     message.begin(kind, isObject($part) ? $part : undefined);
     return message;
   }
@@ -209,7 +209,7 @@ export class OutputWriter {
     const current = this.#item;
     if (current instanceof ReasoningItem && start === undefined) return current;
     const added = addedItem(start?.extra, 'reasoning');
-    return this.#open('reasoning', added, (place) => new ReasoningItem(place));
+    return this.#open('reasoning', added, (begun) => new ReasoningItem(begun));
   }
 
   #think(block: number, event: Of<'reasoning-delta'>): void {
@@ -243,7 +243,7 @@ export class OutputWriter {
 
   /** A proof that text and calls have no field for rides in a reasoning item of its own, for the way back. */
   #carry(proof: Proof, on: 'text' | 'tool-call'): void {
-    this.#open('reasoning', undefined, (place) => new ReasoningItem(place)).prove(proof, on);
+    this.#open('reasoning', undefined, (begun) => new ReasoningItem(begun)).prove(proof, on);
     this.#close('completed');
   }
 
@@ -302,7 +302,7 @@ export class OutputWriter {
     return this.#open(
       imageType,
       addedItem(start.extra, imageType),
-      (place) => new ImageItem(place, start.mimeType),
+      (begun) => new ImageItem(begun, start.mimeType),
     );
   }
 
@@ -325,7 +325,7 @@ export class OutputWriter {
     if (!here && !isObject(item)) return this.#lose(`opaque.${type}`);
     if (!here && isObject(item)) {
       this.floor = block;
-      this.#open(textOf(item.type), item, (place) => new OpaqueItem(place, item, frame));
+      this.#open(textOf(item.type), item, (begun) => new OpaqueItem(begun, item, frame));
     }
     const current = this.#item;
     if (type === 'response.output_item.done') {

@@ -1,7 +1,7 @@
 import type { Logprob } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { OpenItem, type ItemStatus, type Place } from './frames.ts';
+import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { writeDeltaToken } from '../../_openai/logprobs.ts';
 import { writeLogprobs } from '../logprobs.ts';
 
@@ -19,8 +19,8 @@ export class MessageItem extends OpenItem {
   readonly #content: JsonObject[] = [];
   #part: Part | undefined;
 
-  constructor(place: Place) {
-    super('message', place);
+  constructor(start: ItemStart) {
+    super('message', start);
     const item = this.added ?? { type: 'message', status: 'in_progress', role: 'assistant' };
     this.sayAdded({ ...item, id: this.id, content: [] });
   }

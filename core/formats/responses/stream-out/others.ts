@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../model/json.ts';
 import { officialType } from '../../_shared/data-url.ts';
-import { OpenItem, type ItemStatus, type Place } from './frames.ts';
+import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { textOf } from '../../_shared/fields.ts';
 
 /** The type of an item that is an image. */
@@ -11,10 +11,10 @@ export class ImageItem extends OpenItem {
   readonly #mimeType: string | undefined;
   readonly #data: string[] = [];
 
-  constructor(place: Place, mimeType: string | undefined) {
-    super(imageType, place);
+  constructor(start: ItemStart, mimeType: string | undefined) {
+    super(imageType, start);
     this.#mimeType = mimeType;
-    const { id, added } = place;
+    const { id, added } = start;
     this.sayAdded({ ...(added ?? { type: imageType, status: 'in_progress', result: null }), id });
     if (added !== undefined) return;
     this.say(`response.${imageType}.in_progress`);
@@ -53,9 +53,9 @@ export class OpaqueItem extends OpenItem {
   readonly #item: JsonObject;
 
   /** `frame` holds the item as it was added. */
-  constructor(place: Place, item: JsonObject, frame: JsonObject) {
-    super(textOf(item.type), place);
-    this.#item = { ...item, id: place.id };
+  constructor(start: ItemStart, item: JsonObject, frame: JsonObject) {
+    super(textOf(item.type), start);
+    this.#item = { ...item, id: start.id };
     this.sayAdded(this.#item, frame);
   }
 

@@ -2,7 +2,7 @@ import type { Proof } from '../../../model/extra.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { sealProof } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { OpenItem, type ItemStatus, type Place } from './frames.ts';
+import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 import { formatName } from '../wire.ts';
 
@@ -31,9 +31,9 @@ export class ReasoningItem extends OpenItem {
   #proof: Proof | undefined;
   #on: 'text' | 'tool-call' | undefined;
 
-  constructor(place: Place) {
-    super('reasoning', place);
-    const { id, added } = place;
+  constructor(start: ItemStart) {
+    super('reasoning', start);
+    const { id, added } = start;
     const content = added?.content === undefined ? {} : { content: [] };
     this.sayAdded({ ...(added ?? { type: 'reasoning' }), id, summary: [], ...content });
   }
