@@ -8,7 +8,8 @@ export function compatible<Schema extends z.ZodObject>(kind: ChannelKind<Schema>
   return Object.assign(entry, { spec: kind.spec });
 }
 
-interface Named {
+/** What these kinds must be told. */
+export interface Named {
   /** What logs, prices and the dashboard call it. */
   readonly name: string;
   readonly baseUrl: string;

@@ -13,7 +13,7 @@ export default definePlugin({
   name: 'model-access',
   stage: 'admit',
   after: ['model-alias'],
-  before: ['stored-responses', 'quota', 'realtime-sessions'],
+  before: ['stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
   setup(_, { catalog }: InternalTools) {
     const isRouted = catalog.channels.some(({ routingFields }) => routingFields !== undefined);
     return function modelAccess(call: Call, next) {

@@ -51,7 +51,7 @@ interface Resolved {
 export default definePlugin({
   name: 'model-alias',
   stage: 'admit',
-  before: ['model-access', 'stored-responses', 'quota', 'realtime-sessions'],
+  before: ['model-access', 'stored-responses', 'provider-objects', 'quota', 'realtime-sessions'],
   options,
   setup(chosen, { catalog, log, notices, onClose }: InternalTools) {
     const aliases = new Map(Object.entries(chosen.aliases));

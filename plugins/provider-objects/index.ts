@@ -50,7 +50,6 @@ const options = z.strictObject({
 export default definePlugin({
   name: 'provider-objects',
   stage: 'admit',
-  after: ['model-alias'],
   before: ['quota'],
   options,
   setup({ fileSize, answerSize, batchShare, poll, foreign, publicUrl }, tools: InternalTools) {

@@ -510,9 +510,9 @@ describe.each(formats)('before an answer, in %s', (format) => {
     const recorder = new Recorder();
     const error = await raised(async () => {
       if (format === 'chat-completions' || format === 'responses')
-        return openai(gateway, { recorder }).files.list();
-      if (format === 'messages') return anthropic(gateway, { recorder }).messages.batches.list();
-      return genai(gateway, { recorder, apiVersion: 'v1beta' }).files.list();
+        return openai(gateway, { recorder }).get('/nowhere');
+      if (format === 'messages') return anthropic(gateway, { recorder }).get('/v1/messages/nowhere/else');
+      return genai(gateway, { recorder, apiVersion: 'v1beta' }).fileSearchStores.list();
     });
     expect(error).toMatchObject({ status: 404 });
     expect(await recorder.last.body.then(String)).toMatch(

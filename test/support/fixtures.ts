@@ -14,10 +14,12 @@ export interface Fixture {
   readonly text: string;
 }
 
-/** Every chat-like format, as the gateway finds them. */
+/** Every chat-like format, as the gateway finds them, but for `invoke`: that is messages in another envelope, tried in test/channels/bedrock-invoke. */
 export async function allFormats(): Promise<readonly Format[]> {
   const { found } = await discover(formatsFolder, 'folders');
-  return found.map(({ value }) => value as Format).filter(({ codecs }) => codecs.chat !== undefined);
+  return found
+    .map(({ value }) => value as Format)
+    .filter(({ name, codecs }) => codecs.chat !== undefined && name !== 'invoke');
 }
 
 /** The fixture files of a format with an ending, sorted by name. What is `tolerated` is read, and written again in the official way. */

@@ -32,7 +32,7 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
   expect(stdout).toBe(`Plugins, in the order in which a call meets them
   observe    admin, dashboard, logging, metrics, request-id, usage-log
   identify   auth
-  admit      rate-limit, video-tasks, model-alias, model-access, realtime-sessions, stored-responses, quota, mine
+  admit      rate-limit, video-tasks, model-alias, model-access, realtime-sessions, stored-responses, provider-objects, quota, mine
   shape      reasoning-affinity, session-affinity
   translate  compaction, prompt-list, reasoning-vault, translation
 
