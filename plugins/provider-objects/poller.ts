@@ -9,6 +9,7 @@ import {
   type ObjectStore,
   type ProviderObject,
 } from 'sluice/internal';
+import { Polling } from '../_polling.ts';
 import { ask, askJson, isGone } from './ask.ts';
 import { answerIn, batchSorts, type BatchSort } from './batch-sorts.ts';
 import { Bill } from './bill.ts';
@@ -31,102 +32,59 @@ export interface PollerOptions {
 
 type Tools = Pick<InternalTools, 'catalog' | 'providerCalls' | 'format' | 'prices' | 'log'>;
 
-/** Each pause is so many times the one before. */
-const growth = 1.5;
 /** After so many answers in a row that there is no such batch it is believed, and not before this time: what was just made may not be found. */
 const mostRefusals = 3;
 const forgottenAfter = 3_600_000;
 /** Milliseconds that a client waits for what is being asked. */
 const clientPatience = 20_000;
 
-/**
- * Asks providers how batches are, until each has come to its end and is charged. Of all gateways on one database one asks about a batch at a
- * time: it holds a lease, which another takes over when it is gone.
- */
+/** Asks providers how batches are, until each has come to its end and is charged. */
 export class Poller {
   readonly #store: ObjectStore;
   readonly #tools: Tools;
   readonly #options: PollerOptions;
   readonly #lease: ObjectLease;
-  readonly #running = new Map<string, Promise<ProviderObject>>();
-  /** Ends what is being asked. */
-  readonly #ends = new Set<() => void>();
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
-  #closed = false;
+  readonly #polling: Polling<ProviderObject>;
 
   constructor(store: ObjectStore, tools: Tools, options: PollerOptions) {
+    const lease = { name: randomUUID(), milliseconds: options.patience + 10_000 };
     this.#store = store;
     this.#tools = tools;
     this.#options = options;
-    this.#lease = { name: randomUUID(), milliseconds: options.patience + 10_000 };
+    this.#lease = lease;
+    this.#polling = new Polling(
+      {
+        keyOf,
+        claim: (most) => store.claim(lease, most),
+        claimOne: (object) => store.claimOne(lease, object),
+        find: ({ owner, kind, id }) => store.find(owner, kind, id),
+        ask: (object) => this.#ask(object),
+        failed: (error, object) =>
+          object === undefined
+            ? tools.log.warn({ error }, 'batches cannot be looked for now')
+            : tools.log.warn({ id: object.id, error }, 'what is known of a batch could not be kept'),
+      },
+      { ...options, longestPause: 5_000 },
+    );
   }
 
   /** Looks again and again for batches that are due. */
   start(): void {
-    const pause = Math.min(5_000, Math.max(20, this.#options.first / 5));
-    const again = (): void => {
-      if (this.#closed) return;
-      this.#timer = setTimeout(() => {
-        this.#looking = this.#look().finally(again);
-      }, pause).unref();
-    };
-    again();
+    this.#polling.start();
   }
 
   /** When a batch that was asked about so often is to be asked about. */
   nextAsk(asks: number): number {
-    return Date.now() + Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 30));
+    return this.#polling.nextAsk(asks, Date.now());
   }
 
   /** The batch as its provider has it now, without `charge` where it has been charged; as it was known where that takes too long. */
-  async refresh(object: ProviderObject): Promise<ProviderObject> {
-    const asked = this.#running.get(keyOf(object)) ?? this.#claimAndAsk(object);
-    const timer = Promise.withResolvers<ProviderObject>();
-    const timeout = setTimeout(() => timer.resolve(object), Math.min(clientPatience, this.#options.patience));
-    try {
-      return await Promise.race([asked, timer.promise]);
-    } finally {
-      clearTimeout(timeout);
-    }
+  refresh(object: ProviderObject): Promise<ProviderObject> {
+    return this.#polling.refresh(object, Math.min(clientPatience, this.#options.patience));
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    await this.#looking;
-    for (const end of this.#ends) end();
-    await Promise.allSettled(this.#running.values());
-  }
-
-  async #look(): Promise<void> {
-    try {
-      const free = this.#options.parallel - this.#running.size;
-      if (free <= 0 || this.#closed) return;
-      for (const object of await this.#store.claim(this.#lease, free)) void this.#run(object);
-    } catch (error) {
-      if (!this.#closed) this.#tools.log.warn({ error }, 'batches cannot be looked for now');
-    }
-  }
-
-  async #claimAndAsk(object: ProviderObject): Promise<ProviderObject> {
-    const claimed = await this.#store.claimOne(this.#lease, object);
-    if (claimed === undefined)
-      return (await this.#store.find(object.owner, object.kind, object.id)) ?? object;
-    return this.#run(claimed);
-  }
-
-  #run(object: ProviderObject): Promise<ProviderObject> {
-    const key = keyOf(object);
-    const run = this.#ask(object)
-      .catch((error: unknown) => {
-        if (!this.#closed)
-          this.#tools.log.warn({ id: object.id, error }, 'what is known of a batch could not be kept');
-        return object;
-      })
-      .finally(() => void this.#running.delete(key));
-    this.#running.set(key, run);
-    return run;
+  close(): Promise<void> {
+    return this.#polling.close();
   }
 
   async #ask(object: ProviderObject): Promise<ProviderObject> {
@@ -184,9 +142,7 @@ export class Poller {
       throw new Error(`${object.kind} has nothing to be charged.`);
     const place = placeOf(object, this.#tools.catalog);
     const { call, end } = this.#tools.providerCalls(format, { ...place, model: '', traits: {} });
-    const timer = setTimeout(end, this.#options.patience);
-    this.#ends.add(end);
-    try {
+    return this.#polling.within(end, async () => {
       const path = `${object.kind.slice(slash)}/${object.id}`;
       const seen = await askJson(call, place, format, { method: 'GET', path }, this.#options.answerSize);
       const now: ProviderObject = {
@@ -219,11 +175,7 @@ export class Poller {
         known: {},
       }));
       return { object: now, isOver: true, settlements: bill.settlements(Date.now()), left };
-    } finally {
-      clearTimeout(timer);
-      this.#ends.delete(end);
-      end();
-    }
+    });
   }
 
   /** Reads the results, however long they are, line by line. */

@@ -14,6 +14,7 @@ import {
   type TaskStore,
   type VideoReport,
 } from 'sluice/internal';
+import { Polling } from '../_polling.ts';
 import { refundOf } from './refund.ts';
 
 /** How providers are asked. Times are in milliseconds. */
@@ -24,69 +25,58 @@ export interface PollerOptions {
   readonly patience: number;
 }
 
-/** Each pause is so many times the one before. */
-const growth = 1.5;
-
 /** After so many refusals in a row a provider is believed to have no such task any more. */
 const mostRefusals = 3;
 
-/**
- * Asks providers how their tasks are, until each has come to its end. Of all gateways on one database one asks about a task at a time: it
- * holds a lease, which another takes over when it is gone.
- */
+/** Asks providers how their tasks are, until each has come to its end. */
 export class Poller {
   readonly #store: TaskStore;
   readonly #tools: Pick<InternalTools, 'catalog' | 'taskCalls'>;
   readonly #log: Log;
   readonly #options: PollerOptions;
   readonly #lease: TaskLease;
-  readonly #running = new Map<string, Promise<Task>>();
-  /** Ends what is being asked. */
-  readonly #ends = new Set<() => void>();
-  #timer: NodeJS.Timeout | undefined;
-  #looking: Promise<void> | undefined;
-  #closed = false;
+  readonly #polling: Polling<Task>;
 
   constructor(
     store: TaskStore,
     { log, ...tools }: Pick<InternalTools, 'catalog' | 'taskCalls' | 'log'>,
     options: PollerOptions,
   ) {
+    const lease = { name: randomUUID(), milliseconds: options.patience + 10_000 };
     this.#store = store;
     this.#tools = tools;
     this.#log = log;
     this.#options = options;
-    this.#lease = { name: randomUUID(), milliseconds: options.patience + 10_000 };
+    this.#lease = lease;
+    this.#polling = new Polling(
+      {
+        keyOf,
+        claim: (most) => store.claim(lease, most),
+        claimOne: ({ owner, id }) => store.claimOne(lease, owner, id),
+        find: ({ owner, id }) => store.find(owner, id),
+        ask: (task) => this.#ask(task),
+        failed: (error, task) =>
+          task === undefined
+            ? log.warn({ error }, 'video tasks cannot be looked for now')
+            : log.warn({ task: task.id, error }, 'a video task could not be kept'),
+      },
+      { ...options, longestPause: 1_000 },
+    );
   }
 
   /** Looks again and again for tasks that are due. */
   start(): void {
-    const pause = Math.min(1_000, Math.max(20, this.#options.first / 5));
-    const again = (): void => {
-      if (this.#closed) return;
-      this.#timer = setTimeout(() => {
-        this.#looking = this.#look().finally(again);
-      }, pause).unref();
-    };
-    again();
+    this.#polling.start();
   }
 
   /** When a task that was just made, or asked about so often, is to be asked about. */
   nextAsk(asks: number, now: number): number {
-    return now + Math.min(this.#options.most, this.#options.first * growth ** Math.min(asks, 20));
+    return this.#polling.nextAsk(asks, now);
   }
 
   /** The task as its provider has it now; as it was known where somebody else is asking, or the provider takes longer than `patience`. */
-  async refresh(task: Task, patience: number): Promise<Task> {
-    const running = this.#running.get(keyOf(task));
-    const asked = running ?? this.#claimAndAsk(task);
-    const timer = Promise.withResolvers<Task>();
-    const timeout = setTimeout(() => timer.resolve(task), patience);
-    try {
-      return await Promise.race([asked, timer.promise]);
-    } finally {
-      clearTimeout(timeout);
-    }
+  refresh(task: Task, patience: number): Promise<Task> {
+    return this.#polling.refresh(task, patience);
   }
 
   /** Keeps the end of a task and gives back what was charged for it, once; false when it had come to an end before. */
@@ -97,40 +87,8 @@ export class Poller {
     return done;
   }
 
-  async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
-    await this.#looking;
-    for (const end of this.#ends) end();
-    await Promise.allSettled(this.#running.values());
-  }
-
-  async #look(): Promise<void> {
-    try {
-      const free = this.#options.parallel - this.#running.size;
-      if (free <= 0 || this.#closed) return;
-      for (const task of await this.#store.claim(this.#lease, free)) void this.#run(task);
-    } catch (error) {
-      if (!this.#closed) this.#log.warn({ error }, 'video tasks cannot be looked for now');
-    }
-  }
-
-  async #claimAndAsk(task: Task): Promise<Task> {
-    const claimed = await this.#store.claimOne(this.#lease, task.owner, task.id);
-    if (claimed === undefined) return (await this.#store.find(task.owner, task.id)) ?? task;
-    return this.#run(claimed);
-  }
-
-  #run(task: Task): Promise<Task> {
-    const key = keyOf(task);
-    const run = this.#ask(task)
-      .catch((error: unknown) => {
-        if (!this.#closed) this.#log.warn({ task: task.id, error }, 'a video task could not be kept');
-        return task;
-      })
-      .finally(() => void this.#running.delete(key));
-    this.#running.set(key, run);
-    return run;
+  close(): Promise<void> {
+    return this.#polling.close();
   }
 
   async #ask(task: Task): Promise<Task> {
@@ -168,18 +126,12 @@ export class Poller {
     return { channel, key, model, traits: channel.traits(model) };
   }
 
-  async #report(task: Task, target: Target): Promise<VideoReport> {
+  #report(task: Task, target: Target): Promise<VideoReport> {
     const call = this.#tools.taskCalls(requestFor(task, 'get-video'), target);
-    const timer = setTimeout(() => call.end(), this.#options.patience);
-    const end = (): void => call.end();
-    this.#ends.add(end);
-    try {
-      return await reportIn(call);
-    } finally {
-      clearTimeout(timer);
-      this.#ends.delete(end);
-      call.end();
-    }
+    return this.#polling.within(
+      () => call.end(),
+      () => reportIn(call),
+    );
   }
 
   /** Most failures say nothing of the task. A provider that keeps saying that the question is wrong has it no longer. */
