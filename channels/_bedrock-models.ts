@@ -4,16 +4,17 @@ import {
   expectedOfDocuments,
   expectedOfInputs,
   isObject,
+  joinVectors,
   loseForeign,
+  loseRerankLimits,
   oneShot,
   onlyText,
-  readVector,
+  readVectors,
   splitInputs,
   textOfDocument,
   throwIfError,
   type Codec,
   type EmbedRequest,
-  type EmbedResult,
   type EncodedRequest,
   type ImageRequest,
   type RerankRequest,
@@ -59,7 +60,7 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeWhole: noClient,
   estimate: expectedOfInputs,
   split: (request, { mostInputs = mostTexts }) => splitInputs(request, mostInputs),
-  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  join: joinVectors,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
@@ -67,12 +68,7 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   const { embedding, embeddings, inputTextTokenCount } = body;
   const several = isObject(embeddings) ? embeddings.float : embeddings;
   const list = Array.isArray(several) ? (several as readonly JsonValue[]) : [embedding];
-  const vectors = list.map(readVector).filter((vector) => vector !== undefined);
-  if (vectors.length === 0 || vectors.length !== list.length) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
-      origin: 'upstream',
-    });
-  }
+  const vectors = readVectors(list);
   const input = typeof inputTextTokenCount === 'number' ? inputTextTokenCount : undefined;
   const usage = { input: input ?? 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
   return [
@@ -91,9 +87,7 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
     loseForeign(extra, formatName, undefined, lose);
-    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
-    if (request.maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
-    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    loseRerankLimits(request, lose);
     return invoke(model, {
       query,
       documents: documents.map((document) => textOfDocument(document, rankFields)),

@@ -1,11 +1,11 @@
-import { GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
   expectedOfInputs,
   loseForeign,
   oneShot,
   onlyText,
   readPlainUsage,
-  readVector,
+  readVectors,
   throwIfError,
   type Codec,
   type EmbedRequest,
@@ -48,11 +48,7 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { embeddings, prompt_eval_count: count } = body;
   const list: readonly JsonValue[] = Array.isArray(embeddings) ? embeddings : [];
-  const vectors = list.map(readVector).filter((vector) => vector !== undefined);
-  if (vectors.length === 0 || vectors.length !== list.length)
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
-      origin: 'upstream',
-    });
+  const vectors = readVectors(list);
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors } },

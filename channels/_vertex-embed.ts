@@ -1,18 +1,18 @@
-import { GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
   expectedOfInputs,
   isObject,
+  joinVectors,
   loseForeign,
   oneShot,
   onlyText,
   readPlainUsage,
-  readVector,
+  readVectors,
   splitInputs,
   throwIfError,
   type Codec,
   type EmbedPurpose,
   type EmbedRequest,
-  type EmbedResult,
 } from 'sluice/internal';
 import { noClient } from './_provider-words.ts';
 
@@ -56,28 +56,22 @@ export const vertexEmbed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeWhole: noClient,
   estimate: expectedOfInputs,
   split: (request) => splitInputs(request, request.model.startsWith('gemini-') ? 1 : mostTexts),
-  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  join: joinVectors,
 });
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const list: readonly JsonValue[] = Array.isArray(body.predictions) ? body.predictions : [];
   let input = 0;
-  const vectors = list.flatMap((one) => {
+  const values = list.map((one) => {
     const embeddings = isObject(one) && isObject(one.embeddings) ? one.embeddings : {};
     const counted = isObject(embeddings.statistics) ? embeddings.statistics.token_count : undefined;
     if (typeof counted === 'number') input += counted;
-    const vector = readVector(embeddings.values ?? null);
-    return vector === undefined ? [] : [vector];
+    return embeddings.values;
   });
-  if (vectors.length === 0 || vectors.length !== list.length) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
-      origin: 'upstream',
-    });
-  }
   return [
     { type: 'head', id: '', model: '' },
-    { type: 'result', value: { vectors } },
+    { type: 'result', value: { vectors: readVectors(values) } },
     { type: 'usage', usage: readPlainUsage({ total_tokens: input }, 'vertex-embed') },
   ];
 }

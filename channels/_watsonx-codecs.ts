@@ -3,18 +3,19 @@ import {
   decodeScores,
   expectedOfDocuments,
   expectedOfInputs,
+  joinVectors,
   loseForeign,
+  loseRerankLimits,
   oneShot,
   onlyText,
   readPlainUsage,
-  readVector,
+  readVectors,
   splitInputs,
   textOfDocument,
   throwIfError,
   upstreamError,
   type Codec,
   type EmbedRequest,
-  type EmbedResult,
   type RerankRequest,
 } from 'sluice/internal';
 import { chatDialect, knownMembers, objectsOf } from './_chat-dialect.ts';
@@ -105,20 +106,13 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeWhole: noClient,
   estimate: expectedOfInputs,
   split: (request) => splitInputs(request, mostTexts),
-  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  join: joinVectors,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const list = objectsOf(body['results']);
-  const vectors = list
-    .map(({ embedding }) => readVector(embedding ?? null))
-    .filter((one) => one !== undefined);
-  if (vectors.length === 0 || vectors.length !== list.length)
-    throw upstreamError(
-      200,
-      JSON.stringify({ message: 'The upstream sent JSON that is no list of embeddings.' }),
-    );
+  const vectors = readVectors(list.map(({ embedding }) => embedding));
   return [
     { type: 'head', id: '', model: '' },
     { type: 'result', value: { vectors } },
@@ -139,9 +133,7 @@ export const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
     loseForeign(extra, rerankFormat, undefined, lose);
-    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
-    if (request.maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
-    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    loseRerankLimits(request, lose);
     return {
       path: '/ml/v1/text/rerank',
       body: {

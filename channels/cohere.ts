@@ -1,14 +1,15 @@
-import { defineChannel, GatewayError, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
+import { defineChannel, type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
   decodeScores,
   expectedOfDocuments,
   expectedOfInputs,
   isObject,
+  joinVectors,
   loseForeign,
   oneShot,
   onlyText,
   readPlainUsage,
-  readVector,
+  readVectors,
   splitInputs,
   textOfDocument,
   throwIfError,
@@ -16,7 +17,6 @@ import {
   type ChannelTools,
   type Codec,
   type EmbedRequest,
-  type EmbedResult,
   type RerankRequest,
 } from 'sluice/internal';
 import { chat, chatFormat } from './_cohere-chat.ts';
@@ -50,7 +50,7 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeWhole: noClient,
   estimate: expectedOfInputs,
   split: (request) => splitInputs(request, mostTexts),
-  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  join: joinVectors,
 });
 
 function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
@@ -58,12 +58,7 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   const { id, embeddings, meta } = body;
   const list: readonly JsonValue[] =
     isObject(embeddings) && Array.isArray(embeddings.float) ? embeddings.float : [];
-  const vectors = list.map(readVector).filter((vector) => vector !== undefined);
-  if (vectors.length === 0 || vectors.length !== list.length) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no list of embeddings.', {
-      origin: 'upstream',
-    });
-  }
+  const vectors = readVectors(list);
   const billed = isObject(meta) && isObject(meta.billed_units) ? meta.billed_units : {};
   return [
     { type: 'head', id: typeof id === 'string' ? id : '', model: '' },

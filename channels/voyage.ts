@@ -3,6 +3,7 @@ import {
   decodeScores,
   embedCodec,
   expectedOfDocuments,
+  loseRerankLimits,
   oneShot,
   splitInputs,
   textOfDocument,
@@ -26,9 +27,7 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
     const { query, documents, topN, rankFields, extra } = request;
     const { truncation, ...others } = extra?.rerank ?? {};
     for (const field of Object.keys(others)) if (!field.startsWith('$')) lose(field);
-    if (request.maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
-    if (request.maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
-    if (request.overlapTokens !== undefined) lose('overlap_tokens');
+    loseRerankLimits(request, lose);
     return {
       path: '/rerank',
       body: {

@@ -17,14 +17,19 @@ export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';
 export { inClientWords } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
-export { expectedOfInputs, splitInputs } from '../formats/_shared/embed.ts';
+export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
 export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';
 export { oneShot, throwIfError } from '../formats/_shared/one-shot.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';
-export { decodeScores, expectedOfDocuments, textOfDocument } from '../formats/_shared/rerank.ts';
+export {
+  decodeScores,
+  expectedOfDocuments,
+  loseRerankLimits,
+  textOfDocument,
+} from '../formats/_shared/rerank.ts';
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
@@ -39,7 +44,7 @@ export { contentRefused, failureOf } from '../formats/_shared/video-report.ts';
 export { ratioOfSize, sizeFor, wantedRatio, wantedResolution } from '../formats/_shared/video-sizes.ts';
 export { unusable } from '../formats/_shared/unusable.ts';
 export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
-export { readVector } from '../formats/_shared/vectors.ts';
+export { readVector, readVectors } from '../formats/_shared/vectors.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
 export { chatCodec } from '../formats/chat-completions/codec.ts';
 export { ChatStreamDecoder } from '../formats/chat-completions/stream-in/index.ts';

@@ -1,4 +1,4 @@
-import type { EmbedRequest } from '../../model/embed.ts';
+import type { EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { Expected } from '../../sdk/format.ts';
 
 /** What providers write around each input: what it is for, where it begins and ends. */
@@ -29,4 +29,9 @@ export function splitInputs(request: EmbedRequest, most: number): readonly Embed
     ...request,
     inputs: inputs.slice(piece * most, (piece + 1) * most),
   }));
+}
+
+/** What the pieces of a request were answered, as one answer. */
+export function joinVectors(results: readonly unknown[]): EmbedResult {
+  return { vectors: results.flatMap((result) => (result as EmbedResult).vectors) };
 }

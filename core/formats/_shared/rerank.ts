@@ -70,3 +70,17 @@ function scoreOf(value: JsonValue): RerankScore {
 function noScores(): GatewayError {
   return unusable('sent JSON that is no list of scores');
 }
+
+/** Reports limits on the pieces of documents that a provider has no word for. */
+export function loseRerankLimits(
+  {
+    maxChunksPerDocument,
+    maxTokensPerDocument,
+    overlapTokens,
+  }: Pick<RerankRequest, 'maxChunksPerDocument' | 'maxTokensPerDocument' | 'overlapTokens'>,
+  lose: (path: string) => void,
+): void {
+  if (maxChunksPerDocument !== undefined) lose('max_chunks_per_doc');
+  if (maxTokensPerDocument !== undefined) lose('max_tokens_per_doc');
+  if (overlapTokens !== undefined) lose('overlap_tokens');
+}

@@ -27,6 +27,14 @@ export function readVector(value: JsonValue | undefined): EmbedVector | undefine
     : undefined;
 }
 
+/** The vectors of a list, each of which must be one. Throws where they are not, or where there are none. */
+export function readVectors(list: readonly (JsonValue | undefined)[]): readonly EmbedVector[] {
+  const vectors = list.map(readVector).filter((vector) => vector !== undefined);
+  if (vectors.length === 0 || vectors.length !== list.length)
+    throw unusable('sent JSON that is no list of embeddings');
+  return vectors;
+}
+
 function floatsIn(base64: string): readonly number[] | undefined {
   const bytes = Buffer.from(base64, 'base64');
   // What is no base64 is passed over by the decoder: the text is then longer than its bytes explain.

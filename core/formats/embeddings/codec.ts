@@ -1,5 +1,5 @@
-import type { EmbedRequest, EmbedResult } from '../../model/embed.ts';
-import { expectedOfInputs } from '../_shared/embed.ts';
+import type { EmbedRequest } from '../../model/embed.ts';
+import { expectedOfInputs, joinVectors } from '../_shared/embed.ts';
 import { oneShot } from '../_shared/one-shot.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { decodeWhole, encodeWhole, usageTap } from './reply.ts';
@@ -24,5 +24,5 @@ export const embedCodec: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeWhole,
   usageTap,
   estimate: expectedOfInputs,
-  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  join: joinVectors,
 });

@@ -3,7 +3,7 @@ import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector }
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalNumber, optionalString, requiredObject } from '../_shared/check.ts';
-import { expectedOfInputs, splitInputs } from '../_shared/embed.ts';
+import { expectedOfInputs, joinVectors, splitInputs } from '../_shared/embed.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { oneShot, throwIfError } from '../_shared/one-shot.ts';
 import { extraOf } from '../_shared/spelling.ts';
@@ -54,7 +54,7 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   encodeWhole,
   estimate: expectedOfInputs,
   split: (request) => splitInputs(request, mostAtOnce),
-  join: (results) => ({ vectors: results.flatMap((result) => (result as EmbedResult).vectors) }),
+  join: joinVectors,
   usageTap: () => ({
     read(data) {
       const usage = parseObject(data)?.usageMetadata;
