@@ -1,14 +1,11 @@
-import { entryOf, Leftovers } from '../_shared/extra.ts';
+import { extrasOf } from '../_shared/extra.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 
 /** The name of this format, in `extra`, proofs, usage and losses. */
 export const formatName = 'chat-completions';
 
-/** What this format alone knows of a piece: its own entry of `extra`, empty when there is none. */
-export const own = entryOf(formatName);
-
-/** What is left of a piece that the neutral model has no word for. */
-export const leftovers = (): Leftovers => new Leftovers(formatName);
+/** {@link extrasOf} */
+export const { own, withExtra, leftovers } = extrasOf(formatName);
 
 /** Most blocks, tool calls or choices that one reply may hold. */
 export const mostBlocks = 1024;

@@ -11,12 +11,12 @@ import { ConverseStreamDecoder } from './stream-in.ts';
 import { ConverseStreamEncoder } from './stream-out.ts';
 import { usageTap } from './usage.ts';
 import { ConverseWholeEncoder, decodeWhole } from './whole/index.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
 /** What the codecs of both operations share. */
 export const base = {
-  format: name,
+  format: formatName,
   marks: { usage: ['"usage"'], terminal: ['messageStop'] },
   // The binary framing knows no comments; they would only mean something inside the gateway.
   toleratesComments: false,
@@ -50,7 +50,7 @@ export const chat: Codec<ChatRequest> = {
 function onlyNative(body: JsonObject): GatewayError | undefined {
   const param = ['guardrailConfig', 'promptVariables'].find((field) => given(body[field]));
   if (param === undefined) return undefined;
-  return new GatewayError('unsupported_parameter', `${param} needs a channel of the ${name} format.`, {
+  return new GatewayError('unsupported_parameter', `${param} needs a channel of the ${formatName} format.`, {
     param,
   });
 }

@@ -7,10 +7,11 @@ import { citationForClient } from './citations.ts';
 import { streamError } from '../_shared/exceptions.ts';
 import { formatOf, mediaKinds } from './parts.ts';
 import { encodeUsage } from './usage.ts';
-import { name, own, stopOfReason } from './wire.ts';
+import { stopOfReason } from './finish.ts';
+import { formatName, own } from './wire.ts';
 
 const blockWords: BlockWords = {
-  format: name,
+  format: formatName,
   text: (text) => ({ text }),
   thinking: (text) => ({ reasoningContent: { text } }),
   input: (input) => ({ toolUse: { input } }),

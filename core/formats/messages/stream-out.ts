@@ -12,10 +12,10 @@ import { errorBody } from './errors.ts';
 import { stopOfReason } from './finish.ts';
 import { freshCallId, replyId } from './ids.ts';
 import { encodeUsage } from './usage.ts';
-import { name, own, unpack } from './wire.ts';
+import { formatName, own, unpack } from './wire.ts';
 
 const blockWords: BlockWords = {
-  format: name,
+  format: formatName,
   text: (text) => ({ type: 'text_delta', text }),
   thinking: (thinking) => ({ type: 'thinking_delta', thinking }),
   input: (partial_json) => ({ type: 'input_json_delta', partial_json }),
@@ -98,7 +98,7 @@ export class MessagesStreamEncoder extends BlockEncoder {
   protected override stopReason(): string {
     const { finish, refused } = this.ending;
     const reason = super.stopReason();
-    const plain = reason === 'end_turn' && finish?.format !== name && finish?.reason !== 'tool-calls';
+    const plain = reason === 'end_turn' && finish?.format !== formatName && finish?.reason !== 'tool-calls';
     return plain && refused ? 'refusal' : reason;
   }
 
@@ -176,7 +176,7 @@ function estimate({ inputEstimate }: ReplyContext): JsonObject {
 function totals(usage: Usage | undefined, named: JsonValue | undefined, context: ReplyContext): JsonObject {
   if (usage === undefined) return estimate(context);
   const wire = encodeUsage(usage);
-  if (usage.format !== name || !Array.isArray(named)) return wire;
+  if (usage.format !== formatName || !Array.isArray(named)) return wire;
   const picked: MutableObject = {};
   for (const key of named as readonly JsonValue[]) if (typeof key === 'string') picked[key] = wire[key];
   picked.output_tokens ??= wire.output_tokens ?? 0;

@@ -10,9 +10,9 @@ import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
-import { formatName, mostBlocks, sameJson } from '../wire.ts';
+import { formatName, mostBlocks, sameJson, withExtra } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
-import { extraWith, setOf } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/extra.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
 
 const chunkFields = setOf('id object created model choices usage');
@@ -56,7 +56,7 @@ export class ChatStreamDecoder extends ChunkDecoder {
       const delta = deltaOf(choice);
       if (isRoleOnly(delta) && !isUsual(delta)) own.$role = delta;
     }
-    return extraWith(formatName, own);
+    return withExtra(own);
   }
 
   protected read(

@@ -7,11 +7,13 @@ import type {
 } from '../../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
+import { textsIn } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { ownCitation } from '../citations.ts';
-import { name, own, restore } from '../wire.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName, own } from '../wire.ts';
 import { encodeMedia } from './media.ts';
 import { placeOf, refuse } from '../../_shared/history.ts';
 import { cachePoint, type Writing } from './scope.ts';
@@ -29,7 +31,7 @@ export function encodeBlock(block: Block, writing: Writing): readonly JsonObject
 }
 
 function wireOf(block: Block, writing: Writing): JsonObject | undefined {
-  loseForeign(block.extra, name, block.at, writing.target.lose);
+  loseForeign(block.extra, formatName, block.at, writing.target.lose);
   switch (block.type) {
     case 'text':
       return encodeText(block, writing);
@@ -43,7 +45,7 @@ function wireOf(block: Block, writing: Writing): JsonObject | undefined {
     case 'tool-result':
       return encodeResult(block, writing);
     case 'opaque':
-      return block.format === name ? block.value : refuse(block, `a ${block.format} part`, writing);
+      return block.format === formatName ? block.value : refuse(block, `a ${block.format} part`, writing);
     default: {
       const media = encodeMedia(block, writing);
       if (media === undefined) return undefined;
@@ -82,10 +84,7 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
 /** The words as the client divided them, where they are still the same. */
 function saidBy(parts: JsonValue | undefined, text: string): JsonValue {
   if (!Array.isArray(parts)) return [{ text }];
-  const said = (parts as readonly JsonValue[]).map((part) =>
-    isObject(part) && typeof part.text === 'string' ? part.text : '',
-  );
-  return said.join('') === text ? parts : [{ text }];
+  return textsIn(parts).join('') === text ? parts : [{ text }];
 }
 
 function valueOf(text: string): JsonValue {
@@ -108,8 +107,8 @@ function textOf(text: string, block: Block, writing: Writing): JsonObject | unde
 
 function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | undefined {
   const { proof, text } = block;
-  const bare = proof === undefined && (writing.native || block.extra?.[name] !== undefined);
-  if (proof?.format !== name && !bare) {
+  const bare = proof === undefined && (writing.native || block.extra?.[formatName] !== undefined);
+  if (proof?.format !== formatName && !bare) {
     writing.target.lose(placeOf(block));
     if (proof !== undefined) writing.target.lose(`${placeOf(block)}.proof`);
     return undefined;
@@ -162,6 +161,6 @@ function resultPart(part: Block, writing: Writing): readonly JsonObject[] {
 
 /** Adds what only this format knows of a piece. */
 function finish(wire: MutableObject, kept: JsonObject, inner: readonly string[] = []): JsonObject {
-  restore(wire, kept, inner);
+  putBack(wire, kept, inner);
   return wire;
 }

@@ -16,7 +16,7 @@ import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { refuseContent } from '../../_shared/refuse.ts';
 
 /** A part, and whether a proof of another vendor was taken off it. */
@@ -28,7 +28,7 @@ export interface EncodedPart {
 /** A block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
 export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedPart[] {
   const { target } = encoding;
-  loseForeign(block.extra, format, block.at, target.lose);
+  loseForeign(block.extra, formatName, block.at, target.lose);
   if (block.cache !== undefined) target.lose(`${block.at}.cache`);
   switch (block.type) {
     case 'text':
@@ -49,14 +49,14 @@ export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedP
     case 'tool-result':
       return encodeResult(block, encoding).map((part) => ({ part }));
     case 'opaque':
-      if (block.format === format) return [{ part: { ...block.value } }];
-      refuseContent(block, `a part of the ${block.format} format`, format, encoding.target);
+      if (block.format === formatName) return [{ part: { ...block.value } }];
+      refuseContent(block, `a part of the ${block.format} format`, formatName, encoding.target);
       return [];
   }
 }
 
 function isOwn(proof: Proof | undefined): proof is Proof {
-  return proof?.format === format;
+  return proof?.format === formatName;
 }
 
 /** Puts our own proof where it belongs; a foreign one is reported and never sent. */
@@ -118,15 +118,15 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
         return refuseContent(
           block,
           `${block.type === 'image' ? 'an image' : 'a file'} by URL`,
-          format,
+          formatName,
           encoding.target,
         );
       const mimeType = native ? source.mimeType : typeOf(block, source);
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url, ...shown } };
     }
     case 'file': {
-      if (source.format !== format)
-        return refuseContent(block, `a file kept by another provider`, format, encoding.target);
+      if (source.format !== formatName)
+        return refuseContent(block, `a file kept by another provider`, formatName, encoding.target);
       const { mimeType } = source;
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id, ...shown } };
     }
@@ -201,7 +201,7 @@ function splitContent(
   const media: MutableObject[] = [];
   for (const piece of block.content) {
     if (piece.type === 'text') {
-      loseForeign(piece.extra, format, piece.at, encoding.target.lose);
+      loseForeign(piece.extra, formatName, piece.at, encoding.target.lose);
       if (piece.citations !== undefined) encoding.target.lose(`${piece.at}.citations`);
       if (piece.cache !== undefined) encoding.target.lose(`${piece.at}.cache`);
       texts.push(piece.text);

@@ -8,7 +8,7 @@ import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { takesJsonSchema } from '../response-format.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 
@@ -22,7 +22,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
   /** The entry that declarations of other formats share. */
   let shared: MutableObject | undefined;
   for (const tool of keptTools(request, encoding)) {
-    loseForeign(tool.extra, format, tool.at, encoding.target.lose);
+    loseForeign(tool.extra, formatName, tool.at, encoding.target.lose);
     if (tool.cache !== undefined) encoding.target.lose(`${tool.at}.cache`);
     const written = encodeTool(tool, encoding);
     if (written === undefined) continue;
@@ -90,7 +90,7 @@ function encodeTool(tool: Tool, encoding: Encoding): MutableObject | undefined {
       return { [tool.type === 'web-search' ? search : 'codeExecution']: written };
     }
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, encoding.target);
+      return tool.format === formatName ? { ...tool.value } : refuseTool(tool, formatName, encoding.target);
   }
 }
 

@@ -14,7 +14,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { writeSignature } from '../reasoning.ts';
 import { writeUsage } from '../usage.ts';
 import { callPart, mediaPart, responseId } from './parts.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 
 type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
@@ -255,7 +255,7 @@ export class ReplyEncoder implements StreamEncoder {
     }
     choice.finished = true;
     if (event.stopSequence !== undefined) this.#lose('stopSequence');
-    const ours = event.format === format;
+    const ours = event.format === formatName;
     const fields = ours ? own(event.extra) : undefined;
     const chunk = this.#filling();
     chunk.take(fields, fields?.$noCandidate === true ? undefined : event.choice);
@@ -271,13 +271,13 @@ export class ReplyEncoder implements StreamEncoder {
   #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject | undefined): void {
     if (fields?.$noReason !== true) {
       candidate.finishReason =
-        event.format === format && event.raw !== undefined ? event.raw : writeFinish(event.reason);
+        event.format === formatName && event.raw !== undefined ? event.raw : writeFinish(event.reason);
     }
     if (fields?.$content !== undefined) candidate.content = fields.$content;
   }
 
   #opaque(event: EventOf<'opaque'>): readonly WireFrame[] {
-    if (event.format !== format) {
+    if (event.format !== formatName) {
       this.#lose(`opaque.${typeof event.value.type === 'string' ? event.value.type : event.format}`);
       return [];
     }
@@ -335,7 +335,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   #loseExtra(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeign(extra, format, undefined, (path) => this.#lose(path));
+    if (extra !== undefined) loseForeign(extra, formatName, undefined, (path) => this.#lose(path));
   }
 
   #lose(path: string): void {

@@ -3,7 +3,7 @@ import type { GatewayEvent } from '../../../model/event.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { writeSignature } from '../reasoning.ts';
 
 type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
@@ -47,7 +47,7 @@ export function mediaPart(
       fileData: { ...(start.mimeType === undefined ? {} : { mimeType: start.mimeType }), fileUri: url },
     };
   }
-  if (data === '' && start.extra?.[name] === undefined) return undefined;
+  if (data === '' && start.extra?.[formatName] === undefined) return undefined;
   const mimeType = start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media];
   return { inlineData: { mimeType: officialType(mimeType), data } };
 }

@@ -13,14 +13,14 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';
-import { name, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { placeOf, refuse } from '../../_shared/history.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 
 /** A block in wire words; undefined for one that is left out (empty text, another vendor's reasoning, what the operator lets drop). */
 export function encodeBlock(block: Block, writing: Writing): JsonObject | undefined {
-  loseForeign(block.extra, name, block.at, writing.target.lose);
+  loseForeign(block.extra, formatName, block.at, writing.target.lose);
   switch (block.type) {
     case 'text':
       return encodeText(block, writing);
@@ -34,7 +34,7 @@ export function encodeBlock(block: Block, writing: Writing): JsonObject | undefi
     case 'tool-result':
       return encodeResult(block, writing);
     case 'opaque':
-      return block.format === name ? block.value : refuse(block, `a ${block.format} part`, writing);
+      return block.format === formatName ? block.value : refuse(block, `a ${block.format} part`, writing);
     default:
       return encodeMedia(block, writing);
   }
@@ -63,7 +63,7 @@ function textOf(text: string, block: Block, writing: Writing): JsonObject | unde
 
 function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | undefined {
   const { proof, text } = block;
-  if (proof?.format !== name) {
+  if (proof?.format !== formatName) {
     writing.reasoningDropped = true;
     writing.target.lose(placeOf(block));
     if (proof !== undefined) writing.target.lose(`${placeOf(block)}.proof`);
