@@ -5,6 +5,7 @@ import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { isText, objectsOf, textOf } from '../_shared/fields.ts';
+import { Losses } from '../_shared/losses.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { isNamed, tellsError } from '../_shared/told-error.ts';
 import { unusable } from '../_shared/unusable.ts';
@@ -142,13 +143,14 @@ export abstract class ChunkEncoder implements StreamEncoder {
   protected readonly context: ReplyContext;
   /** The client wants to be told the usage; then every other chunk says that it has none. */
   protected readonly asksUsage: boolean;
-  readonly #lost = new Set<string>();
+  protected readonly losses: Losses;
   #usage: Usage | undefined;
   #over = false;
 
-  constructor(context: ReplyContext, asksUsage?: boolean) {
+  constructor(format: string, context: ReplyContext, asksUsage?: boolean) {
     const { stream_options: options } = context.body;
     this.context = context;
+    this.losses = new Losses(format, context);
     this.asksUsage = asksUsage ?? (isObject(options) && options.include_usage === true);
   }
 
@@ -184,12 +186,9 @@ export abstract class ChunkEncoder implements StreamEncoder {
     return nothing;
   }
 
-  /** Reports a loss once. */
+  /** Nothing is said of what has no place here, but that it is lost. */
   protected lose(name: string): readonly WireFrame[] {
-    if (!this.#lost.has(name)) {
-      this.#lost.add(name);
-      this.context.lose(name);
-    }
+    this.losses.lose(name);
     return nothing;
   }
 }

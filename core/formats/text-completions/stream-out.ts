@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { ChunkEncoder } from '../_openai/chunks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { WireFrame } from '../../sdk/format.ts';
+import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import { completionId } from '../_openai/ids.ts';
 import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';
@@ -30,6 +30,10 @@ export class TextStreamEncoder extends ChunkEncoder {
   readonly #answers = new Map<number, { finished: boolean }>();
   #head: Head | undefined;
 
+  constructor(context: ReplyContext, asksUsage?: boolean) {
+    super(formatName, context, asksUsage);
+  }
+
   protected write(event: GatewayEvent): readonly WireFrame[] {
     switch (event.type) {
       case 'head':
@@ -47,7 +51,7 @@ export class TextStreamEncoder extends ChunkEncoder {
       case 'finish':
         return this.#finish(event);
       case 'opaque':
-        return this.#opaque(event.format, event.value);
+        return this.losses.isOwn(event) ? this.#opaque(event.value) : nothing;
       case 'reasoning-delta':
         return this.lose('reasoning');
       case 'tool-start':
@@ -121,9 +125,7 @@ export class TextStreamEncoder extends ChunkEncoder {
   }
 
   /** A chunk of this format goes as it came, under this reply's name. */
-  #opaque(format: string, value: JsonObject): readonly WireFrame[] {
-    if (format !== formatName)
-      return this.lose(`opaque.${typeof value.type === 'string' ? value.type : format}`);
+  #opaque(value: JsonObject): readonly WireFrame[] {
     const choices = objectsOf(value.choices);
     for (const { index } of choices) this.#open(typeof index === 'number' ? index : 0);
     return [{ json: { ...value, ...this.#top(), choices, ...this.#noUsage() } }];

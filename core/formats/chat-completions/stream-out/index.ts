@@ -9,7 +9,6 @@ import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './
 import { completionId } from '../../_openai/ids.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName, own } from '../wire.ts';
-import { typeName } from '../../_openai/scope.ts';
 import { objectsOf, listOf } from '../../_shared/fields.ts';
 
 /** How a reply's id begins. */
@@ -25,7 +24,7 @@ export class ChatStreamEncoder extends ChunkEncoder {
   #head: { readonly id: string; readonly created: number; readonly own: JsonObject } | undefined;
 
   constructor(context: ReplyContext) {
-    super(context);
+    super(formatName, context);
     const { body } = context;
     this.#scope = {
       legacy: Array.isArray(body.functions) && !Array.isArray(body.tools),
@@ -43,7 +42,7 @@ export class ChatStreamEncoder extends ChunkEncoder {
       case 'usage':
         return nothing;
       case 'opaque':
-        return this.#opaque(event.format, event.value);
+        return this.losses.isOwn(event) ? this.#opaque(event.value) : nothing;
       default:
         return this.#choice(event);
     }
@@ -105,8 +104,7 @@ export class ChatStreamEncoder extends ChunkEncoder {
   }
 
   /** A chunk of this format goes as it came, under this reply's name. */
-  #opaque(format: string, value: JsonObject): readonly WireFrame[] {
-    if (format !== formatName) return this.lose(`opaque.${typeName(value)}`);
+  #opaque(value: JsonObject): readonly WireFrame[] {
     const frames: WireFrame[] = [];
     const choices = objectsOf(value.choices);
     const open: JsonObject[] = [];

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { GatewayEvent } from '../../../model/event.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
+import type { EventOf } from '../../_shared/floor.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { formatName, own } from '../wire.ts';
 import { writeSignature } from '../reasoning.ts';
-
-type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 
 /** Ids are opaque here: another format's prefix is all that is taken off. */
 export function responseId(id: string): string {
