@@ -2,6 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, MediaBlock } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
+import { folded } from '../_shared/folded.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { patch } from './patch.ts';
 import { decodeRequest, modelOf } from './request-in/index.ts';
@@ -10,7 +11,8 @@ import { settingPath } from './settings.ts';
 import { ConverseStreamDecoder } from './stream-in.ts';
 import { ConverseStreamEncoder } from './stream-out.ts';
 import { usageTap } from './usage.ts';
-import { ConverseWholeEncoder, decodeWhole } from './whole/index.ts';
+import { ConverseFold } from './whole/fold.ts';
+import { decodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
@@ -42,7 +44,7 @@ export const chat: Codec<ChatRequest> = {
   decodeStream: () => new ConverseStreamDecoder(),
   encodeStream: (context) => new ConverseStreamEncoder(context),
   decodeWhole,
-  encodeWhole: (context) => new ConverseWholeEncoder(context),
+  encodeWhole: (context) => folded(new ConverseStreamEncoder(context), new ConverseFold()),
   usageTap,
 };
 

@@ -64,7 +64,7 @@ function inWrapper(error: unknown): unknown {
 function encodeCount(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const encoding = new Encoding(request, target);
   const inner = encodeBody(request, encoding);
-  const outer = own(request.extra)?.$wrapped;
+  const outer = own(request.extra).$wrapped;
   const bare = encoding.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
   const model = inner.model ?? (encoding.native ? undefined : renamed('models/', target.model));
   const wrapped: MutableObject = {

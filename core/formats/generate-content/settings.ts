@@ -198,10 +198,10 @@ function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras
 export function writeAsWritten(
   body: MutableObject,
   settings: ChatSettings,
-  fields: JsonObject | undefined,
+  fields: JsonObject,
   row: Respelled,
 ): boolean {
-  const raw = isObject(fields?.$written) ? fields.$written[row.name] : undefined;
+  const raw = isObject(fields.$written) ? fields.$written[row.name] : undefined;
   if (!isObject(raw)) return false;
   const view: MutableObject = {};
   for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(view, path, value);

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import { visibleStops, writingOf } from '../../_shared/history.ts';
+import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { formatPlaces, writeResponseFormat } from '../response-format.ts';

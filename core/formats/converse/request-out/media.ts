@@ -5,7 +5,7 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { formatName, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/history.ts';
+import { placeOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 import { defined } from '../../_shared/fields.ts';
 

@@ -6,7 +6,7 @@ import { refuseTool } from '../../_shared/refuse.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { allowedTools, freeTextTools, objectSchema } from '../../_shared/history.ts';
+import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 /** `toolConfig`, and what the reply must undo. */

@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../../model/chat.ts';
-import { HistoryWriter, placeOf, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
+import { HistoryWriter, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
+import { placeOf } from '../../_shared/writing.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { noResult, opening } from '../../_shared/turn-order.ts';
 import { encodeBlock } from './parts.ts';

@@ -48,7 +48,7 @@ export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObj
   const fields = own(request.extra);
   loseForeign(request.extra, formatName, '', target.lose);
   const body: MutableObject = {};
-  if (typeof fields?.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
+  if (typeof fields.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
   const instructions = encodeSystem(request.system, encoding);
   const contents = writeContents(request.messages, encoding);
   const voiceless = !encoding.native && !contents.some(({ role }) => role === 'user');
@@ -64,7 +64,7 @@ export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObj
     'toolConfig.functionCallingConfig',
     'toolConfig',
   ]);
-  for (const path of Array.isArray(fields?.$empty) ? fields.$empty : [])
+  for (const path of Array.isArray(fields.$empty) ? fields.$empty : [])
     if (typeof path === 'string') objectAt(body, path);
   return body;
 }
@@ -76,7 +76,7 @@ function encodeSystem(system: readonly Message[], encoding: Encoding): MutableOb
     loseForeign(message.extra, formatName, message.at, encoding.target.lose);
     if (message.cache !== undefined) encoding.target.lose(`${message.at}.cache`);
     const fields = own(message.extra);
-    if (typeof fields?.$role === 'string') content.role = fields.$role;
+    if (typeof fields.$role === 'string') content.role = fields.$role;
     putBack(content, fields);
     for (const block of message.content) {
       if (block.type !== 'text' && !encoding.native) {

@@ -74,7 +74,7 @@ function encodeText(block: TextBlock, encoding: Encoding): readonly EncodedPart[
   if (block.citations !== undefined) encoding.target.lose(`${block.at}.citations`);
   if (!encoding.native && block.text === '' && !isOwn(block.proof)) return [];
   const fields = own(block.extra);
-  const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
+  const part: MutableObject = fields.$noText === true && block.text === '' ? {} : { text: block.text };
   const unproved = sign(part, block, encoding);
   putBack(part, fields);
   return [{ part, unproved }];
@@ -88,7 +88,7 @@ function encodeReasoning(block: ReasoningBlock, { native, target }: Encoding): r
     return [];
   }
   const fields = own(block.extra);
-  const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
+  const part: MutableObject = fields.$noText === true && block.text === '' ? {} : { text: block.text };
   part.thought = true;
   if (block.proof !== undefined) part.thoughtSignature = block.proof.value;
   putBack(part, fields);
@@ -162,9 +162,9 @@ function writeResolution(
 function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
   const fields = own(block.extra);
   const call: MutableObject = {};
-  if (fields?.$noId !== true) call.id = block.id;
+  if (fields.$noId !== true) call.id = block.id;
   call.name = encoding.toolName(block.name);
-  if (block.input !== '' || fields?.$noArgs !== true)
+  if (block.input !== '' || fields.$noArgs !== true)
     call.args = block.custom === true ? { input: block.input } : argumentsObject(block.input);
   const part: MutableObject = { functionCall: call };
   const unproved = sign(part, block, encoding);
@@ -175,14 +175,13 @@ function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
 function encodeResult(block: ToolResultBlock, encoding: Encoding): readonly MutableObject[] {
   const fields = own(block.extra);
   const result: MutableObject = {};
-  if (typeof fields?.$id === 'string') result.id = fields.$id;
-  else if (fields?.$noId !== true) result.id = block.id;
+  if (typeof fields.$id === 'string') result.id = fields.$id;
+  else if (fields.$noId !== true) result.id = block.id;
   result.name = encoding.toolName(block.name ?? encoding.calledName(block.id));
   const { text, media } = splitContent(block, encoding);
-  if (fields?.$noResponse !== true)
-    result.response = writeResponse(text, block.failed === true, fields?.$key);
+  if (fields.$noResponse !== true) result.response = writeResponse(text, block.failed === true, fields.$key);
   const parts = takesMediaResults(encoding) ? media : [];
-  if (parts.length > 0 || fields?.$noParts === true) result.parts = parts;
+  if (parts.length > 0 || fields.$noParts === true) result.parts = parts;
   const part: MutableObject = { functionResponse: result };
   putBack(part, fields, ['functionResponse']);
   return parts.length === media.length ? [part] : [part, ...media];

@@ -26,7 +26,7 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
     if (tool.cache !== undefined) encoding.target.lose(`${tool.at}.cache`);
     const written = encodeTool(tool, encoding);
     if (written === undefined) continue;
-    const entry = own(tool.extra)?.$entry;
+    const entry = own(tool.extra).$entry;
     if (typeof entry === 'number') addTo(entries, entry, written);
     else if (shared !== undefined && written.functionDeclarations !== undefined) merge(shared, written);
     else {
@@ -39,11 +39,11 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
     if (typeof entry === 'number') entries.set(entry, { ...fields, ...entries.get(entry) });
   }
   const tools = [...[...entries].toSorted(([a], [b]) => a - b).map(([, entry]) => entry), ...loose];
-  if (tools.length > 0 || own(request.extra)?.$tools !== undefined) body.tools = tools;
+  if (tools.length > 0 || own(request.extra).$tools !== undefined) body.tools = tools;
 }
 
 function shellsOf(request: ChatRequest): readonly JsonObject[] {
-  const shells = own(request.extra)?.$tools;
+  const shells = own(request.extra).$tools;
   return objectsOf(shells);
 }
 
@@ -86,7 +86,7 @@ function encodeTool(tool: Tool, encoding: Encoding): MutableObject | undefined {
     case 'code-execution': {
       const written: MutableObject = {};
       putBack(written, fields);
-      const search = typeof fields?.$key === 'string' ? fields.$key : 'googleSearch';
+      const search = typeof fields.$key === 'string' ? fields.$key : 'googleSearch';
       return { [tool.type === 'web-search' ? search : 'codeExecution']: written };
     }
     case 'opaque':
@@ -107,13 +107,13 @@ function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {
 function encodeSchema(declaration: MutableObject, tool: FunctionTool, encoding: Encoding): void {
   const { native, target, inlined } = encoding;
   const fields = own(tool.extra);
-  const subset = isObject(fields?.$parameters) ? fields.$parameters : undefined;
+  const subset = isObject(fields.$parameters) ? fields.$parameters : undefined;
   if (
     subset !== undefined &&
-    (fields?.$both === true || isDeepStrictEqual(fromSchemaSubset(subset), tool.schema))
+    (fields.$both === true || isDeepStrictEqual(fromSchemaSubset(subset), tool.schema))
   ) {
     declaration.parameters = subset;
-    if (fields?.$both !== true) return;
+    if (fields.$both !== true) return;
   }
   if (tool.schema === undefined || (!native && isEmptyObject(tool.schema))) return;
   if (native || takesJsonSchema(target.traits)) {
@@ -152,7 +152,7 @@ export function encodeToolConfig(body: MutableObject, request: ChatRequest, enco
 
 /** The tool choice: as the client wrote it while it still means the same. */
 function encodeToolChoice(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
-  const written = own(request.extra)?.$toolConfig;
+  const written = own(request.extra).$toolConfig;
   if (isObject(written)) {
     const calling = written.functionCallingConfig;
     if (calling === undefined && request.toolChoice === undefined) body.toolConfig = {};

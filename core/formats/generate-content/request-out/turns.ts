@@ -45,7 +45,7 @@ function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableOb
   if (parts.length === 0 && !(native && message.content.length === 0)) return undefined;
   const fields = own(message.extra);
   const content: MutableObject = {};
-  const role = fields?.$role === undefined ? (message.role === 'assistant' ? 'model' : 'user') : fields.$role;
+  const role = fields.$role === undefined ? (message.role === 'assistant' ? 'model' : 'user') : fields.$role;
   if (role !== null) content.role = role;
   content.parts = parts;
   putBack(content, fields);

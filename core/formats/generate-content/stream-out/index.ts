@@ -185,7 +185,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   #takeText(event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>, part: MutableObject): void {
     const chunk = this.#filling();
-    const { logprobsResult: verbatim, ...fields } = own(event.extra) ?? {};
+    const { logprobsResult: verbatim, ...fields } = own(event.extra);
     chunk.take(fields, event.choice, part);
     const tokens = event.type === 'text-delta' ? event.logprobs : undefined;
     const more = verbatim ?? (tokens === undefined ? undefined : writeLogprobs(tokens));
@@ -202,7 +202,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   #cite(event: EventOf<'citation'>): readonly WireFrame[] {
     const choice = this.#live(event);
-    if (choice === undefined || own(event.extra)?.$grounding === true) return [];
+    if (choice === undefined || own(event.extra).$grounding === true) return [];
     const block = choice.blocks.get(event.block);
     choice.cited.push({ citation: event.citation, text: () => block?.text ?? '' });
     return [];
@@ -218,7 +218,7 @@ export class ReplyEncoder implements StreamEncoder {
     const part = this.#textPart(event, event.type === 'reasoning-end' ? 'reasoning' : 'text');
     part.thoughtSignature = writeSignature(proof);
     const fields = own(event.extra);
-    if (fields?.$noText === true && part.text === '') delete part.text;
+    if (fields.$noText === true && part.text === '') delete part.text;
     this.#filling().take(fields, event.choice, part);
     return this.#flushUnlessMore(event.extra);
   }
@@ -253,10 +253,10 @@ export class ReplyEncoder implements StreamEncoder {
     choice.finished = true;
     if (event.stopSequence !== undefined) this.#losses.lose('stopSequence');
     const ours = event.format === formatName;
-    const fields = ours ? own(event.extra) : undefined;
+    const fields = ours ? own(event.extra) : {};
     const chunk = this.#filling();
-    chunk.take(fields, fields?.$noCandidate === true ? undefined : event.choice);
-    if (fields?.$noCandidate !== true) this.#finishCandidate(chunk.fields(event.choice), event, fields);
+    chunk.take(fields, fields.$noCandidate === true ? undefined : event.choice);
+    if (fields.$noCandidate !== true) this.#finishCandidate(chunk.fields(event.choice), event, fields);
     choice.bare = ours;
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
@@ -265,12 +265,12 @@ export class ReplyEncoder implements StreamEncoder {
     return frames;
   }
 
-  #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject | undefined): void {
-    if (fields?.$noReason !== true) {
+  #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject): void {
+    if (fields.$noReason !== true) {
       candidate.finishReason =
         event.format === formatName && event.raw !== undefined ? event.raw : writeFinish(event.reason);
     }
-    if (fields?.$content !== undefined) candidate.content = fields.$content;
+    if (fields.$content !== undefined) candidate.content = fields.$content;
   }
 
   #opaque(event: EventOf<'opaque'>): readonly WireFrame[] {
@@ -303,7 +303,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   #flushUnlessMore(extra: Extra | undefined): readonly WireFrame[] {
-    return this.#whole || own(extra)?.$more === true ? [] : this.#flush();
+    return this.#whole || own(extra).$more === true ? [] : this.#flush();
   }
 
   #flush(): readonly WireFrame[] {

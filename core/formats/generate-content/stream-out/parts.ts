@@ -16,10 +16,10 @@ export function responseId(id: string): string {
 export function callPart(start: EventOf<'tool-start'>, input: string): MutableObject {
   const fields = own(start.extra);
   const call: MutableObject = {};
-  if (typeof fields?.$id === 'string') call.id = fields.$id;
-  else if (fields?.$noId !== true) call.id = start.id;
+  if (typeof fields.$id === 'string') call.id = fields.$id;
+  else if (fields.$noId !== true) call.id = start.id;
   call.name = start.name;
-  if (input !== '' || fields?.$noArgs !== true)
+  if (input !== '' || fields.$noArgs !== true)
     call.args = start.custom === true ? { input } : argumentsObject(input);
   return {
     functionCall: call,

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import { visibleStops, writingOf } from '../../_shared/history.ts';
+import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';

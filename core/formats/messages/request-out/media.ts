@@ -3,7 +3,7 @@ import type { ModelTraits } from '../../../model/traits.ts';
 import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { imageTypes, formatName, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/history.ts';
+import { placeOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 
 /** An image or document block's `type` and `source`. */

@@ -4,7 +4,7 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { formatName, own } from '../wire.ts';
 import { freeTextSchema } from '../../_shared/free-text.ts';
-import { allowedTools, freeTextTools, objectSchema } from '../../_shared/history.ts';
+import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
