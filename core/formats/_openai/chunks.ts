@@ -6,6 +6,7 @@ import type { Usage } from '../../model/usage.ts';
 import type { Kept } from '../_shared/extra.ts';
 import { isText, objectsOf, textOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
+import { sameJson } from '../_shared/same-json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { isNamed, tellsError } from '../_shared/told-error.ts';
@@ -101,6 +102,22 @@ export abstract class ChunkDecoder implements StreamDecoder {
 /** The number of a chunk's answer. */
 export function numberOf({ index }: JsonObject): number {
   return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : 0;
+}
+
+/** The fields that are neither known nor the same as those that every chunk repeats; undefined for most chunks. */
+export function differing(
+  value: JsonObject,
+  known: ReadonlySet<string>,
+  shared: JsonObject,
+): MutableObject | undefined {
+  let fields: MutableObject | undefined;
+  for (const key in value) {
+    if (known.has(key) || key === '__proto__' || (key in shared && sameJson(value[key], shared[key])))
+      continue;
+    fields ??= {};
+    fields[key] = value[key];
+  }
+  return fields;
 }
 
 /** Why an answer ended, in the provider's word; undefined while it goes on. Throws where that is an error. */
