@@ -1,10 +1,11 @@
-import type { Log, Upstream } from 'sluice';
+import type { ChannelTools, Log, Upstream } from 'sluice';
 
 /** Milliseconds between two lines about the same. */
 const pause = 60_000;
 
 /** Whom a provider refuses, and what an operator can do about it. */
 interface Refusals {
+  /** Who refuses, as a sentence begins: `OCI Generative AI`. */
   readonly who: string;
   readonly advice: string;
 }
@@ -26,4 +27,11 @@ export function refusalTeller(
     }
     return answer;
   };
+}
+
+/** The tools of a channel whose requests show an identity: see {@link refusalTeller}. */
+export function tellingRefusals<Tools extends ChannelTools>(tools: Tools, refusals: Refusals): Tools {
+  const { http, log } = tools;
+  const told = refusalTeller(log, refusals);
+  return { ...tools, http: { ...http, send: async (call, request) => told(await http.send(call, request)) } };
 }

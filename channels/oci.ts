@@ -6,7 +6,7 @@ import { bearer, overHttp, traitsByModel } from './_http.ts';
 import { ociIdentity, ociSigners, type OciIdentity } from './_oci-identity.ts';
 import { ociHeaders } from './_oci-signature.ts';
 import { Renewed } from './_renewed.ts';
-import { refusalTeller } from './_refusals.ts';
+import { tellingRefusals } from './_refusals.ts';
 
 /** Milliseconds before the end of a session from which on the next is asked for. */
 const ahead = 5 * 60_000;
@@ -75,20 +75,20 @@ export default defineChannel({
       ahead,
       log: tools.log,
     });
-    const account = authorized(tools, async (request) => ociHeaders(request, await signers.get()));
-    const parts = place('/openai/v1', account);
-    const told = refusalTeller(tools.log, {
+    const signed = authorized(tools, async (request) => ociHeaders(request, await signers.get()));
+    const account = tellingRefusals(signed, {
       who: 'OCI Generative AI',
       advice:
         'Check that the identity is of this tenancy, that a policy lets it use generative-ai-family in the compartment, that the region has the model, and that the clock of this machine is right.',
     });
+    const parts = place('/openai/v1', account);
     return {
       ...parts,
       listModels: () => listModels(account.http, options.baseUrl ?? host, compartment),
       async open(call, request) {
         const answer = await parts.open(call, request);
         if (answer.status === 401) signers.forget();
-        return told(answer);
+        return answer;
       },
     };
   },
