@@ -35,6 +35,10 @@ const options = z.object({
     .min(1)
     .optional()
     .describe('several regions: they take turns, and one that fails is left alone for a while'),
+  regionOrder: z
+    .enum(['turns', 'preference'])
+    .default('turns')
+    .describe('preference: a later region is asked only where none before it can answer'),
   profile: z.string().min(1).optional().describe('a profile of the shared files'),
   roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
   externalId: z.string().min(1).optional(),
@@ -97,6 +101,7 @@ const kind = defineChannel({
         'generate-image': [invokeFormat],
       },
       codecs: invokeCodecs,
+      ...sitesOf(chosen, places),
       traits: traitsOf,
       listModels: () => listModels(chosen, tools, places),
       open: (call, request) =>
@@ -151,6 +156,15 @@ function placesOf(chosen: ChannelOptions & Options, tools: ChannelTools): readon
     const [where = home, own] = regions === undefined ? [home, key] : (key ?? home).split(' ', 2);
     return placeOf(where, own, () => identity(home));
   });
+}
+
+/** In their order the regions are places of which each is asked where none before it can answer. */
+function sitesOf(
+  { regions, regionOrder }: Options,
+  places: readonly Place[],
+): { readonly sites?: readonly number[] } {
+  if (regions === undefined || regionOrder === 'turns') return {};
+  return { sites: places.map(({ region }) => regions.indexOf(region)) };
 }
 
 /** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */

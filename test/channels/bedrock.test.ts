@@ -373,6 +373,57 @@ describe('who asks', () => {
     expect(new Set(tried)).toEqual(new Set(['us-east-1', 'eu-west-1']));
   });
 
+  test.each([
+    ['is limited', 429],
+    ['is down', 503],
+    ['cannot be reached', 0],
+  ])('in order of preference the second region is asked only where the first %s', async (_how, status) => {
+    const tried: string[] = [];
+    let failing = false;
+    const { client: sdk, gateway: running } = await start(
+      ({ headers, url }, response) => {
+        const region = /\/\d{8}\/([\w-]+)\/bedrock\//.exec(headers.authorization ?? '')?.[1] ?? '';
+        tried.push(region);
+        if (failing && region === 'us-east-1') {
+          if (status === 0) return void response.destroy();
+          response.writeHead(status, { 'content-type': 'application/json' });
+          return void response.end(JSON.stringify({ message: 'Not now.' }));
+        }
+        response.writeHead(
+          200,
+          url.endsWith('-stream') ? streamType : { 'content-type': 'application/json' },
+        );
+        response.end(url.endsWith('-stream') ? Buffer.concat(hello) : JSON.stringify(said('Hello')));
+      },
+      {
+        region: undefined,
+        key: 'AKID|secret',
+        regions: ['us-east-1', 'eu-west-1'],
+        regionOrder: 'preference',
+      },
+    );
+    const send = async (): Promise<void> => {
+      const reply = await sdk.send(new ConverseCommand({ modelId: llama, ...ask }));
+      expect(reply.output?.message?.content).toEqual([{ text: 'Hello' }]);
+    };
+    await send();
+    await send();
+    expect(tried).toEqual(['us-east-1', 'us-east-1']);
+    failing = true;
+    await send();
+    expect(tried.at(-2)).toBe('us-east-1');
+    expect(tried.at(-1)).toBe('eu-west-1');
+    const stream = await openai(running).chat.completions.create({
+      model: llama,
+      stream: true,
+      messages: [{ role: 'user', content: 'Hi' }],
+    });
+    let text = '';
+    for await (const { choices } of stream) text += choices[0]?.delta.content ?? '';
+    expect(text).toBe('Hello there');
+    expect(tried.at(-1)).toBe('eu-west-1');
+  });
+
   test('without a region the config is refused with a sentence', async () => {
     await expect(startGateway({ channels: [bedrockChannel({ key: 'k' })] })).rejects.toThrow(
       "needs a region: region: 'us-east-1'",
