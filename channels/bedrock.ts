@@ -99,6 +99,8 @@ const kind = defineChannel({
         embed: [invokeFormat],
         rerank: [invokeFormat],
         'generate-image': [invokeFormat],
+        'edit-image': [invokeFormat],
+        'vary-image': [invokeFormat],
       },
       codecs: invokeCodecs,
       ...sitesOf(chosen, places),
