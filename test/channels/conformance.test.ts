@@ -10,6 +10,7 @@ import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
+import oci from '../../channels/oci.ts';
 import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
@@ -81,6 +82,10 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
   'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
   mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
+  oci: {
+    channel: ({ url, key }) =>
+      oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
+  },
   watsonx: {
     channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
     voice: watsonxVoice,

@@ -10,18 +10,31 @@ export interface Wanted {
   readonly weight?: number;
   /** Ids of its keys. */
   readonly keys?: readonly string[];
+  /** Where each of them is good for. */
+  readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;
 }
 
-export function fakeChannel({ id, priority = 0, weight = 1, keys = ['a'], ...times }: Wanted): Channel {
+export function fakeChannel({
+  id,
+  priority = 0,
+  weight = 1,
+  keys = ['a'],
+  sites,
+  ...times
+}: Wanted): Channel {
   return {
     id,
     kind: 'fake',
     models: ['m'],
     priority,
     weight,
-    keys: keys.map((key, index) => ({ id: key, index })),
+    keys: keys.map((key, index) => ({
+      id: key,
+      index,
+      ...(sites?.[index] === undefined ? {} : { site: sites[index] }),
+    })),
     codecs: {},
     speaks: { chat: ['plain'] },
     upstreamModel: (model) => model,
