@@ -1,6 +1,6 @@
 import { isObject, parseObject, type JsonObject } from '../model/json.ts';
 import type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
-import type { Ledger, Settlement } from './ledger/index.ts';
+import type { Ledger, Reservation, Settlement } from './ledger/index.ts';
 import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../state/database/sql.ts';
 import type { ReportError, Stores } from '../state/stores.ts';
 
@@ -31,9 +31,10 @@ export interface ObjectLease {
 export interface ObjectStore {
   /**
    * Keeps a new object. One of the same owner and id is kept as it is; another owner's at the same place is forgotten, as the provider has
-   * just given its id away. `askAt`: when its provider is to be asked first, for what is to be charged.
+   * just given its id away. `askAt`: when its provider is to be asked first, for what is to be charged. `reservation`: what is claimed for
+   * that, whose lease becomes the one given here: both or neither.
    */
-  create(object: ProviderObject, askAt?: number): Promise<void>;
+  create(object: ProviderObject, askAt?: number, reservation?: Reservation): Promise<void>;
   find(owner: string, kind: string, id: string): Promise<ProviderObject | undefined>;
   /** True when somebody has an object of this id. */
   isOwned(kind: string, id: string): Promise<boolean>;
@@ -49,7 +50,10 @@ export interface ObjectStore {
   claimOne(lease: ObjectLease, object: ProviderObject): Promise<ProviderObject | undefined>;
   /** Writes what is new of one that is still to be charged, and lets go of it: false when another has claimed it meanwhile. */
   later(lease: ObjectLease, object: ProviderObject, askAt: number): Promise<boolean>;
-  /** Charges one, once, and keeps what it has left behind: false when it was charged already, and then nothing is written. */
+  /**
+   * Charges one, once, gives back what is claimed for it, and keeps what it has left behind: false when it was charged already, and then
+   * nothing is written.
+   */
   settle(
     object: ProviderObject,
     settlements: readonly Settlement[],
@@ -76,10 +80,14 @@ export function openObjectStore(
   };
 
   return {
-    create: (object, askAt) =>
-      sql.atomically(function* () {
+    async create(object, askAt, reservation) {
+      const create = function* (): Work<boolean> {
         yield* insert(object, askAt);
-      }),
+        return true;
+      };
+      if (reservation === undefined) await sql.atomically(create);
+      else await ledger.settleAfter([], create, { renewed: [reservation] });
+    },
     find: (owner, kind, id) =>
       single(() =>
         row(
@@ -187,8 +195,8 @@ export function openObjectStore(
       );
       return done !== undefined;
     },
-    settle: ({ charge: _charged, ...object }, settlements, left) =>
-      ledger.settleAfter(settlements, function* () {
+    settle: ({ charge, ...object }, settlements, left) => {
+      const settle = function* (): Work<boolean> {
         const done = yield* row(
           `UPDATE provider_objects SET details = ?, ask_at = NULL, lease_until = 0
             WHERE owner = ? AND kind = ? AND id = ? AND ask_at IS NOT NULL RETURNING id`,
@@ -200,7 +208,10 @@ export function openObjectStore(
         if (done === undefined) return false;
         for (const one of left) yield* insert(one, undefined);
         return true;
-      }),
+      };
+      const claim = charge?.reservation;
+      return ledger.settleAfter(settlements, settle, claim === undefined ? {} : { released: [claim] });
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue, Operation } from 'sluice';
 import { isObject, parseObject } from 'sluice/internal';
 import type { Question } from './ask.ts';
+import type { ObjectFormat } from './collections.ts';
 
 /** What one request of a batch has answered. */
 export interface BatchAnswer {
@@ -37,6 +38,22 @@ const codecs: Readonly<Record<string, CodecName>> = {
   '/v1/images/generations': ['images', 'generate-image'],
   '/v1/images/edits': ['images', 'edit-image'],
 };
+
+/** The codec that reads the request of a line; undefined where its endpoint is not known. */
+export function codecOfLine(
+  format: ObjectFormat,
+  { url }: JsonObject,
+  { content, contents }: JsonObject,
+): CodecName | undefined {
+  switch (format) {
+    case 'chat-completions':
+      return typeof url === 'string' && Object.hasOwn(codecs, url) ? codecs[url] : undefined;
+    case 'messages':
+      return ['messages', 'chat'];
+    case 'generate-content':
+      return ['generate-content', content !== undefined && contents === undefined ? 'embed' : 'chat'];
+  }
+}
 
 const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;

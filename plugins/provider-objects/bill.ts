@@ -73,6 +73,7 @@ export class Bill {
       const cost = microDollars === undefined ? undefined : Math.ceil(microDollars * share);
       return {
         ...(owner === '' ? {} : { keyId: owner }),
+        ...(charge?.reservation === undefined ? {} : { reservation: charge.reservation }),
         charged: { microDollars: cost ?? 0, tokens: input + output },
         record: {
           id: `${charge?.id ?? object.id}${index === 0 ? '' : `_${index + 1}`}`,

@@ -15,6 +15,7 @@ import { beginUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
+import { RequestLines } from './request-lines.ts';
 import { asShown } from './shown.ts';
 
 /** The body of a call that nobody has read. */
@@ -86,9 +87,17 @@ export function allowModels(call: Call, models: readonly string[]): void {
     });
 }
 
+/** Reads the lines of a file of that API. */
+export function linesOf(
+  { format }: Pick<Collection, 'format'>,
+  { tools }: Pick<Around, 'tools'>,
+): RequestLines {
+  return new RequestLines(format, tools.format);
+}
+
 /** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
 export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
-  const form = await beginUpload(bodyOf(call), collection.format, around.fileSize);
+  const form = await beginUpload(bodyOf(call), linesOf(collection, around), around.fileSize);
   const { model } = form;
   const { catalog } = around.finding;
   try {

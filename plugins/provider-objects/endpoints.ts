@@ -3,7 +3,7 @@ import { isObject, type Call, type ProviderObject } from 'sluice/internal';
 import { keep, noObject, passedWords, type Around } from './around.ts';
 import { ask, isGone, jsonOf } from './ask.ts';
 import { collectionOf, collections, isId, kindOf, type Collection } from './collections.ts';
-import { bodyOf, checkedJson, createByForm, createByJson } from './create.ts';
+import { bodyOf, checkedJson, createByForm, createByJson, linesOf } from './create.ts';
 import { beginUpload } from './form-upload.ts';
 import { ownerOf } from './owner.ts';
 import { pageOf } from './pages.ts';
@@ -89,7 +89,7 @@ function addBelow(add: AddPath, collection: Collection, around: Around): void {
       const place = placeOf(object, around.finding.catalog);
       const body = bodyOf(call);
       if (/^\s*multipart\//i.test(body.type)) {
-        const { upload, headers } = await beginUpload(body, collection.format, around.fileSize);
+        const { upload, headers } = await beginUpload(body, linesOf(collection, around), around.fileSize);
         return passedOn(call, await sent(call, object, around, { ...question, upload, headers }));
       }
       const json = await checkedJson(call, collection, place, around);

@@ -61,7 +61,7 @@ export default definePlugin({
     poller.start();
     onClose(() => poller.close());
     const finding: Finding = { store, catalog, foreign: foreign === 'pass' };
-    const around: Around = { store, finding, poller, tools, fileSize, answerSize, publicUrl };
+    const around: Around = { store, finding, poller, tools, fileSize, answerSize, batchShare, publicUrl };
     const add = pathAdder(around);
     addBatches(add, around);
     addResumable(around);

@@ -6,12 +6,11 @@ import { isObject, type Call, type RequestBody } from 'sluice/internal';
 import { keep, noObject, type Around } from './around.ts';
 import { ask, jsonOf } from './ask.ts';
 import { collectionOf, isId } from './collections.ts';
-import { bodyOf } from './create.ts';
+import { bodyOf, linesOf } from './create.ts';
 import { ownedObject } from './endpoints.ts';
 import { passedOn } from './passed.ts';
 import { ownerOf } from './owner.ts';
 import { chosenPlace, placeOf } from './place.ts';
-import { RequestLines } from './request-lines.ts';
 import { originOf } from './shown.ts';
 
 /** An upload that has begun: at which provider, and by what it is known there. */
@@ -84,7 +83,7 @@ export function addResumable(around: Around): void {
       { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
       around.finding.catalog,
     );
-    const lines = new RequestLines(format);
+    const lines = linesOf(collection, around);
     const isWhole =
       call.wire.headers[`${words}offset`] === '0' &&
       /\bupload\b.*\bfinalize\b/.test(String(call.wire.headers[`${words}command`]));

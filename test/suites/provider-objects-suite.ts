@@ -3,6 +3,7 @@ import type { ProviderObject } from '../../core/model/provider-objects.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openObjectStore, type ObjectStore } from '../../core/money/provider-objects.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { settlementOf } from './ledger-suite.ts';
 
@@ -120,6 +121,54 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     ]);
     expect(total?.spent).toBe(3);
     expect((await openUsageLog(stores).page({}, 10)).records).toHaveLength(1);
+  });
+
+  test('what is claimed for a batch is held with it, for as long as it says, and given back when it is charged, once', async () => {
+    const [stores] = opened;
+    if (stores === undefined) throw new Error('There are no stores.');
+    const ledger = openLedger(stores);
+    const budget = { unit: 'token', period: 'total', amount: 100 } as const;
+    const standing = async (owner: string) => {
+      const [state] = await ledger.states(owner, [budget]);
+      return [state?.spent, state?.reserved];
+    };
+    for (const isLate of [false, true]) {
+      const batch = newObject();
+      // The lease of a claim while its batch is made; one has run out by then.
+      const claim = await ledger.reserve(
+        batch.owner,
+        [budget],
+        { microDollars: 0, tokens: 60 },
+        isLate ? -1 : 600_000,
+      );
+      if (isLate) await ledger.sweep();
+      const held = { ...batch, charge: { ...charge, reservation: claim.id } };
+      await first.create(held, Date.now() + 1e9, { ...claim, lease: 1e9 });
+      // Whoever renews it as a claim of a call makes it no shorter.
+      await ledger.renew([claim]);
+      const [{ expires } = { expires: 0 }] = await sqlOf(stores.database).run(() =>
+        rows('SELECT expires FROM ledger_reservations WHERE id = ?', claim.id),
+      );
+      expect(Number(expires)).toBeGreaterThan(Date.now() + 9e8);
+      expect(await standing(batch.owner)).toEqual([0, 60]);
+      await expect(ledger.reserve(batch.owner, [budget], { microDollars: 0, tokens: 60 })).rejects.toThrow(
+        'does not allow',
+      );
+      const settlement = settlementOf(batch.owner, claim, 0, 7);
+      const done = await Promise.all([
+        first.settle(held, [settlement], []),
+        second.settle(held, [settlement], []),
+      ]);
+      expect(done.toSorted()).toEqual([false, true]);
+      expect(await standing(batch.owner)).toEqual([7, 0]);
+    }
+    // One that has come to nothing.
+    const batch = newObject();
+    const claim = await ledger.reserve(batch.owner, [budget], { microDollars: 0, tokens: 60 });
+    const held = { ...batch, charge: { ...charge, reservation: claim.id } };
+    await first.create(held, Date.now() + 1e9, { ...claim, lease: 1e9 });
+    expect(await second.settle(held, [], [])).toBe(true);
+    expect(await standing(batch.owner)).toEqual([0, 0]);
   });
 
   test('a claim whose gateway is gone is taken over', async () => {
