@@ -168,7 +168,11 @@ type Amount = readonly [input: number, output: number, units: Units];
 
 function mostBy({ tariffs }: Row, amount: Amount, { calls, longest }: Many): number {
   const reachable = tariffs.filter(({ above }) => above === 0 || longest > above);
-  return Math.max(...reachable.map((tariff) => tariff.most(...amount, calls)));
+  const dearest = (...of: Amount): number => Math.max(...reachable.map((one) => one.most(...of, calls)));
+  if (calls === 1 || reachable.length === 1) return dearest(...amount);
+  // Some of the calls may be long and others not: the dearest input and the dearest output need not be those of one length.
+  const [input, output, units] = amount;
+  return dearest(input, 0, {}) + dearest(0, output, units);
 }
 
 function rowOf(pattern: string, row: PriceRow, source?: string): Row {

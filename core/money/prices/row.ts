@@ -66,7 +66,7 @@ export class Tariff {
       BigInt(count(input)) * largest(this.#input, this.#cacheRead, this.#cacheWrite, this.#cacheWriteLong) +
         BigInt(count(output)) * largest(this.#output, this.#reasoning) +
         this.#besides(units) +
-        others * (this.#call + PICO + (this.#units.seconds + 999n) / 1000n),
+        others * (this.#call + PICO + this.#units.seconds / 1000n + 2n),
     );
   }
 

@@ -267,11 +267,11 @@ describe('laws', () => {
       .map(([one, more]) => ({ ...one, ...more }));
     const call = fc.tuple(usage, fc.double({ min: 0, max: 100, noNaN: true }), fc.nat(4));
     fc.assert(
-      fc.property(priced, fc.array(call, { minLength: 1, maxLength: 20 }), (one, given) => {
-        const prices = pricesOf({ x: one });
-        const calls = given.map(([used, seconds, images]) => ({ ...used, units: { seconds, images } }));
+      fc.property(priced, fc.array(call, { minLength: 1, maxLength: 20 }), (x, given) => {
+        const prices = pricesOf({ x });
+        const calls = given.map(([one, seconds, images]) => ({ ...one, units: { seconds, images } }));
         const sum = (of: (call: (typeof calls)[number]) => number): number =>
-          calls.reduce((total, used) => total + of(used), 0);
+          calls.reduce((total, one) => total + of(one), 0);
         const most = prices.most(
           'x',
           sum(({ input }) => input),
@@ -279,7 +279,7 @@ describe('laws', () => {
           { seconds: sum(({ units }) => units.seconds), images: sum(({ units }) => units.images) },
           { calls: calls.length, longest: Math.max(...calls.map(({ input }) => input)) },
         );
-        expect(sum((used) => costOf(prices, used))).toBeLessThanOrEqual(most ?? -1);
+        expect(sum((one) => costOf(prices, one))).toBeLessThanOrEqual(most ?? -1);
       }),
     );
   });
