@@ -5,7 +5,7 @@ import type { Around } from './around.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';
 import { pathAdder } from './paths.ts';
-import { mayRefer, pinnedCall, type Finding } from './pin.ts';
+import { pinnedCall, refers, type Finding } from './pin.ts';
 import { Poller } from './poller.ts';
 import { addResumable } from './resumable.ts';
 
@@ -68,7 +68,7 @@ export default definePlugin({
     addEndpoints(add, around);
 
     return function providerObjects(call: Call, next) {
-      return mayRefer(call) ? pinnedCall(call, next, finding) : next(call);
+      return refers(call) ? pinnedCall(call, next, finding) : next(call);
     };
   },
 });
