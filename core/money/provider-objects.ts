@@ -40,8 +40,8 @@ export interface ObjectStore {
   isOwned(kind: string, id: string): Promise<boolean>;
   /** By the time at which they were made. Undefined when `after` or `before` names none of them. */
   list(owner: string, kind: string, query: ObjectQuery): Promise<ObjectPage | undefined>;
-  /** Keeps what its provider says of it now. */
-  see(object: ProviderObject, seen: JsonObject): Promise<void>;
+  /** Keeps what its provider says of it now, and what else is known now. */
+  see(object: ProviderObject, seen: JsonObject, known?: JsonObject): Promise<void>;
   /** False when there was none. */
   remove(object: ProviderObject): Promise<boolean>;
   /** Takes objects whose providers are to be asked now and that nobody else asks about; the longest due come first. */
@@ -122,11 +122,11 @@ export function openObjectStore(
         const page = readAll(found.slice(0, limit));
         return { objects: backwards ? page.toReversed() : page, hasMore: found.length > limit };
       }),
-    async see(object, seen) {
+    async see(object, seen, known = object.known) {
       await sql.run(() =>
         rows(
           'UPDATE provider_objects SET details = ? WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
-          detailsOf({ ...object, seen }),
+          detailsOf({ ...object, seen, known }),
           object.owner,
           object.kind,
           object.id,

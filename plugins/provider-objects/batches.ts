@@ -19,6 +19,7 @@ import type { AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
+import { linesAtProvider } from './read-file.ts';
 import { measured, needsOfLines, reserved, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
 
@@ -230,16 +231,17 @@ function withModel(body: JsonObject, there: string): JsonObject {
  */
 async function requestedLines(
   call: Call,
-  { known }: ProviderObject,
+  file: ProviderObject,
   place: Place,
   param: string,
-  { finding }: Around,
+  around: Around,
 ): Promise<JsonObject & { readonly models: readonly string[] }> {
-  const { requested } = known;
+  const { finding } = around;
+  const requested = file.known['requested'] ?? (await linesAtProvider(call, file, around));
   if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
     throw new GatewayError(
       'invalid_value',
-      'A batch is made of a file whose every line is a request, and that was uploaded here in one piece.',
+      'A batch is made of a file whose every line is a request, and that was uploaded here from its beginning to its end.',
       { param },
     );
   const models = requested['models'] as readonly string[];

@@ -15,7 +15,7 @@ import { beginUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
-import { RequestLines } from './request-lines.ts';
+import { RequestLines, type BegunLines, type RequestedLines } from './request-lines.ts';
 import { asShown } from './shown.ts';
 
 /** The body of a call that nobody has read. */
@@ -87,12 +87,18 @@ export function allowModels(call: Call, models: readonly string[]): void {
     });
 }
 
-/** Reads the lines of a file of that API. */
+/** Reads the lines of a file of that API, or goes on with them. */
 export function linesOf(
   { format }: Pick<Collection, 'format'>,
   { tools }: Pick<Around, 'tools'>,
+  begun?: BegunLines,
 ): RequestLines {
-  return new RequestLines(format, tools.format);
+  return new RequestLines(format, tools.format, begun);
+}
+
+/** What is kept of a file whose lines were read: null stands for one that has anything else in it. */
+export function knownOf(requested: RequestedLines | undefined): JsonObject {
+  return { requested: requested === undefined ? null : ({ ...requested } as unknown as JsonObject) };
 }
 
 /** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
@@ -117,9 +123,7 @@ export async function createByForm(call: Call, collection: Collection, around: A
       },
       around.answerSize,
     );
-    const requested = form.end();
-    const known = requested === undefined ? {} : { requested: { ...requested } as unknown as JsonObject };
-    await keep(call, { collection, place, seen, known }, around);
+    await keep(call, { collection, place, seen, known: knownOf(form.end()) }, around);
     return seen;
   } catch (error) {
     form.upload.bytes.destroy();

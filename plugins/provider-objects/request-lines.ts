@@ -21,7 +21,16 @@ export interface RequestedLines {
   readonly unreadable?: string;
 }
 
+/** What was read of a file that comes in several requests: as JSON, between two of them. */
+export interface BegunLines extends RequestedLines {
+  /** The line that is not complete, in base64. */
+  readonly rest: string;
+}
+
 const most = { models: 50, references: 1000, endpoints: 10 };
+
+/** The longest part of a line that is kept between two requests, in bytes. */
+const longestRest = 1024 * 1024;
 
 /**
  * Reads a file of requests while it passes by, line by line. As soon as something in it is no such request, or there is more of it than can
@@ -34,16 +43,30 @@ export class RequestLines {
   readonly #models = new Set<string>();
   readonly #references = new Map<string, readonly [string, string]>();
   readonly #endpoints = new Set<string>();
-  readonly #needs = new NeedsByModel();
+  readonly #needs: NeedsByModel;
   #unreadable: string | undefined;
   #count = 0;
   #isKnown = true;
   #isText = false;
 
-  /** Lines of an API, which `formats` can read. */
-  constructor(format: ObjectFormat, formats: InternalTools['format']) {
+  /** Lines of an API, which `formats` can read; `begun` is what was read of them before. */
+  constructor(format: ObjectFormat, formats: InternalTools['format'], begun?: BegunLines) {
     this.#format = format;
     this.#formats = formats;
+    this.#needs = new NeedsByModel(begun?.needs);
+    if (begun === undefined) return;
+    this.#isText = true;
+    this.#count = begun.count;
+    this.#unreadable = begun.unreadable;
+    for (const model of begun.models) this.#models.add(model);
+    for (const endpoint of begun.endpoints) this.#endpoints.add(endpoint);
+    for (const [kind, id] of begun.references) this.#references.set(`${kind} ${id}`, [kind, id]);
+    this.#lines.push(Buffer.from(begun.rest, 'base64'));
+  }
+
+  /** False when nothing will be known of them, whatever comes. */
+  get isKnown(): boolean {
+    return this.#isKnown;
   }
 
   /** The model of the first line; undefined while none has come. */
@@ -78,7 +101,17 @@ export class RequestLines {
   /** What the file asks for, when all of it has come; undefined where that is not known. */
   end(): RequestedLines | undefined {
     this.flush();
-    if (!this.#isKnown || this.#count === 0) return undefined;
+    return this.#isKnown && this.#count > 0 ? this.#told() : undefined;
+  }
+
+  /** What was read so far, from which others go on; undefined where nothing is known, or too much of a line has come. */
+  begun(): BegunLines | undefined {
+    const { rest } = this.#lines;
+    if (!this.#isKnown || !this.#isText || rest.length > longestRest) return undefined;
+    return { ...this.#told(), rest: rest.toString('base64') };
+  }
+
+  #told(): RequestedLines {
     return {
       models: [...this.#models],
       references: [...this.#references.values()],

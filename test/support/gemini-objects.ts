@@ -49,6 +49,9 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     if (path === '/upload/v1beta/files') {
       const upload = uploads.get(query.get('upload_id') ?? '');
       if (upload === undefined) return missing();
+      const received = upload.pieces.reduce((length, piece) => length + piece.length, 0);
+      if (headers['x-goog-upload-offset'] !== String(received))
+        return answer(400, { error: { code: 400, message: 'Wrong offset', status: 'INVALID_ARGUMENT' } });
       upload.pieces.push(asked.body);
       if (!command.includes('finalize')) return answer(200, {}, { 'x-goog-upload-status': 'active' });
       return answer(

@@ -203,3 +203,29 @@ test('a batch of the lines of a file leaves a file that its key can download', a
     status: 400,
   });
 });
+
+test('a batch of a file that comes in several requests is known line by line, wherever it was cut', async () => {
+  const { a, client } = await startStage();
+  const mine = await client();
+  const line = (text: string) =>
+    JSON.stringify({ key: 'one', request: { contents: [{ parts: [{ text }] }] } });
+  // The official SDK sends eight mebibytes at a time: in the middle of a line.
+  const lines = Array.from({ length: 20 }, () => line('x'.repeat(900_000)));
+  const uploaded = async (text: string) =>
+    (await mine.files.upload({ file: blob(text), config: { mimeType: 'jsonl' } })).name ?? '';
+  const asked = a.requests.length;
+  const good = await uploaded(lines.join('\n'));
+  expect(a.requests.length - asked).toBeGreaterThan(3);
+  expect((await mine.batches.create({ model: 'gemini-a', src: good })).name).toMatch(/^batches\//);
+  const bad = await uploaded([...lines, 'no request'].join('\n'));
+  await expect(mine.batches.create({ model: 'gemini-a', src: bad })).rejects.toMatchObject({ status: 400 });
+  const theirs = await client();
+  const other = await theirs.files.upload({ file: blob('x'), config: { mimeType: 'text/plain' } });
+  const named = JSON.stringify({
+    request: { contents: [{ parts: [{ fileData: { fileUri: other.uri } }] }] },
+  });
+  const foreign = await uploaded([...lines, named].join('\n'));
+  await expect(mine.batches.create({ model: 'gemini-a', src: foreign })).rejects.toMatchObject({
+    status: 404,
+  });
+});

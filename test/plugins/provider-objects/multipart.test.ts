@@ -92,8 +92,18 @@ test('the requests of a file are known however it is cut, and of a file with any
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 8 }), (places) => {
       const read = (bytes: Buffer) => {
-        const requests = new RequestLines('chat-completions', () => chatCompletions);
-        for (const piece of cut(bytes, places)) requests.push(piece);
+        let requests = new RequestLines('chat-completions', () => chatCompletions);
+        for (const piece of cut(bytes, places)) {
+          requests.push(piece);
+          // As between two requests, by which other processes may come.
+          const begun = requests.begun();
+          if (begun !== undefined)
+            requests = new RequestLines(
+              'chat-completions',
+              () => chatCompletions,
+              JSON.parse(JSON.stringify(begun)) as typeof begun,
+            );
+        }
         return requests.end();
       };
       const known = read(good);
