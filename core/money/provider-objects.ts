@@ -24,6 +24,16 @@ export interface ObjectLease {
   readonly milliseconds: number;
 }
 
+/** What is charged for a new object. */
+export interface NewCharges {
+  /** When its provider is to be asked first, for what is to be charged later. */
+  readonly askAt?: number;
+  /** What is claimed for that; its lease becomes the one given here. */
+  readonly reservation?: Reservation;
+  /** What is charged now. */
+  readonly settlements?: readonly Settlement[];
+}
+
 /**
  * What providers keep for keys, in the database, for all gateways that share it. A write is durable when its promise resolves. Whoever asks
  * with another owner finds nothing. Rejects when the database fails.
@@ -31,10 +41,9 @@ export interface ObjectLease {
 export interface ObjectStore {
   /**
    * Keeps a new object. One of the same owner and id is kept as it is; another owner's at the same place is forgotten, as the provider has
-   * just given its id away. `askAt`: when its provider is to be asked first, for what is to be charged. `reservation`: what is claimed for
-   * that, whose lease becomes the one given here: both or neither.
+   * just given its id away. All of it is kept, charged and claimed, or nothing.
    */
-  create(object: ProviderObject, askAt?: number, reservation?: Reservation): Promise<void>;
+  create(object: ProviderObject, charges?: NewCharges): Promise<void>;
   find(owner: string, kind: string, id: string): Promise<ProviderObject | undefined>;
   /** True when somebody has an object of this id. */
   isOwned(kind: string, id: string): Promise<boolean>;
@@ -42,6 +51,12 @@ export interface ObjectStore {
   list(owner: string, kind: string, query: ObjectQuery): Promise<ObjectPage | undefined>;
   /** Keeps what its provider says of it now, and what else is known now. */
   see(object: ProviderObject, seen: JsonObject, known?: JsonObject): Promise<void>;
+  /** Replaces one by what it is now, or removes it, and charges what that costs: false, and nothing is done, when it was changed meanwhile. */
+  change(
+    object: ProviderObject,
+    now: ProviderObject | undefined,
+    settlements: readonly Settlement[],
+  ): Promise<boolean>;
   /** False when there was none. */
   remove(object: ProviderObject): Promise<boolean>;
   /** Takes objects whose providers are to be asked now and that nobody else asks about; the longest due come first. */
@@ -80,13 +95,14 @@ export function openObjectStore(
   };
 
   return {
-    async create(object, askAt, reservation) {
+    async create(object, { askAt, reservation, settlements = [] } = {}) {
       const create = function* (): Work<boolean> {
         yield* insert(object, askAt);
         return true;
       };
-      if (reservation === undefined) await sql.atomically(create);
-      else await ledger.settleAfter([], create, { renewed: [reservation] });
+      const renewed = reservation === undefined ? [] : [reservation];
+      if (renewed.length + settlements.length === 0) await sql.atomically(create);
+      else await ledger.settleAfter(settlements, create, { renewed });
     },
     find: (owner, kind, id) =>
       single(() =>
@@ -135,6 +151,28 @@ export function openObjectStore(
         ),
       );
     },
+    change: (object, now, settlements) =>
+      ledger.settleAfter(settlements, function* () {
+        const { owner, kind, id } = object;
+        const found =
+          now === undefined
+            ? yield* row(
+                'DELETE FROM provider_objects WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
+                owner,
+                kind,
+                id,
+                detailsOf(object),
+              )
+            : yield* row(
+                'UPDATE provider_objects SET details = ? WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
+                detailsOf(now),
+                owner,
+                kind,
+                id,
+                detailsOf(object),
+              );
+        return found !== undefined;
+      }),
     async remove({ owner, kind, id }) {
       const gone = await sql.run(() =>
         row(

@@ -10,6 +10,7 @@ import {
 } from 'sluice/internal';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
+import { claimStorage } from './cache-storage.ts';
 import type { Collection } from './collections.ts';
 import { beginUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
@@ -148,6 +149,9 @@ export async function createByJson(call: Call, collection: Collection, around: A
   });
   const there = model === undefined ? undefined : place.channel.upstreamModel(model);
   const spelled = format === 'generate-content' ? `models/${there}` : there;
+  const isCache = name === 'cachedContents' && model !== undefined;
+  const storage = isCache ? await claimStorage(call, place, { model, body }, around) : undefined;
+  let isCharged = false;
   return madeAnyway(call, around, async (own) => {
     const seen = await askJson(
       own,
@@ -161,9 +165,10 @@ export async function createByJson(call: Call, collection: Collection, around: A
       },
       around.answerSize,
     );
-    await keep(own, { collection, place, seen }, around);
+    await keep(own, { collection, place, seen, ...storage?.stored(seen) }, around);
+    isCharged = true;
     return asShown(call, collection, seen, around);
-  });
+  }).finally(() => storage?.end(isCharged));
 }
 
 /** Makes something in a call that goes on when its client leaves: what a provider has begun is kept, and charged. */

@@ -103,6 +103,14 @@ function sumOf(one: Needs, other: Needs): Needs {
   };
 }
 
+/** The most input tokens of one such request at a model with these traits. */
+export function mostInput(
+  { input, images, unseen }: Needs,
+  { imageTokens = mostOfImage, inputLimit = longest.context }: ModelTraits,
+): number {
+  return Math.min(inputLimit, within(input + images * imageTokens + unseen * inputLimit));
+}
+
 /** The most that such requests may come to at a model with these traits. */
 export function mostOf(
   model: string,

@@ -36,6 +36,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     const json = (): Json => (asked.body.length === 0 ? {} : (JSON.parse(asked.body.toString()) as Json));
     const missing = (): void =>
       answer(404, { error: { code: 404, message: 'Not found', status: 'NOT_FOUND' } });
+    const time = Date.now();
     const command = String(headers['x-goog-upload-command'] ?? '');
     if (path === '/upload/v1beta/files' && command === 'start') {
       const id = newId();
@@ -70,7 +71,14 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       return answer(200, method === 'DELETE' ? {} : file.object);
     }
     if (name === 'cachedContents' && method === 'POST') {
-      const cache = { name: `cachedContents/${newId()}`, ...json(), usageMetadata: { totalTokenCount: 9 } };
+      const { ttl = '3600s' } = json();
+      const cache = {
+        name: `cachedContents/${newId()}`,
+        ...json(),
+        createTime: new Date(time).toISOString(),
+        expireTime: new Date(time + parseFloat(String(ttl)) * 1000).toISOString(),
+        usageMetadata: { totalTokenCount: Math.floor(asked.body.length / 4) },
+      };
       caches.set(cache.name.replace('cachedContents/', ''), cache);
       return answer(200, cache);
     }
@@ -78,7 +86,11 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       const cache = caches.get(id);
       if (cache === undefined) return missing();
       if (method === 'DELETE') caches.delete(id);
-      if (method === 'PATCH') Object.assign(cache, json());
+      if (method === 'PATCH') {
+        const { ttl = '0s' } = json();
+        const expireTime = new Date(time + parseFloat(String(ttl)) * 1000).toISOString();
+        Object.assign(cache, json(), { expireTime });
+      }
       return answer(200, method === 'DELETE' ? {} : cache);
     }
     if (action === 'batchGenerateContent') {
@@ -105,7 +117,12 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     if (action === 'generateContent')
       return answer(200, {
         candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }],
-        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+        usageMetadata: {
+          promptTokenCount: json()['cachedContent'] === undefined ? 3 : 1003,
+          ...(json()['cachedContent'] === undefined ? {} : { cachedContentTokenCount: 1000 }),
+          candidatesTokenCount: 2,
+          totalTokenCount: 5,
+        },
       });
     return missing();
   });

@@ -1,7 +1,10 @@
 import { GoogleGenAI } from '@google/genai';
 import { expect, onTestFinished, test } from 'vitest';
 import gemini from '../../../channels/gemini.ts';
+import { openLedger } from '../../../core/money/ledger/open.ts';
+import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startGeminiObjects, type GeminiObjects } from '../../support/gemini-objects.ts';
 import { charges } from './_records.ts';
@@ -10,15 +13,15 @@ interface Stage {
   readonly a: GeminiObjects;
   readonly b: GeminiObjects;
   readonly gateway: TestGateway;
-  client(record?: object): Promise<GoogleGenAI>;
+  client(record?: object): Promise<GoogleGenAI & { readonly keyId: string }>;
 }
 
-async function startStage(): Promise<Stage> {
+async function startStage(options: Parameters<typeof providerObjects>[0] = {}): Promise<Stage> {
   const a = await startGeminiObjects();
   const b = await startGeminiObjects();
   const gateway = await startGateway({
-    plugins: [providerObjects({ poll: { first: 60_000, most: 60_000 } })],
-    prices: { 'gemini-*': { input: 1, output: 4 } },
+    plugins: [providerObjects({ poll: { first: 60_000, most: 60_000 }, ...options })],
+    prices: { 'gemini-*': { input: 1, output: 4, cacheRead: 0.1 } },
     channels: [
       gemini({
         id: 'a',
@@ -44,8 +47,9 @@ async function startStage(): Promise<Stage> {
     b,
     gateway,
     async client(record = {}) {
-      const { value } = await gateway.apiKeys.create({ name: 'one', ...record });
-      return new GoogleGenAI({ apiKey: value, httpOptions: { baseUrl: gateway.url } });
+      const { value, record: made } = await gateway.apiKeys.create({ name: 'one', ...record });
+      const client = new GoogleGenAI({ apiKey: value, httpOptions: { baseUrl: gateway.url } });
+      return Object.assign(client, { keyId: made.id });
     },
   };
 }
@@ -152,6 +156,57 @@ test('a cached content is made where its model is, used by its name there, chang
   await expect(theirs.caches.delete({ name })).rejects.toMatchObject({ status: 404 });
   await mine.caches.delete({ name });
   await expect(ask(mine, 'gemini-b')).rejects.toMatchObject({ status: 404 });
+});
+
+test('the keeping of a cached content is charged by the hour, more when it is kept for longer, and what is left is given back', async () => {
+  const { b, client, gateway } = await startStage();
+  const budget = { unit: 'micro-dollar', period: 'total', amount: 2_000_000 } as const;
+  const mine = await client({ budgets: [budget] });
+  const spent = async () => {
+    const [state] = await openLedger(gateway.stores).states(mine.keyId, [budget]);
+    return { spent: state?.spent ?? 0, reserved: state?.reserved };
+  };
+  const create = (ttl: string) =>
+    mine.caches.create({ model: 'gemini-b', config: { contents: 'x'.repeat(400_000), ttl } });
+  // Up to 400,000 tokens at a dollar a million and hour: for six hours that is more than there is.
+  await expect(create('21600s')).rejects.toMatchObject({ status: 429 });
+  expect(b.requests).toEqual([]);
+  const { name = '', usageMetadata } = await create('7200s');
+  const tokens = usageMetadata?.totalTokenCount ?? 0;
+  expect(tokens).toBeGreaterThan(100_000);
+  expect(await spent()).toEqual({ spent: 2 * tokens, reserved: 0 });
+  // Used at the price of what is read from a cache: a thousand tokens at 0.1, three at 1 and two at 4 dollars a million.
+  await mine.models.generateContent({
+    model: 'gemini-b',
+    contents: 'Hello',
+    config: { cachedContent: name },
+  });
+  await eventually(async () => expect((await spent()).spent).toBe(2 * tokens + 111));
+  await expect(mine.caches.update({ name, config: { ttl: '864000s' } })).rejects.toMatchObject({
+    status: 429,
+  });
+  await mine.caches.update({ name, config: { ttl: '18000s' } });
+  // Five hours from now on, which is a little later.
+  const five = (await spent()).spent;
+  expect(five).toBeGreaterThanOrEqual(5 * tokens + 111);
+  expect(five).toBeLessThan(5.1 * tokens);
+  await mine.caches.delete({ name });
+  const rest = await spent();
+  expect(rest.spent).toBeGreaterThanOrEqual(111);
+  expect(rest.spent).toBeLessThan(0.1 * tokens);
+  expect(rest.reserved).toBe(0);
+  const { records } = await openUsageLog(gateway.stores).page({}, 100);
+  const stored = records.filter(({ operation }) => operation === 'cache-storage');
+  expect(stored.map(({ microDollars = 0 }) => Math.sign(microDollars))).toEqual([-1, 1, 1]);
+  expect(stored.reduce((sum, { microDollars = 0 }) => sum + microDollars, 111)).toBe(rest.spent);
+});
+
+test('a cached content whose keeping has no price is not charged', async () => {
+  const { client, gateway } = await startStage({ cacheStorage: {} });
+  const mine = await client({ budgets: [{ unit: 'micro-dollar', period: 'total', amount: 1 }] });
+  await mine.caches.create({ model: 'gemini-b', config: { contents: 'long', ttl: '60s' } });
+  const { records } = await openUsageLog(gateway.stores).page({}, 100);
+  expect(records.filter(({ operation }) => operation === 'cache-storage')).toEqual([]);
 });
 
 const answer = {
