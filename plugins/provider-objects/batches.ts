@@ -12,6 +12,7 @@ import {
 } from 'sluice/internal';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
+import { endpointOf } from './batch-sorts.ts';
 import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
 import { ownedObject } from './endpoints.ts';
@@ -259,8 +260,9 @@ async function requestedLines(
 
 /** Throws 400 where lines are for another endpoint than their batch: they are measured, and charged, by what is asked there. */
 function checkEndpoint({ endpoints }: JsonObject, endpoint: JsonValue | undefined): void {
-  const list: readonly (JsonValue | undefined)[] = Array.isArray(endpoints) ? endpoints : [];
-  const other = list.find((one) => one !== endpoint);
+  const list: readonly JsonValue[] = Array.isArray(endpoints) ? endpoints : [];
+  const wanted = typeof endpoint === 'string' ? endpointOf(endpoint) : undefined;
+  const other = list.find((one) => typeof one !== 'string' || endpointOf(one) !== wanted);
   if (other !== undefined)
     throw new GatewayError(
       'invalid_value',

@@ -29,8 +29,8 @@ export interface OpenaiObjects {
   close(): Promise<void>;
 }
 
-/** Starts one. `prefix` stands in its ids, so that those of two providers differ. */
-export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
+/** Starts one. `prefix` stands in its ids, so that those of two providers differ; `root` before all its paths. */
+export async function startOpenaiObjects(prefix = 'a', root = ''): Promise<OpenaiObjects> {
   const requests: ObjectRequest[] = [];
   const files: OpenaiObjects['files'] = new Map();
   const batches: OpenaiObjects['batches'] = new Map();
@@ -176,7 +176,7 @@ export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
   const server = createServer((request, response) => {
     const seen: ObjectRequest = {
       method: request.method ?? '',
-      path: (request.url ?? '').split('?')[0] ?? '',
+      path: (request.url ?? '').replace(root, '').split('?')[0] ?? '',
       headers: request.headers,
       received: 0,
       cut: false,
