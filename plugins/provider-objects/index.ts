@@ -4,6 +4,7 @@ import { openObjectStore, type Call, type InternalTools } from 'sluice/internal'
 import type { Around } from './around.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';
+import { addFileSearch } from './file-search.ts';
 import { pathAdder } from './paths.ts';
 import { pinnedCall, refers, type Finding } from './pin.ts';
 import { Poller } from './poller.ts';
@@ -82,6 +83,7 @@ export default definePlugin({
     const add = pathAdder(around);
     addBatches(add, around);
     addResumable(around);
+    addFileSearch(add, around);
     addEndpoints(add, around);
 
     return function providerObjects(call: Call, next) {

@@ -62,9 +62,11 @@ const words: Readonly<Record<ObjectFormat, Words>> = {
       file_uri: 'files',
       cachedContent: 'cachedContents',
       cached_content: 'cachedContents',
+      fileSearchStoreNames: 'fileSearchStores',
+      file_search_store_names: 'fileSearchStores',
     },
     ofObjects: { fileName: 'files', file_name: 'files' },
-    sign: /(?:file_?[Uu]ri|ached_?[Cc]ontent)"/,
+    sign: /(?:file_?[Uu]ri|ached_?[Cc]ontent|tore_?[Nn]ames)"/,
     passed: new Set([...passed, 'args', 'response', 'responseSchema', 'responseJsonSchema']),
   },
 };
@@ -152,7 +154,12 @@ function referenceOf(format: ObjectFormat, name: string, value: string, path: st
   }
   // A cloud's own names, of what was made there and not here.
   if (value.startsWith('projects/')) return undefined;
-  const id = name === 'files' ? fileIn(value, path) : value.replace(/^cachedContents\//, '');
+  const id =
+    name === 'files'
+      ? fileIn(value, path)
+      : value.startsWith(`${name}/`)
+        ? value.slice(name.length + 1)
+        : value;
   if (id === undefined) return undefined;
   if (!isId(id)) throw unknownObject({ kind, id: value, path });
   return { kind, id, path };

@@ -15,6 +15,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
   const files = new Map<string, { readonly object: Json; readonly content: Buffer }>();
   const uploads = new Map<string, { readonly about: Json; readonly pieces: Buffer[] }>();
   const caches = new Map<string, Json>();
+  const stores = new Map<string, Json>();
   const batches = new Map<string, Json>();
   let count = 0;
   const newId = (): string => `x${(count += 1)}-id`;
@@ -69,6 +70,21 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       if (action === 'download') return answer(200, file.content);
       if (method === 'DELETE') files.delete(id);
       return answer(200, method === 'DELETE' ? {} : file.object);
+    }
+    if (name === 'fileSearchStores' && method === 'POST' && rest === '') {
+      const store = { name: `fileSearchStores/${newId()}`, ...json() };
+      stores.set(store.name.replace('fileSearchStores/', ''), store);
+      return answer(200, store);
+    }
+    if (name === 'fileSearchStores') {
+      const store = stores.get(id);
+      if (store === undefined) return missing();
+      if (action === 'importFile')
+        return answer(200, { name: `fileSearchStores/${id}/operations/o-1`, done: false });
+      if (path.endsWith('/documents')) return answer(200, { documents: [{ name: `${path.slice(8)}/d-1` }] });
+      if (path.includes('/operations/')) return answer(200, { name: path.slice(8), done: true });
+      if (method === 'DELETE') stores.delete(id);
+      return answer(200, method === 'DELETE' ? {} : store);
     }
     if (name === 'cachedContents' && method === 'POST') {
       const { ttl = '3600s' } = json();

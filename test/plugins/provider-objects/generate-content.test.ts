@@ -209,6 +209,46 @@ test('a cached content whose keeping has no price is not charged', async () => {
   expect(records.filter(({ operation }) => operation === 'cache-storage')).toEqual([]);
 });
 
+test('a file search store takes the key’s own files, and only its key searches in it', async () => {
+  const { a, client } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const { name = '' } = await mine.fileSearchStores.create({ config: { displayName: 'notes' } });
+  const file = await mine.files.upload({ file: blob('a b c'), config: { mimeType: 'text/plain' } });
+  const foreign = await theirs.files.upload({ file: blob('d'), config: { mimeType: 'text/plain' } });
+  const put = (from: GoogleGenAI, fileName = '') =>
+    from.fileSearchStores.importFile({ fileSearchStoreName: name, fileName });
+  expect(await put(mine, file.name)).toMatchObject({ name: `${name}/operations/o-1` });
+  await expect(put(mine, foreign.name)).rejects.toMatchObject({ status: 404 });
+  await expect(put(theirs, foreign.name)).rejects.toMatchObject({ status: 404 });
+  const documents: (string | undefined)[] = [];
+  for await (const one of await mine.fileSearchStores.documents.list({ parent: name }))
+    documents.push(one.name);
+  expect(documents).toEqual([`${name}/documents/d-1`]);
+  const ask = (from: GoogleGenAI, fileSearchStoreNames = [name]) =>
+    from.models.generateContent({
+      model: 'gemini-both',
+      contents: 'What?',
+      config: { tools: [{ fileSearch: { fileSearchStoreNames } }] },
+    });
+  expect((await ask(mine)).text).toBe('Hi');
+  const asked = a.requests.length;
+  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
+  await expect(ask(mine, ['fileSearchStores/of-another'])).rejects.toMatchObject({ status: 404 });
+  await expect(theirs.fileSearchStores.documents.list({ parent: name })).rejects.toMatchObject({
+    status: 404,
+  });
+  expect(a.requests.length).toBe(asked);
+  const listed = async (from: GoogleGenAI) => {
+    const names: (string | undefined)[] = [];
+    for await (const one of await from.fileSearchStores.list()) names.push(one.name);
+    return names;
+  };
+  expect([await listed(mine), await listed(theirs)]).toEqual([[name], []]);
+  await mine.fileSearchStores.delete({ name, config: { force: true } });
+  expect(a.requests.at(-1)?.query.get('force')).toBe('true');
+  await expect(mine.fileSearchStores.get({ name })).rejects.toMatchObject({ status: 404 });
+});
+
 const answer = {
   response: {
     candidates: [],
