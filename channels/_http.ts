@@ -17,6 +17,7 @@ import {
   type ChannelParts,
   type ChannelTools as WholeTools,
 } from 'sluice/internal';
+import { inBatchWords, type BatchWords } from './_batch-words.ts';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -38,6 +39,8 @@ export interface HttpPlace {
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
+  /** How batches are spelled, where that is not as in chat completions. */
+  readonly batches?: BatchWords;
 }
 
 /** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
@@ -93,7 +96,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     ...place.defaults,
     ...place.headers(keys[0]),
   };
-  return {
+  const parts: ChannelParts = {
     speaks: place.speaks,
     ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
     ...(place.traits === undefined ? {} : { traits: place.traits }),
@@ -121,6 +124,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
       });
     },
   };
+  return place.batches === undefined ? parts : { ...parts, open: inBatchWords(parts.open, place.batches) };
 }
 
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */
