@@ -1,5 +1,11 @@
 import type { ChatRequest, JsonObject } from 'sluice';
-import { toDataUrl, type EncodeTarget, type MediaBlock, type ReasoningBlock } from 'sluice/internal';
+import {
+  cannotCarry,
+  toDataUrl,
+  type EncodeTarget,
+  type MediaBlock,
+  type ReasoningBlock,
+} from 'sluice/internal';
 
 type Message = ChatRequest['messages'][number];
 type Block = Message['content'][number];
@@ -9,7 +15,8 @@ type Block = Message['content'][number];
  * and what the model thought before.
  */
 export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRequest {
-  const inside = (blocks: readonly Block[]): readonly Block[] => blocks.map((block) => partOf(block, target));
+  const inside = (blocks: readonly Block[]): readonly Block[] =>
+    blocks.flatMap((block) => partOf(block, target) ?? []);
   const turn = (message: Message): Message => ({
     ...message,
     content: inside(message.content).map((block) =>
@@ -19,9 +26,18 @@ export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRe
   return { ...request, system: request.system.map(turn), messages: request.messages.map(turn) };
 }
 
-/** The block itself where chat completions say it as Mistral does, or not at all. */
-function partOf(block: Block, target: EncodeTarget): Block {
+/** The block itself where chat completions say it as Mistral does, or not at all. Undefined for one that was dropped; throws 400 for one that cannot go. */
+function partOf(block: Block, target: EncodeTarget): Block | undefined {
   switch (block.type) {
+    // It has no other word for it than the words themselves.
+    case 'refusal':
+      return part({ type: 'text', text: block.text }, block);
+    case 'video': {
+      const at = block.at ?? 'messages';
+      if (target.unsupported === 'refuse') throw cannotCarry(at, 'video', 'mistral');
+      target.lose(at, 'content');
+      return undefined;
+    }
     case 'reasoning':
       return thinkingOf(block, target);
     case 'file':
