@@ -15,12 +15,12 @@ import {
   asOperators,
   benchKey,
   configFor,
-  freePort,
   memoryHeld,
   serving,
   type SluiceOptions,
   type Target,
 } from './targets.ts';
+import { freePort } from '../support/free-port.ts';
 
 /** A checkout that is measured, by name. */
 export type Tree = Pick<SluiceOptions, 'name' | 'tree'>;

@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../support/free-port.ts';
 import { cpuOf, familyOf, listenerOf, rssOf } from './proc.ts';
 import { endsWithUs, onCore, start } from './processes.ts';
 
@@ -167,15 +167,6 @@ export async function serving(url: string, patience: number, check: () => void =
     if (performance.now() > end) throw new Error(`${url} does not serve.`);
     await pause(20);
   }
-}
-
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }
 
 /** An ordinary configuration: default plugins, a channel for each format, prices, one key. */

@@ -19,15 +19,9 @@ export interface FailoverOptions {
   readonly say?: (line: string) => void;
 }
 
-/** Times in milliseconds. A machine that makes a thousand calls at once needs seconds for a sound answer. */
-const unhurried = {
-  timeouts: { idle: 10_000, connect: 10_000 },
-  routing: { firstToken: 8000, attempt: 8000 },
-};
-
 /** Targets rest long enough to be seen to, and short enough to come back while somebody looks. */
 const quick = {
-  ...unhurried,
+  ...patient,
   health: { failures: 5, rest: 1000, mostRest: 2000, refusedRest: 1000, coolDown: 1000, mostCoolDown: 2000 },
 };
 
@@ -72,7 +66,7 @@ export async function failover({ calls, only, say = () => {} }: FailoverOptions)
   say(row(['fault', 'channel', 'calls', 'complete', 'error', 'wrong', 'asked', 'left alone', 'back after']));
   await table(['before', 'opened'], quick);
   // Here no channel is ever left alone: each call is to meet the fault.
-  await table(['after'], { ...patient, ...unhurried });
+  await table(['after'], patient);
   return { cases, violations };
 }
 

@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { answering } from '../bench/answering.ts';
 import { dialects, formats, tagIn, wordsOf } from './dialects.ts';
 import { faultNamed, type Reply } from './faults.ts';
-import { freePort } from './free-port.ts';
+import { freePort } from '../support/free-port.ts';
 
 /** What the provider says of itself. */
 export interface UpstreamState {

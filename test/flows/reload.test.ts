@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { once } from 'node:events';
 import { Agent, request as send, type IncomingMessage } from 'node:http';
-import { createServer, type AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { configWith, key, logIn, operate, type Line, type OperatedGateway } from '../reload/gateway.ts';
 import { SocketClient } from '../support/websocket.ts';
+import { freePort } from '../support/free-port.ts';
 
 let gateway: OperatedGateway | undefined;
 afterEach(async () => {
@@ -47,15 +46,6 @@ function ask(
       .once('error', reject)
       .end(JSON.stringify({ model, stream, messages: [{ role: 'user', content: words }] }));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 const status = async (door: OperatedGateway, model: string): Promise<number> => {

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { definePlugin } from 'sluice';
 import demo from '../../channels/demo/index.ts';
-import { freePort } from '../chaos/free-port.ts';
+import { freePort } from '../support/free-port.ts';
 import { childrenOf, configWith, key as operatedKey, operate } from '../reload/gateway.ts';
 import { startGateway } from '../support/gateway.ts';
 import { operatorFolder } from '../support/operator-folder.ts';

@@ -11,13 +11,13 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { patience } from './patience.ts';
+import { freePort } from './free-port.ts';
 
 /** A PostgreSQL server of the test's own, on a free port of 127.0.0.1. */
 export interface TestPostgres {
@@ -219,12 +219,4 @@ function signal(pid: number, name: NodeJS.Signals): void {
 
 function readFolders(folder: string): string[] {
   return existsSync(folder) ? readdirSync(folder).toSorted().toReversed() : [];
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await new Promise((done) => server.close(done));
-  return port;
 }

@@ -1,8 +1,8 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { createClient } from '@redis/client';
+import { freePort } from './free-port.ts';
 
 /** A Redis of the test's own, on a free port of 127.0.0.1, that keeps nothing on disk. */
 export interface TestRedis {
@@ -81,14 +81,4 @@ export async function startRedis(): Promise<TestRedis> {
     resume: () => void server?.kill('SIGCONT'),
     close: kill,
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

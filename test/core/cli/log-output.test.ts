@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { setTimeout as pass } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { freePort } from '../../chaos/free-port.ts';
+import { freePort } from '../../support/free-port.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { childrenOf } from '../../reload/gateway.ts';
 
