@@ -10,10 +10,10 @@ import { allFormats, fixturesOf, requestOf } from '../support/fixtures.ts';
 import { tries } from '../support/tries.ts';
 
 const formats = await allFormats();
-const cases = formats.flatMap(({ name, codecs }) =>
-  codecs.chat === undefined
+const cases = formats.flatMap(({ name, codecs: { chat: codec } }) =>
+  codec === undefined
     ? []
-    : fixturesOf(name, 'requests', '.json').map((fixture) => ({ from: name, codec: codecs.chat, fixture })),
+    : fixturesOf(name, 'requests', '.json').map((fixture) => ({ from: name, codec, fixture })),
 );
 const parts = mistral.spec.setup({ key: 'k' } as never, { keys: ['k'] } as never);
 
@@ -144,8 +144,8 @@ function cutIn(one: JsonObject, at: number): readonly JsonObject[] {
   const place = at % (text.length + 1);
   if (one['type'] === 'reference' || place === 0 || place === text.length) return [one];
   const { signature, ...rest } = one;
-  const piece = (words: string): JsonObject =>
-    inner === undefined ? { ...rest, text: words } : { ...rest, thinking: [{ type: 'text', text: words }] };
+  const piece = (some: string): JsonObject =>
+    inner === undefined ? { ...rest, text: some } : { ...rest, thinking: [{ type: 'text', text: some }] };
   return [
     piece(text.slice(0, place)),
     { ...piece(text.slice(place)), ...(signature === undefined ? {} : { signature }) },
