@@ -6,7 +6,7 @@ import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../confi
 import { version } from '../config/installation/home.ts';
 import { createLog, hideSecret, type Log } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
-import { giveBackMemory } from '../processes/memory.ts';
+import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
 import type { Facts, StartOrder } from '../processes/messages.ts';
 import { digestOfFiles, versionOf } from '../processes/version.ts';
 import { databaseUrl, startServer, type RunningServer } from '../server.ts';
@@ -49,6 +49,7 @@ async function start(order: StartOrder): Promise<void> {
     const files = filesOf(config.file);
     link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
     giveBackMemory(() => server.isIdle);
+    collectSeldom();
   } catch (error) {
     link.send({ type: 'failed', problems: await whyNot(order, error) }, () => process.exit(1));
   }

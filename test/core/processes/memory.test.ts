@@ -1,6 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { getHeapSpaceStatistics } from 'node:v8';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { collectAll, giveBackMemory } from '../../../core/processes/memory.ts';
+import { collectAll, giveBackMemory, shareOf } from '../../../core/processes/memory.ts';
 
 describe('the memory that a start took', () => {
   beforeEach(() => {
@@ -34,4 +35,50 @@ test('all garbage is collected, and the room for young objects shrinks', () => {
   expect(kept).toEqual([]);
   expect(room()).toBeLessThan(before);
   expect(globalThis.gc).toBeUndefined();
+});
+
+describe('garbage', () => {
+  const mebibyte = 1024 * 1024;
+  const plenty = 64 * 1024 * mebibyte;
+
+  /** How often a process goes through all its memory while it makes a gigabyte of buffers, each of which it needs for a moment. */
+  function collections(before: string): number {
+    const memory = new URL('../../../core/processes/memory.ts', import.meta.url).href;
+    const script = `
+      import { setImmediate as turn } from 'node:timers/promises';
+      import { PerformanceObserver } from 'node:perf_hooks';
+      import { collectSeldom } from ${JSON.stringify(memory)};
+      ${before}
+      const kept = Array.from({ length: 300_000 }, (_, index) => ({ index }));
+      let count = 0;
+      new PerformanceObserver((list) => {
+        for (const { detail } of list.getEntries()) if (detail.kind === 4) count += 1;
+      }).observe({ entryTypes: ['gc'] });
+      for (let made = 0; made < 1200; made += 1) {
+        Buffer.alloc(800 * 1024);
+        if (made % 20 === 0) await turn();
+      }
+      await turn();
+      console.log(count, kept.length);`;
+    const flags = [
+      '--conditions=sluice-source',
+      '--max-semi-space-size=64',
+      '--input-type=module',
+      '-e',
+      script,
+    ];
+    return Number.parseInt(execFileSync(process.execPath, flags, { encoding: 'utf8' }), 10);
+  }
+
+  test('of large bodies gathers for longer before all memory is gone through', () => {
+    expect(collections('collectSeldom();')).toBeLessThan(collections('') / 2);
+  });
+
+  test('may gather in a fixed room, whatever is in use, and in less where there is little memory', () => {
+    expect(shareOf(64 * mebibyte, plenty)).toBe(200);
+    expect(shareOf(128 * mebibyte, plenty)).toBe(100);
+    expect(shareOf(64 * mebibyte, 512 * mebibyte)).toBe(100);
+    expect(shareOf(mebibyte, plenty)).toBe(400);
+    expect(shareOf(4096 * mebibyte, plenty)).toBe(40);
+  });
 });
