@@ -148,7 +148,7 @@ export interface EncodedRequest {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default POST. The others carry no body. */
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PUT';
   readonly body: JsonObject;
   /** Sent in place of `body` when it is there. */
   readonly form?: Form;
