@@ -2,55 +2,33 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vit
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import mistral from '../../channels/mistral.ts';
 import { testCall } from '../support/call.ts';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { Provider, sse } from './_provider.ts';
 
 type Json = Record<string, unknown>;
 
-let upstream: ScriptedUpstream;
-let gateway: TestGateway;
+let provider: Provider;
 /** One whole reply, or the pieces of a stream. */
 let answer: Json | readonly Json[] = {};
 
 beforeAll(async () => {
-  upstream = await startUpstream((_request, response) => {
-    if (Array.isArray(answer)) {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.end(
-        [...(answer as readonly Json[]).map((one) => JSON.stringify(one)), '[DONE]']
-          .map((data) => `data: ${data}\n\n`)
-          .join(''),
-      );
-    } else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-  });
-  gateway = await startGateway({
-    channels: [mistral({ key: 'k', baseUrl: `${upstream.url}/v1`, models: ['*'] })],
-  });
+  provider = await Provider.start((url) => ({
+    channels: [mistral({ key: 'k', baseUrl: `${url}/v1`, models: ['*'] })],
+  }));
 });
-afterAll(async () => {
-  await gateway.close();
-  await upstream.close();
-});
+afterAll(() => provider.close());
 beforeEach(() => {
-  upstream.requests.length = 0;
   answer = whole('Bonjour.');
+  provider.says(() =>
+    Array.isArray(answer) ? sse(answer as readonly Json[], 'data: [DONE]\n\n') : { body: answer },
+  );
 });
 
-const ask = (path: string, body: Json): Promise<Response> =>
-  fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${gateway.key}`,
-      'content-type': 'application/json',
-      'anthropic-version': '2023-06-01',
-    },
-    body: JSON.stringify(body),
-  });
+const ask = (path: string, body: Json): Promise<Response> => provider.ask(path, body);
 const chat = (body: Json): Promise<Response> =>
   ask('/v1/chat/completions', { model: 'mistral-small-latest', ...body });
 const messages = (body: Json): Promise<Response> =>
   ask('/v1/messages', { model: 'mistral-small-latest', max_tokens: 99, ...body });
-const sent = (index = 0): Json => JSON.parse(String(upstream.requests[index]?.body)) as Json;
+const sent = (index = 0): Json => provider.posted(index);
 const hello = [{ role: 'user', content: 'Hello' }];
 
 const usage = { prompt_tokens: 31, total_tokens: 192, completion_tokens: 161 };
