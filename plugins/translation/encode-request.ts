@@ -10,6 +10,7 @@ import {
   type Target,
 } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
+import { withRoom } from './output-room.ts';
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(
@@ -24,7 +25,7 @@ export function encodeRequest(
     return codec.encodeRequest(request, {
       model: target.model,
       stream: call.stream,
-      traits: target.traits,
+      traits: withRoom(request, target.traits),
       headers: plainHeaders(call),
       unsupported: options.unsupported,
       lose: losesInto(losses, call, codec),
