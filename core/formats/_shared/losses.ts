@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
 import { isText } from './fields.ts';
-import { loseForeign } from './foreign.ts';
+import { loseForeignReply } from './foreign.ts';
 
 /** What a reply loses on its way to a client of this format. Each loss is reported once. */
 export class Losses {
@@ -23,7 +23,7 @@ export class Losses {
 
   /** What only another format knows of an event. */
   loseForeign(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeign(extra, this.#format, undefined, (path) => this.lose(path));
+    if (extra !== undefined) loseForeignReply(extra, this.#format, (path) => this.lose(path));
   }
 
   /** True for a part that this format knows; another's has no place here and is lost. */

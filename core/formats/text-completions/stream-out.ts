@@ -8,6 +8,7 @@ import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';
 import { writeFinish } from './finish.ts';
 import { objectsOf } from '../_shared/fields.ts';
+import { loseForeignReply } from '../_shared/foreign.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
@@ -22,6 +23,7 @@ export class TextStreamEncoder extends ChunkEncoder {
   }
 
   protected write(event: GatewayEvent): readonly WireFrame[] {
+    if ('extra' in event) loseForeignReply(event.extra, formatName, (path) => void this.lose(path));
     switch (event.type) {
       case 'head':
         this.begin(event, own(event.extra));

@@ -15,13 +15,12 @@ import { sameJson } from '../../_shared/same-json.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { setOf } from '../../_shared/extra.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
+import { noise } from '../../_shared/foreign.ts';
 
 const chunkFields = setOf('id object created model choices usage');
 const choiceFields = setOf('index delta message finish_reason');
 /** The same where an event carries all that the log probabilities say. */
 const scoredFields: ReadonlySet<string> = new Set([...choiceFields, 'logprobs']);
-/** A random string on every chunk: never the same, so no part of what all chunks share. */
-const noise = 'obfuscation';
 
 /** Events that put a chunk on the wire again: unknown fields of a chunk ride on one of them. */
 const carriers = setOf(
@@ -48,6 +47,7 @@ export class ChatStreamDecoder extends ChunkDecoder {
   }
 
   protected head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra } {
+    // Never the same, so no part of what all chunks share.
     const { [noise]: noised, ...shared } = fieldsBeside(chunk, chunkFields);
     this.#shared = shared;
     const own: MutableObject = {};
