@@ -16,8 +16,8 @@ export function fieldsBeside(object: JsonObject, names: ReadonlySet<string>): Fi
 export function defined<Members extends object>(
   fields: Members,
 ): { readonly [Name in keyof Members]?: Exclude<Members[Name], undefined> } {
-  const found: { [name: string]: unknown } = {};
-  for (const [name, value] of Object.entries(fields)) if (value !== undefined) found[name] = value;
+  const found: { [Name in keyof Members]?: Members[Name] } = {};
+  for (const name in fields) if (fields[name] !== undefined) found[name] = fields[name];
   return found as { [Name in keyof Members]?: Exclude<Members[Name], undefined> };
 }
 

@@ -89,7 +89,8 @@ export class HistoryWriter<W extends Writing> {
     if (blocks.length === 0 && message.content.length > 0) return [];
     const role = message.role === 'tool' ? 'user' : message.role;
     const wire: MutableObject = { role, content: this.#words.said(message, blocks) };
-    putBack(wire, message.extra?.[format] ?? {});
+    const kept = message.extra?.[format];
+    if (kept !== undefined) putBack(wire, kept);
     return [wire];
   }
 

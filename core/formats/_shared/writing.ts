@@ -168,9 +168,14 @@ export function loseProof(block: TextBlock | ToolCallBlock | ReasoningBlock, { t
 
 /** The parts of a result that may stand in one: neither reasoning nor calls. */
 export function partsOfResult({ content }: ToolResultBlock, writing: Writing): readonly Block[] {
+  if (content.every(mayStandInResult)) return content;
   return content.filter((part) => {
-    const allowed = part.type !== 'tool-call' && part.type !== 'tool-result' && part.type !== 'reasoning';
+    const allowed = mayStandInResult(part);
     if (!allowed) refuse(part, `a ${part.type} in a tool result`, writing);
     return allowed;
   });
+}
+
+function mayStandInResult({ type }: Block): boolean {
+  return type !== 'tool-call' && type !== 'tool-result' && type !== 'reasoning';
 }

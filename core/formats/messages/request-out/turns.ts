@@ -44,8 +44,7 @@ export function encodeHistory(request: ChatRequest, writing: Writing): WrittenHi
 
 /** The one string that the client wrote, where nothing has to be said about it that a string cannot say. */
 function plainText({ plain, content }: Message, wire: readonly JsonObject[]): string | undefined {
+  if (plain !== true || content.length !== 1 || wire.length !== 1) return undefined;
   const [said] = content;
-  const [block] = wire;
-  const isPlain = plain === true && content.length === 1 && wire.length === 1;
-  return isPlain && said?.type === 'text' && block?.cache_control === undefined ? said.text : undefined;
+  return said?.type === 'text' && wire[0]?.cache_control === undefined ? said.text : undefined;
 }
