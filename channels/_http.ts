@@ -17,6 +17,7 @@ import {
   type ChannelParts,
   type ChannelTools as WholeTools,
 } from 'sluice/internal';
+import { inBatchWords, type BatchWords } from './_batch-words.ts';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -28,6 +29,8 @@ export interface HttpPlace {
   headers(key: string | undefined): Readonly<Record<string, string>>;
   /** For each operation the formats spoken, best first. */
   readonly speaks: ChannelParts['speaks'];
+  /** Codecs of words of its own: see `ChannelParts.codecs`. */
+  readonly codecs?: ChannelParts['codecs'];
   /** What the provider keeps: see `ChannelParts.keeps`. */
   readonly keeps?: ChannelParts['keeps'];
   /** Headers for requests that bring none of that name, in lower case. */
@@ -38,6 +41,8 @@ export interface HttpPlace {
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
+  /** How batches are spelled, where that is not as in chat completions. */
+  readonly batches?: BatchWords;
 }
 
 /** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
@@ -93,8 +98,9 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     ...place.defaults,
     ...place.headers(keys[0]),
   };
-  return {
+  const parts: ChannelParts = {
     speaks: place.speaks,
+    ...(place.codecs === undefined ? {} : { codecs: place.codecs }),
     ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
     ...(place.traits === undefined ? {} : { traits: place.traits }),
     ...(place.modelList === undefined
@@ -121,6 +127,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
       });
     },
   };
+  return place.batches === undefined ? parts : { ...parts, open: inBatchWords(parts.open, place.batches) };
 }
 
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */

@@ -68,6 +68,8 @@ export default defineChannel({
         'translate-audio': ['audio'],
         speak: ['audio'],
       },
+      // https://learn.microsoft.com/azure/foundry/openai/latest: a batch names deployments of the kind that runs batches.
+      keeps: { 'chat-completions': ['files', 'batches', 'vector_stores', 'containers'] },
       traits: () => traits,
       open,
       connect,

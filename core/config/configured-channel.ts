@@ -204,7 +204,7 @@ function channelOf(
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
-        traits = { ...parts.traits?.(upstreamModel) };
+        traits = { ...known.limits(upstreamModel), ...parts.traits?.(upstreamModel) };
         for (const { pattern, traits: own } of overrides)
           if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
         if (cache.size < 1000) cache.set(upstreamModel, traits);

@@ -33,8 +33,8 @@ export interface UpstreamRequest {
   readonly query: Readonly<Record<string, string>>;
   /** Lower case: versions and beta flags. Never a client's credential. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Default POST. GET and DELETE carry no body. */
-  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
+  /** Default POST. GET, DELETE and PUT carry no body. */
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH' | 'PUT';
   readonly body: Buffer | string | Form;
   /** Sent in place of the body, as it comes; `headers` name its type. */
   readonly upload?: BodyStream;

@@ -1,6 +1,8 @@
 import type { Channel, Target } from '../../../core/sdk/call.ts';
+import type { KnownModel } from '../../../core/sdk/channel.ts';
 import type { GatewayError } from '../../../core/sdk/errors.ts';
 import { createCatalog, type Candidate, type Catalog } from '../../../core/routing/catalog.ts';
+import type { ModelTraits } from '../../../core/model/traits.ts';
 import type { Health, Standing, Visit } from '../../../core/sdk/health.ts';
 
 /** What a test says of a channel that serves the model `m`. */
@@ -14,6 +16,8 @@ export interface Wanted {
   readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;
+  readonly known?: KnownModel;
+  readonly traits?: ModelTraits;
 }
 
 export function fakeChannel({
@@ -22,6 +26,8 @@ export function fakeChannel({
   weight = 1,
   keys = ['a'],
   sites,
+  known,
+  traits = {},
   ...times
 }: Wanted): Channel {
   return {
@@ -38,7 +44,8 @@ export function fakeChannel({
     codecs: {},
     speaks: { chat: ['plain'] },
     upstreamModel: (model) => model,
-    traits: () => ({}),
+    traits: () => traits,
+    ...(known === undefined ? {} : { known: () => known }),
     open: () => Promise.reject(new Error('not opened here')),
     close: () => Promise.resolve(),
     ...times,
