@@ -88,6 +88,8 @@ export default defineChannel({
     const signed = authorized(tools, async (request) => ociHeaders(request, await signers.get()));
     const account = tellingRefusals(signed, {
       who: 'OCI Generative AI',
+      // What an identity may not see is not there for it.
+      statuses: [401, 403, 404],
       advice:
         'Check that the identity is of this tenancy, that a policy lets it use generative-ai-family in the compartment, that the region has the model, and that the clock of this machine is right.',
     });

@@ -204,7 +204,12 @@ describe('the orchestration service', () => {
     answer = { status: 400, body: JSON.stringify({ error }), type: 'application/json' };
     const reply = await say({});
     expect(reply.status).toBe(400);
-    expect(JSON.stringify(await reply.json())).toContain('Content filtered due to safety violations');
+    expect(await reply.json()).toMatchObject({
+      error: {
+        code: 'content_policy_violation',
+        message: expect.stringContaining('Content filtered due to safety violations'),
+      },
+    });
   });
 
   test('breaks a stream with an error of the client’s format', async () => {
