@@ -187,6 +187,36 @@ test('a file whose lines are for another endpoint than the batch, or cannot be r
   expect(a.batches.size).toBe(0);
 });
 
+test.each([
+  ['input_blob', 'https://blobs.example/of-somebody.jsonl'],
+  ['input_files', ['file-of-another']],
+  ['requests', [{ custom_id: 'one', body: { model: 'gpt-b', messages: [] } }]],
+  ['model', 'gpt-b'],
+])('a batch that names requests or models beside its file, by %s, is not made', async (member, value) => {
+  const { a, client } = await startStage(slow);
+  const mine = await client({ models: ['gpt-a'] });
+  const file = await mine.files.create({
+    file: await toFile(Buffer.from(line(10)), 'batch.jsonl'),
+    purpose: 'batch',
+  });
+  const asked = {
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+  } as const;
+  await expect(mine.batches.create({ ...asked, [member]: value })).rejects.toMatchObject({
+    status: 400,
+    param: member,
+  });
+  expect(a.batches.size).toBe(0);
+  const all = {
+    ...asked,
+    metadata: { a: 'b' },
+    output_expires_after: { anchor: 'created_at', seconds: 3600 },
+  };
+  expect((await mine.batches.create({ ...all } as typeof asked)).status).toBe('validating');
+});
+
 test('what a batch holds outlives the gateway that made it', async () => {
   const provider: OpenaiObjects = await startOpenaiObjects();
   const folder = await mkdtemp(join(tmpdir(), 'sluice-budget-'));
