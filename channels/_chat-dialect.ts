@@ -25,12 +25,18 @@ export interface ChatDialect {
   /** True where a stream comes as lines of JSON. */
   readonly streamsAsJson?: boolean;
   path(stream: boolean): string;
+  /** Pieces for which the provider has words and chat completions have none, as parts of the provider's own. Absent where there are none. */
+  prepare?(request: ChatRequest, target: EncodeTarget): ChatRequest;
+  /** As {@link Codec.wantsBytes}, where it is otherwise than with chat completions. */
+  wantsBytes?: Codec['wantsBytes'];
   /** A body of chat completions in the provider's words. It may hold members that only a client of chat completions knew to send. */
   request(body: JsonObject, target: EncodeTarget): JsonObject;
+  /** What such a body lets the answer begin with, where the provider says that again: {@link EncodedRequest.begun}. */
+  begun?(body: JsonObject): string | undefined;
   /** A reader for one stream. */
   reply(): DialectReply;
-  /** A whole reply as the body of chat completions that would say the same. */
-  whole(body: JsonObject): JsonObject;
+  /** A whole reply as the body of chat completions that would say the same. Absent where it reads like the one piece of a stream. */
+  whole?(body: JsonObject): JsonObject;
 }
 
 /** The codec of a provider whose chat is chat completions in other words: what it shares with these is written and read by theirs. */
@@ -41,14 +47,25 @@ export function chatDialect(dialect: ChatDialect): Codec<ChatRequest> {
     format: dialect.format,
     ...(dialect.streamsAsJson === true ? { streamsAsJson: true } : {}),
     passThrough: (_model, stream) => ({ path: dialect.path(stream) }),
+    ...(dialect.wantsBytes === undefined ? {} : { wantsBytes: dialect.wantsBytes }),
     encodeRequest(request, target) {
-      const { headers: _headers, ...encoded } = chatCodec.encodeRequest(request, target);
-      return { ...encoded, path: dialect.path(target.stream), body: dialect.request(encoded.body, target) };
+      const prepared = dialect.prepare?.(request, target) ?? request;
+      const { headers: _headers, ...encoded } = chatCodec.encodeRequest(prepared, target);
+      const body = dialect.request(encoded.body, target);
+      const begun = dialect.begun?.(body);
+      return {
+        ...encoded,
+        path: dialect.path(target.stream),
+        body,
+        ...(begun === undefined ? {} : { begun }),
+      };
     },
-    decodeStream: (traits) => new DialectDecoder(traits, dialect.reply()),
+    decodeStream: (traits) => new DialectDecoder(traits, dialect),
     decodeWhole: (body, traits) => {
       if (tellsError(body)) throw upstreamError(200, JSON.stringify(body));
-      return chatCodec.decodeWhole(dialect.whole(body), traits);
+      if (dialect.whole !== undefined) return chatCodec.decodeWhole(dialect.whole(body), traits);
+      const decoder = new DialectDecoder(traits, dialect);
+      return [...decoder.piece(body, undefined), ...decoder.end()];
     },
   };
 }
@@ -56,10 +73,12 @@ export function chatDialect(dialect: ChatDialect): Codec<ChatRequest> {
 class DialectDecoder implements StreamDecoder {
   readonly #decoder: ChatStreamDecoder;
   readonly #reply: DialectReply;
+  readonly #format: string;
 
-  constructor(traits: ModelTraits, reply: DialectReply) {
+  constructor(traits: ModelTraits, dialect: ChatDialect) {
     this.#decoder = new ChatStreamDecoder(traits);
-    this.#reply = reply;
+    this.#reply = dialect.reply();
+    this.#format = dialect.format;
   }
 
   frame({ data, event }: Frame): readonly GatewayEvent[] {
@@ -68,7 +87,19 @@ class DialectDecoder implements StreamDecoder {
     // The end of a line is where a connection that broke shows.
     if (piece === undefined) throw cutShort();
     if (event === 'error' || tellsError(piece)) throw upstreamError(200, data);
-    return this.#reply.chunks(piece, event).flatMap((chunk) => this.#decoder.chunk(chunk));
+    return this.piece(piece, event);
+  }
+
+  /** The events of one parsed piece. A proof in it is the provider's, which nobody else can take. */
+  piece(piece: JsonObject, event: string | undefined): readonly GatewayEvent[] {
+    return this.#reply
+      .chunks(piece, event)
+      .flatMap((chunk) => this.#decoder.chunk(chunk))
+      .map((one) =>
+        one.type === 'reasoning-end' && one.proof !== undefined
+          ? { ...one, proof: { ...one.proof, format: this.#format }, extra: {} }
+          : one,
+      );
   }
 
   end(): readonly GatewayEvent[] {

@@ -157,7 +157,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Why it ended, in the words of chat completions. Throws where it broke. */
 function finishOf(word: JsonValue | undefined, beside: JsonObject): string {
-  if (word === 'ERROR' || word === 'ERROR_TOXIC' || word === 'TIMEOUT')
+  if (word === 'ERROR' || word === 'TIMEOUT')
     throw upstreamError(
       200,
       JSON.stringify({ message: beside['error'] ?? 'The upstream broke off the answer.' }),
@@ -177,7 +177,7 @@ function wordsOf(content: JsonValue | undefined): { readonly text: string; reado
   return { text, thinking };
 }
 
-/** What is billed, and what of it came from a cache. */
+/** What is billed, and what of it came from a cache. https://github.com/cohere-ai/cohere-typescript (src/api/types/Usage.ts) */
 function usageOf(usage: JsonValue | undefined): JsonObject {
   if (!isObject(usage)) return {};
   const { billed_units: billed, tokens, cached_tokens: cached } = usage;

@@ -1,13 +1,7 @@
 import type { JsonObject, UpstreamRequest } from 'sluice';
 import {
-  atMost,
-  imageText,
   isObject,
-  loseSettings,
   stateReader,
-  wantedRatio,
-  wantedResolution,
-  withMetadata,
   type Call,
   type ChannelParts,
   type EncodedRequest,
@@ -17,14 +11,15 @@ import {
 } from 'sluice/internal';
 import { answerOf, ask, stepOf, went } from './_jobs.ts';
 import { modelPath } from './_pictures.ts';
-import { ownVideos } from './_videos.ts';
+import { inModelWords, ownVideos } from './_videos.ts';
 
 /** The name under which fal makes videos. */
 export const videoFormat = 'fal-videos';
 
-const ratios = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
-
-/** Where orders are asked about: below the application, whatever of its endpoints was asked. */
+/**
+ * Where orders are asked about: below the application, whatever of its endpoints was asked.
+ * https://github.com/fal-ai/fal-js (libs/client/src/queue.ts, utils.ts)
+ */
 export function applicationOf(model: string): string {
   const steps = model.split('/');
   return modelPath(steps.slice(0, /^(workflows|comfy)$/.test(steps[0] ?? '') ? 3 : 2).join('/'));
@@ -32,26 +27,13 @@ export function applicationOf(model: string): string {
 
 /** Each model has a page with its fields: https://fal.ai/models/fal-ai/veo3/api */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
-  const { prompt, seconds, seed, negativePrompt, metadata } = request;
-  const [image] = atMost(request.images, 1, videoFormat, target);
-  const ratio = wantedRatio(request, ratios, target);
-  const resolution = wantedResolution(request);
   return {
     path: modelPath(target.model),
-    body: withMetadata(
-      {
-        prompt,
-        ...(image === undefined ? {} : { image_url: imageText(image, 'data-url', videoFormat) }),
-        ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
-        ...(resolution === undefined ? {} : { resolution }),
-        ...(seconds === undefined ? {} : { duration: lengthFor(target.model, seconds) }),
-        ...(seed === undefined ? {} : { seed }),
-        ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
-      },
-      metadata,
-      target,
-    ),
+    body: inModelWords(request, target, {
+      format: videoFormat,
+      image: 'image_url',
+      duration: (seconds) => lengthFor(target.model, seconds),
+    }),
   };
 }
 
@@ -78,16 +60,16 @@ function readReport({ request_id: id, status, result }: JsonObject): VideoReport
   };
 }
 
-/** The codecs for videos. */
+const order = (model: string, id: string): string =>
+  `${applicationOf(model)}/requests/${encodeURIComponent(id)}`;
+
+/** The codecs for videos. https://fal.ai/docs/inference-api/queue/cancel */
 export const falVideos = ownVideos({
   format: videoFormat,
   encode,
   readReport,
-  ask: ({ id, model }) => ({
-    path: `${applicationOf(model)}/requests/${encodeURIComponent(id)}`,
-    method: 'GET',
-    body: {},
-  }),
+  ask: ({ id, model }) => ({ path: order(model, id), method: 'GET', body: {} }),
+  cancel: ({ id, model }) => ({ path: `${order(model, id)}/cancel`, method: 'PUT', body: {} }),
 });
 
 /** Asks how an order is, and for its result when it is done. */

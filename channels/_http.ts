@@ -29,6 +29,8 @@ export interface HttpPlace {
   headers(key: string | undefined): Readonly<Record<string, string>>;
   /** For each operation the formats spoken, best first. */
   readonly speaks: ChannelParts['speaks'];
+  /** Codecs of words of its own: see `ChannelParts.codecs`. */
+  readonly codecs?: ChannelParts['codecs'];
   /** What the provider keeps: see `ChannelParts.keeps`. */
   readonly keeps?: ChannelParts['keeps'];
   /** Headers for requests that bring none of that name, in lower case. */
@@ -98,6 +100,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
   };
   const parts: ChannelParts = {
     speaks: place.speaks,
+    ...(place.codecs === undefined ? {} : { codecs: place.codecs }),
     ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
     ...(place.traits === undefined ? {} : { traits: place.traits }),
     ...(place.modelList === undefined

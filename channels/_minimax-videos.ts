@@ -19,15 +19,13 @@ import {
   type VideoRequest,
 } from 'sluice/internal';
 import { answerOf, ask, stepOf, went } from './_jobs.ts';
-import { nearestLength, ownVideos } from './_videos.ts';
+import { commonRatios, nearestLength, ownVideos } from './_videos.ts';
 
 /** The name under which MiniMax makes videos. */
 export const videoFormat = 'minimax-videos';
 
 /** Models of the second version of its API, which has other words. */
 const isNewer = (model: string): boolean => /^MiniMax-H\d/i.test(model);
-
-const ratios = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
 
 /** https://platform.minimax.io/docs/api-reference/video-generation-t2v */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
@@ -90,7 +88,7 @@ function encodeNewer(request: VideoRequest, target: EncodeTarget): EncodedReques
   const { prompt, seconds = 5, imageRole } = request;
   const roles = imageRole === 'reference' ? ['reference_image'] : ['first_frame', 'last_frame'];
   const images = atMost(request.images, imageRole === 'reference' ? 4 : 2, videoFormat, target);
-  const ratio = wantedRatio(request, ratios, target) ?? (images.length === 0 ? '16:9' : undefined);
+  const ratio = wantedRatio(request, commonRatios, target) ?? (images.length === 0 ? '16:9' : undefined);
   return {
     path: '/v2/video_generation',
     body: withMetadata(
@@ -147,7 +145,10 @@ function readReport(body: JsonObject): VideoReport {
   };
 }
 
-/** Refusals come with status 200: https://platform.minimax.io/docs/api-reference/errorcode */
+/**
+ * Refusals come with status 200: https://platform.minimax.io/docs/api-reference/errorcode. Those of plans (1028, 1030, 2061) are in
+ * https://github.com/MiniMax-AI/cli (src/errors/api.ts).
+ */
 const statuses: ReadonlyMap<JsonValue | undefined, number> = new Map<JsonValue | undefined, number>([
   [1000, 500],
   [1001, 504],
@@ -156,11 +157,14 @@ const statuses: ReadonlyMap<JsonValue | undefined, number> = new Map<JsonValue |
   [1008, 402],
   [1013, 500],
   [1024, 500],
+  [1028, 402],
+  [1030, 402],
   [1033, 500],
   [1039, 429],
   [1041, 429],
   [2013, 400],
   [2049, 401],
+  [2061, 403],
 ]);
 
 function refuse({ base_resp: base }: JsonObject): void {

@@ -20,6 +20,8 @@ export interface OpenaiLike {
   readonly prices?: NonNullable<ChannelSpec<ZodObject>['prices']>;
   /** Default: chat completions for chat. */
   readonly speaks?: ChannelParts['speaks'];
+  /** Codecs of words of its own, by what they do. Default: none. */
+  readonly codecs?: ChannelParts['codecs'];
   /** What the provider keeps, by the format whose API that belongs to. Default: nothing. */
   readonly keeps?: NonNullable<ChannelParts['keeps']>;
   /** How batches are spelled, where that is not as in chat completions. */

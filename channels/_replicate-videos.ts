@@ -1,25 +1,17 @@
 import type { JsonObject } from 'sluice';
 import {
-  atMost,
   failureOf,
-  imageText,
-  loseSettings,
   stateReader,
-  wantedRatio,
-  wantedResolution,
-  withMetadata,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
 } from 'sluice/internal';
 import { modelPath } from './_pictures.ts';
-import { ownVideos } from './_videos.ts';
+import { inModelWords, ownVideos } from './_videos.ts';
 
 /** The name under which Replicate makes videos. */
 export const videoFormat = 'replicate-videos';
-
-const ratios = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
 
 /** What models call the image with which a video begins; the others call it `image`. */
 const firstImages: readonly (readonly [RegExp, string])[] = [
@@ -38,36 +30,18 @@ export function placeOf(model: string): { readonly path: string; readonly versio
 
 /** Each model has a page with its fields: https://replicate.com/collections/text-to-video */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
   const { model } = target;
-  const { prompt, seconds, seed, negativePrompt, metadata } = request;
-  const [image] = atMost(request.images, 1, videoFormat, target);
-  const [, first = 'image'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];
+  const [, image = 'image'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];
   const { path, version } = placeOf(model);
-  const ratio = wantedRatio(request, ratios, target);
-  const resolution = wantedResolution(request);
-  return {
-    path,
-    body: {
-      ...(version === undefined ? {} : { version }),
-      input: withMetadata(
-        {
-          prompt,
-          ...(image === undefined ? {} : { [first]: imageText(image, 'data-url', videoFormat) }),
-          ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
-          ...(resolution === undefined ? {} : { resolution }),
-          ...(seconds === undefined ? {} : { duration: seconds }),
-          ...(seed === undefined ? {} : { seed }),
-          ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
-        },
-        metadata,
-        target,
-      ),
-    },
-  };
+  const input = inModelWords(request, target, {
+    format: videoFormat,
+    image,
+    duration: (seconds) => seconds,
+  });
+  return { path, body: { ...(version === undefined ? {} : { version }), input } };
 }
 
-/** https://replicate.com/docs/topics/predictions/lifecycle */
+/** https://replicate.com/docs/topics/predictions/lifecycle https://github.com/replicate/replicate-javascript (index.d.ts) */
 const readState = stateReader({
   starting: 'queued',
   processing: 'in_progress',

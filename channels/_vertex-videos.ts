@@ -16,7 +16,10 @@ export const videoFormat = 'vertex-videos';
 
 const question = (model: string): string => `/models/${encodeURIComponent(model)}:fetchPredictOperation`;
 
-/** https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation */
+/**
+ * https://cloud.google.com/vertex-ai/generative-ai/docs/model-reference/veo-video-generation
+ * https://github.com/googleapis/js-genai (src/operations.ts, src/converters/_operations_converters.ts)
+ */
 export const vertexVideos: VideoCodecs = {
   'create-video': { ...generateContentVideos['create-video'], format: videoFormat },
   'get-video': {

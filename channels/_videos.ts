@@ -1,8 +1,15 @@
 import { of } from 'rxjs';
-import type { JsonObject } from 'sluice';
+import type { ChannelOptions, JsonObject, JsonValue } from 'sluice';
 import {
+  atMost,
+  imageText,
+  loseSettings,
   videoCodecs,
+  wantedRatio,
+  wantedResolution,
+  withMetadata,
   type ChannelParts,
+  type ChannelTools,
   type EncodedRequest,
   type EncodeTarget,
   type VideoCodecs,
@@ -10,6 +17,8 @@ import {
   type VideoRequest,
   type VideoTaskRequest,
 } from 'sluice/internal';
+import { bearer, overHttp, type HttpPlace } from './_http.ts';
+import { noClient } from './_provider-words.ts';
 
 /** How a provider makes videos, and tells of the tasks that come of it, in its own words, which no client sends. */
 export interface OwnVideos {
@@ -29,9 +38,6 @@ export interface OwnVideos {
 
 /** The codecs for making videos and for the tasks. */
 export function ownVideos(videos: OwnVideos): VideoCodecs {
-  const noClient = (): never => {
-    throw new Error('No client speaks the words of this channel.');
-  };
   return videoCodecs({
     words: {},
     model: noClient,
@@ -61,3 +67,66 @@ export function nearestLength(
   if (longEnough !== seconds) lose('settings.seconds');
   return longEnough;
 }
+
+/**
+ * Sets up a channel that makes videos and nothing else, of which each task has an address of its own: there it is asked about (GET) and told
+ * to end (DELETE).
+ */
+export function videosAlone(
+  place: Pick<HttpPlace, 'baseUrl' | 'defaults'>,
+  words: Pick<OwnVideos, 'format' | 'encode' | 'readReport'>,
+  task: (id: string) => string,
+): (options: ChannelOptions, tools: ChannelTools) => ChannelParts {
+  const { format } = words;
+  const at = (id: string, method: 'GET' | 'DELETE'): EncodedRequest => ({
+    path: task(encodeURIComponent(id)),
+    method,
+    body: {},
+  });
+  return (options, tools) => ({
+    speaks: { 'create-video': [format], 'get-video': [format], 'delete-video': [format] },
+    codecs: ownVideos({
+      ...words,
+      ask: ({ id }) => at(id, 'GET'),
+      cancel: ({ id }) => at(id, 'DELETE'),
+    }),
+    open: neverEmpty(overHttp(options, tools, { ...place, headers: bearer, speaks: {} }).open),
+  });
+}
+
+/** What the models of many makers call the things that differ between them, where one provider serves them all. */
+interface ModelWords {
+  readonly format: string;
+  /** The member that takes the image with which a video begins. */
+  readonly image: string;
+  readonly duration: (seconds: number) => JsonValue;
+}
+
+/** A request as most models of such a provider take it: members that they do not know are theirs to refuse. */
+export function inModelWords(
+  request: VideoRequest,
+  target: EncodeTarget,
+  { format, image: name, duration }: ModelWords,
+): JsonObject {
+  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
+  const { prompt, seconds, seed, negativePrompt, metadata } = request;
+  const [image] = atMost(request.images, 1, format, target);
+  const ratio = wantedRatio(request, commonRatios, target);
+  const resolution = wantedResolution(request);
+  return withMetadata(
+    {
+      prompt,
+      ...(image === undefined ? {} : { [name]: imageText(image, 'data-url', format) }),
+      ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
+      ...(resolution === undefined ? {} : { resolution }),
+      ...(seconds === undefined ? {} : { duration: duration(seconds) }),
+      ...(seed === undefined ? {} : { seed }),
+      ...(negativePrompt === undefined ? {} : { negative_prompt: negativePrompt }),
+    },
+    metadata,
+    target,
+  );
+}
+
+/** Ratios that most models make. */
+export const commonRatios: readonly string[] = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');

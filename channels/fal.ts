@@ -105,6 +105,7 @@ export default defineChannel({
         'edit-image': ['fal'],
         'create-video': [videoFormat],
         'get-video': [videoFormat],
+        'delete-video': [videoFormat],
       },
       codecs: {
         ...falVideos,

@@ -9,30 +9,37 @@ import {
   wantedRatio,
   wantedResolution,
   withMetadata,
-  type ChannelParts,
-  type ChannelTools,
   type EncodedRequest,
   type EncodeTarget,
   type ImageInput,
   type VideoReport,
   type VideoRequest,
 } from 'sluice/internal';
-import { bearer, overHttp, plainKind } from './_http.ts';
-import { nearestLength, neverEmpty, ownVideos } from './_videos.ts';
+import { plainKind } from './_http.ts';
+import { nearestLength, videosAlone } from './_videos.ts';
 
 const format = 'luma';
 const ratios = '1:1 16:9 9:16 4:3 3:4 21:9 9:21'.split(' ');
 
-/** https://docs.lumalabs.ai/docs/video-generation */
+/** Its names of resolutions. What is smaller is made in the smallest of them. */
+const resolutions: Readonly<Record<string, string>> = {
+  '540p': '540p',
+  '720p': '720p',
+  '1080p': '1080p',
+  '2160p': '4k',
+  '4k': '4k',
+};
+
+/** https://docs.lumalabs.ai/docs/video-generation https://github.com/lumalabs/lumaai-node (src/resources/generations/video.ts) */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution'], target);
   const { prompt, metadata } = request;
   const [first, last] = atMost(request.images, 2, format, target).map(frameOf);
   const ratio = wantedRatio(request, ratios, target);
-  const resolution = wantedResolution(request);
+  const resolution = resolutionFor(request, target);
   const seconds = nearestLength(request, [5, 9], target);
   return {
-    path: '/generations',
+    path: '/generations/video',
     body: withMetadata(
       {
         model: target.model,
@@ -48,6 +55,14 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
       target,
     ),
   };
+}
+
+function resolutionFor(request: VideoRequest, { lose }: EncodeTarget): string | undefined {
+  const wanted = wantedResolution(request)?.toLowerCase();
+  if (wanted === undefined) return undefined;
+  const known = resolutions[wanted];
+  if (known === undefined) lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  return known ?? (/^\d{1,3}p$/.test(wanted) ? '540p' : undefined);
 }
 
 /** Its own servers fetch images: it takes no bytes. */
@@ -80,24 +95,10 @@ export default plainKind(
   defineChannel({
     name: 'luma',
     models: ['ray-*'],
-    setup(options, tools: ChannelTools): ChannelParts {
-      const { open } = overHttp(options, tools, {
-        baseUrl: 'https://api.lumalabs.ai/dream-machine/v1',
-        headers: bearer,
-        speaks: {},
-      });
-      const task = (id: string): string => `/generations/${encodeURIComponent(id)}`;
-      return {
-        speaks: { 'create-video': [format], 'get-video': [format], 'delete-video': [format] },
-        codecs: ownVideos({
-          format,
-          encode,
-          readReport,
-          ask: ({ id }) => ({ path: task(id), method: 'GET', body: {} }),
-          cancel: ({ id }) => ({ path: task(id), method: 'DELETE', body: {} }),
-        }),
-        open: neverEmpty(open),
-      };
-    },
+    setup: videosAlone(
+      { baseUrl: 'https://api.lumalabs.ai/dream-machine/v1' },
+      { format, encode, readReport },
+      (id) => `/generations/${id}`,
+    ),
   }),
 );

@@ -1,33 +1,53 @@
 import { mistralBatches } from './_mistral-batches.ts';
+import { chat, chatFormat } from './_mistral-chat.ts';
 import { openaiLike } from './_openai-like.ts';
 
-/** Mistral. It answers 422 to fields it does not know, tells usage in every stream unasked, and has a word of its own for the seed. */
+/** Efforts of models that think when they are asked to. https://docs.mistral.ai/capabilities/reasoning/adjustable */
+const adjustable = { reasoning: 'effort', efforts: ['none', 'high'], replaysReasoning: true } as const;
+
+/** Mistral, in its own words. It answers 422 to members it does not know, and tells usage in every stream unasked. */
 export default openaiLike({
   name: 'mistral',
   catalogue: ['mistral'],
   baseUrl: 'https://api.mistral.ai/v1',
-  models: ['mistral-*', 'ministral-*', 'magistral-*', 'codestral-*', 'devstral-*', 'pixtral-*', 'open-mi*'],
-  speaks: { chat: ['chat-completions'], embed: ['embeddings'], moderate: ['moderations'] },
+  models: [
+    'mistral-*',
+    'ministral-*',
+    'magistral-*',
+    'codestral-*',
+    'devstral-*',
+    'pixtral-*',
+    'voxtral-*',
+    'open-mi*',
+  ],
+  speaks: { chat: [chatFormat], embed: ['embeddings'], moderate: ['moderations'] },
+  codecs: { chat },
   keeps: { 'chat-completions': ['files', 'batches'] },
   batches: mistralBatches,
-  fields: { seed: 'random_seed', max_completion_tokens: 'max_tokens', stream_options: null, user: null },
+  // Those of embeddings, and of chats where `traits` say that they go as they are (`formats: ['chat-completions']`).
+  fields: {
+    dimensions: 'output_dimension',
+    seed: 'random_seed',
+    max_completion_tokens: 'max_tokens',
+    stream_options: null,
+    user: null,
+  },
   traits: {
     '*': {
       reasoning: 'none',
       outputLimitField: 'max_tokens',
       prefill: true,
-      refuses: [
-        'topK',
-        'logprobs',
-        'topLogprobs',
-        'user',
-        'metadata',
-        'serviceTier',
-        'verbosity',
-        'promptCacheKey',
-        'modalities',
-      ],
-      inputLimit: 131_072,
+      refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
     },
+    // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native
+    'magistral-*': { replaysReasoning: true },
+    'mistral-small-latest': adjustable,
+    'mistral-small-2603': adjustable,
+    'mistral-medium-latest': adjustable,
+    'mistral-medium-2604': adjustable,
+    'mistral-medium-3-5': adjustable,
+    'mistral-medium-3.5': adjustable,
+    // https://docs.mistral.ai/inference/conversations/reasoning
+    'mistral-large-4*': { ...adjustable, efforts: ['low', 'medium', 'high'] },
   },
 });

@@ -6,35 +6,84 @@ import {
   loseSettings,
   sizeFor,
   stateReader,
+  wantedRatio,
+  wantedResolution,
   withMetadata,
-  type ChannelParts,
-  type ChannelTools,
   type EncodedRequest,
   type EncodeTarget,
   type VideoReport,
   type VideoRequest,
 } from 'sluice/internal';
-import { bearer, overHttp, plainKind } from './_http.ts';
-import { neverEmpty, ownVideos } from './_videos.ts';
+import { plainKind } from './_http.ts';
+import { nearestLength, videosAlone } from './_videos.ts';
 
 /** The version that these words are of: https://docs.dev.runwayml.com/api-details/versioning */
 const version = '2024-11-06';
 
 const format = 'runway';
 
-/** A length and a size must be named: these are what is usual. */
-const usualSeconds = 5;
+/** The size of models that must be told one, and the length of videos that name none. */
 const usualRatio = '1280:720';
+const usualSeconds = 5;
+
+/** How a model is told what a video is to be. */
+interface Words {
+  /** A size in pixels; absent: a ratio by its name, or neither. */
+  readonly bySize?: true;
+  /** Ratios by their names. */
+  readonly ratios?: readonly string[];
+  /** Models that begin with an image take its ratio. */
+  readonly ratioOfImage?: true;
+  readonly resolutions?: readonly string[];
+  /** The only lengths in seconds. */
+  readonly lengths?: readonly number[];
+  readonly seed?: true;
+  readonly negative?: true;
+  /** A ratio must be told. */
+  readonly needsRatio?: true;
+}
+
+const names = '21:9 16:9 4:3 1:1 3:4 9:16'.split(' ');
+
+/** By the beginning of a model's name. https://github.com/runwayml/sdk-node (src/resources/text-to-video.ts, image-to-video.ts) */
+const words: readonly (readonly [RegExp, Words])[] = [
+  [/^gen/, { bySize: true, seed: true, needsRatio: true }],
+  [/^veo/, { bySize: true, seed: true, negative: true, lengths: [4, 6, 8], needsRatio: true }],
+  [/^seedance/, { bySize: true, seed: true }],
+  [/^(gemini|wan)/, { bySize: true }],
+  [/^happyhorse/, { bySize: true, ratioOfImage: true, resolutions: ['720p', '1080p'] }],
+  [/^hailuo/, { ratios: names, resolutions: ['768p', '2k'] }],
+  [
+    /^grok/,
+    {
+      ratios: '1:1 16:9 9:16 4:3 3:4 3:2 2:3'.split(' '),
+      ratioOfImage: true,
+      resolutions: ['480p', '720p', '1080p'],
+    },
+  ],
+  [/^h3/, { resolutions: ['480p', '768p'], seed: true }],
+];
 
 /** https://docs.dev.runwayml.com/api/#tag/Start-generating */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
-  loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed'], target);
-  const { prompt, seconds = usualSeconds, seed, metadata } = request;
+  const own = words.find(([name]) => name.test(target.model))?.[1] ?? { bySize: true };
+  loseSettings(
+    request,
+    [
+      'seconds',
+      'size',
+      'aspectRatio',
+      'resolution',
+      ...(own.seed ? (['seed'] as const) : []),
+      ...(own.negative ? (['negativePrompt'] as const) : []),
+    ],
+    target,
+  );
+  const { prompt, seed, negativePrompt, metadata } = request;
   const images = atMost(request.images, 2, format, target).map((image) =>
     imageText(image, 'data-url', format),
   );
   const [first = '', last] = images;
-  const ratio = sizeFor(request)?.replace('x', ':') ?? usualRatio;
   return {
     path: images.length === 0 ? '/text_to_video' : '/image_to_video',
     body: withMetadata(
@@ -52,14 +101,43 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
                       { uri: last, position: 'last' },
                     ],
             }),
-        ratio,
-        duration: Math.ceil(seconds),
-        ...(seed === undefined ? {} : { seed }),
+        ...shapeFor(request, own, target),
+        duration: secondsFor(request, own, target),
+        ...(seed === undefined || own.seed === undefined ? {} : { seed }),
+        ...(negativePrompt === undefined || own.negative === undefined ? {} : { negativePrompt }),
       },
       metadata,
       target,
     ),
   };
+}
+
+/** A length is always told: what is charged for a video that names none is known by it. */
+function secondsFor(request: VideoRequest, { lengths }: Words, target: EncodeTarget): number {
+  if (lengths === undefined) return Math.ceil(request.seconds ?? usualSeconds);
+  return (
+    nearestLength(request, lengths, target) ??
+    lengths.findLast((length) => length <= usualSeconds) ??
+    usualSeconds
+  );
+}
+
+/** Size, ratio and resolution, as far as the model is told them. */
+function shapeFor(request: VideoRequest, own: Words, target: EncodeTarget): JsonObject {
+  const { bySize, ratios, ratioOfImage, resolutions, needsRatio } = own;
+  const isOfImage = ratioOfImage === true && request.images.length > 0;
+  if (bySize === true && !isOfImage) {
+    const size = sizeFor(request)?.replace('x', ':') ?? (needsRatio === true ? usualRatio : undefined);
+    return size === undefined ? {} : { ratio: size };
+  }
+  const ratio = ratios === undefined || isOfImage ? undefined : wantedRatio(request, ratios, target);
+  if ((ratios === undefined || isOfImage) && request.aspectRatio !== undefined)
+    target.lose('settings.aspectRatio');
+  const resolution = wantedResolution(request)?.toLowerCase();
+  const taken = resolution !== undefined && resolutions?.includes(resolution) === true;
+  if (resolution !== undefined && !taken)
+    target.lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
+  return { ...(ratio === undefined ? {} : { ratio }), ...(taken ? { resolution } : {}) };
 }
 
 const readState = stateReader({
@@ -89,26 +167,21 @@ export default plainKind(
   defineChannel({
     name: 'runway',
     catalogue: ['runwayml'],
-    models: ['gen3*', 'gen4*', 'veo3*', 'aleph*', 'seedance*', 'hailuo*'],
-    setup(options, tools: ChannelTools): ChannelParts {
-      const { open } = overHttp(options, tools, {
-        baseUrl: 'https://api.dev.runwayml.com/v1',
-        headers: bearer,
-        defaults: { 'x-runway-version': version },
-        speaks: {},
-      });
-      const task = (id: string): string => `/tasks/${encodeURIComponent(id)}`;
-      return {
-        speaks: { 'create-video': [format], 'get-video': [format], 'delete-video': [format] },
-        codecs: ownVideos({
-          format,
-          encode,
-          readReport,
-          ask: ({ id }) => ({ path: task(id), method: 'GET', body: {} }),
-          cancel: ({ id }) => ({ path: task(id), method: 'DELETE', body: {} }),
-        }),
-        open: neverEmpty(open),
-      };
-    },
+    models: [
+      'gen4*',
+      'veo3*',
+      'seedance*',
+      'hailuo*',
+      'happyhorse*',
+      'gemini_omni*',
+      'grok_imagine*',
+      'wan3*',
+      'h3_*',
+    ],
+    setup: videosAlone(
+      { baseUrl: 'https://api.dev.runwayml.com/v1', defaults: { 'x-runway-version': version } },
+      { format, encode, readReport },
+      (id) => `/tasks/${id}`,
+    ),
   }),
 );

@@ -15,14 +15,13 @@ import {
   type RerankRequest,
 } from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
+import { noClient } from './_provider-words.ts';
 
 const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   format: 'voyage-rerank',
   operation: 'rerank',
   path: '/rerank',
-  decodeRequest: () => {
-    throw new Error('No client speaks the words of this channel.');
-  },
+  decodeRequest: noClient,
   encodeRequest(request, { model, lose }) {
     const { query, documents, topN, rankFields, extra } = request;
     const { truncation, ...others } = extra?.rerank ?? {};
@@ -40,9 +39,7 @@ const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
     };
   },
   decodeWhole: (body) => decodeScores(body, 'voyage-rerank'),
-  encodeWhole: () => {
-    throw new Error('No client speaks the words of this channel.');
-  },
+  encodeWhole: noClient,
   estimate: expectedOfDocuments,
 });
 

@@ -13,7 +13,7 @@ export interface ModelTraits {
    * chat completions: `effort` (official), `thinking` (DeepSeek's switch), `object` (a `reasoning` object), `none` (not at all).
    */
   readonly reasoning?: 'adaptive' | 'budget' | 'level' | 'effort' | 'thinking' | 'object' | 'none';
-  /** Efforts that the model takes; others are moved to the nearest lower one, else the lowest. */
+  /** Efforts that the model takes; others are moved to the nearest lower one, else the lowest. `none` stands for itself alone, unless there is no other. */
   readonly efforts?: readonly string[];
   /** Most output tokens: fills a required limit that the client did not give, and clamps budgets. */
   readonly outputLimit?: number;

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Operation } from '../sdk/format.ts';
 import type { KnownModel } from '../sdk/channel.ts';
+import type { ModelTraits } from '../model/traits.ts';
 
 /** A list of models with their prices and limits, as it is kept in a file. */
 export interface ModelList {
@@ -40,6 +41,19 @@ export class KnownModels {
     const name = model.replace(/^models\//, '');
     const found = this.#byProvider.find((models) => Object.hasOwn(models, name));
     return found?.[name];
+  }
+
+  /**
+   * The limits of a model, where neither the config nor its channel's kind says any. An output limit that is the whole context is none: the
+   * list writes so where nobody knows it.
+   */
+  limits(model: string): Pick<ModelTraits, 'inputLimit' | 'outputLimit'> {
+    const { inputLimit, outputLimit } = this.find(model) ?? {};
+    const isOwn = outputLimit !== undefined && (inputLimit === undefined || outputLimit < inputLimit);
+    return {
+      ...(inputLimit === undefined ? {} : { inputLimit }),
+      ...(isOwn ? { outputLimit } : {}),
+    };
   }
 
   /** Names of models that are for one of these operations and not retired. */

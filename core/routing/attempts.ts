@@ -12,6 +12,7 @@ import type { Candidate, Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
 import { isRepeatable, nobodyKnows, spoils, tellingError } from './failures.ts';
 import type { Health, Visit } from '../sdk/health.ts';
+import { fittingFirst } from './fitting.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { TargetLoads } from './load.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
@@ -91,7 +92,7 @@ class Attempts {
     this.#call = call;
     this.#options = options;
     this.#before = [{ type: 'request', model: call.model, stream: call.stream }];
-    this.#choice = new Choice(able(call, options.catalog), call.edits.affinity, {
+    this.#choice = new Choice(fittingFirst(able(call, options.catalog), call), call.edits.affinity, {
       health,
       load,
       how: settings.choice,

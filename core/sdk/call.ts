@@ -212,7 +212,10 @@ export interface Channel {
   /** What one of the provider's models costs, as far as it is known without the config's `prices`. */
   priceOf?(upstreamModel: string): KnownPrice | undefined;
   traits(upstreamModel: string): ModelTraits;
-  /** What the list of known models says of one. It is good enough to be shown, and no call depends on it. */
+  /**
+   * What the list of known models says of one. It may be out of date: it is shown, and of several channels of one rank those are asked first
+   * of which it does not say that they cannot do what is asked. No call is refused or changed by it. Its limits are among the `traits`.
+   */
   known?(upstreamModel: string): Omit<KnownModel, 'price'> | undefined;
   /**
    * Sends the request. Resolves when status and headers are there, whatever the status; rejects with GatewayError when there is no answer.

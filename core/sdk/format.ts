@@ -148,7 +148,7 @@ export interface EncodedRequest {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   /** Default POST. The others carry no body. */
-  readonly method?: 'POST' | 'GET' | 'DELETE';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PUT';
   readonly body: JsonObject;
   /** Sent in place of `body` when it is there. */
   readonly form?: Form;
@@ -158,6 +158,8 @@ export interface EncodedRequest {
   readonly customTools?: readonly string[];
   /** The call of this tool is the answer's text: structured output on models that have none. */
   readonly unwrapTool?: string;
+  /** What the request lets the answer begin with, where the provider says it again at the head of its answer: it is left out there. */
+  readonly begun?: string;
 }
 
 /** The few changes that keep a pass-through a pass-through. */

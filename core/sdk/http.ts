@@ -8,7 +8,7 @@ import type { GatewayEvent } from '../model/event.ts';
 export interface HttpRequest {
   /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH' | 'PUT';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A form is sent as `multipart/form-data`, which replaces the content type; a file as its bytes, read while they are sent. */

@@ -87,7 +87,7 @@ function mostOutput(call: Call, needs: ChatNeeds, targets: readonly Target[], as
   const besides = predicted + (summarises(call) ? open : 0);
   const all = (limit: number): number => within(Math.ceil(Math.max(limit, least) * answers) + besides);
   const usual = call.codec.format === 'text-completions' ? usualCompletion : assumed;
-  const limit = Math.min(asked ?? model ?? usual, model ?? Number.POSITIVE_INFINITY);
+  const limit = Math.min(asked ?? usual, model ?? Number.POSITIVE_INFINITY);
   const most = all(asked ?? open);
   const heldMost = all(limit);
   return heldMost < most && call.operation === 'chat' ? { most, held: { limit, most: heldMost } } : { most };

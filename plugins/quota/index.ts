@@ -29,7 +29,7 @@ import { boundOf } from './estimate.ts';
 import { Meter, type Bounding, type Ending } from './meter.ts';
 
 const options = z.strictObject({
-  /** The output limit that a call is sent with near the end of a budget, when neither it nor its model has one. */
+  /** The output limit that a call is sent with near the end of a budget, when it has none and its model gives no less. */
   assumedOutput: z.int().min(1).max(10_000_000).default(32_000),
   /** Seconds after which the claim of a call is given back whose gateway was killed. Running calls renew theirs. */
   lease: z.number().min(1).max(3600).default(60),

@@ -1,6 +1,7 @@
 import { GatewayError, type GatewayRequest, type UpstreamRequest } from 'sluice';
 import {
   inClientWords,
+  writeJson,
   type Call,
   type Codec,
   type EncodedRequest,
@@ -9,6 +10,7 @@ import {
   type Target,
 } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
+import { withRoom } from './output-room.ts';
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(
@@ -23,7 +25,7 @@ export function encodeRequest(
     return codec.encodeRequest(request, {
       model: target.model,
       stream: call.stream,
-      traits: target.traits,
+      traits: withRoom(request, target.traits),
       headers: plainHeaders(call),
       unsupported: options.unsupported,
       lose: losesInto(losses, call, codec),
@@ -63,7 +65,7 @@ export function upstreamRequest(
     query: query ?? {},
     headers: headers ?? {},
     ...(method === undefined ? {} : { method }),
-    body: form ?? (method === undefined || method === 'POST' ? JSON.stringify(body) : ''),
+    body: form ?? (method === undefined || method === 'POST' ? writeJson(body, call.wire.bytes.length) : ''),
   };
 }
 

@@ -1,14 +1,16 @@
 import type { GatewayEvent } from 'sluice';
 import { parseObject, type EncodedRequest } from 'sluice/internal';
+import { withoutBegun } from './without-begun.ts';
 
 type Emit = (event: GatewayEvent) => void;
 
 /**
  * Gives a reply back in the client's spelling what the request had to spell otherwise: tool names, free-text tools that were wrapped as
- * functions, and the forced tool that stands in for structured output.
+ * functions, the forced tool that stands in for structured output, and the beginning that a provider says again.
  */
-export function undoSpelling(encoded: EncodedRequest, emit: Emit): Emit {
-  const { toolNames, customTools, unwrapTool } = encoded;
+export function undoSpelling(encoded: EncodedRequest, out: Emit): Emit {
+  const { toolNames, customTools, unwrapTool, begun } = encoded;
+  const emit = begun === undefined ? out : withoutBegun(begun, out);
   if (toolNames === undefined && customTools === undefined && unwrapTool === undefined) return emit;
   const buffered = new Map<number, { kind: 'custom' | 'answer'; input: string }>();
   let unwrapped = false;

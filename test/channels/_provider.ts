@@ -54,10 +54,45 @@ export class Provider {
     return this.requests.map(({ method, url }) => `${method} ${url}`);
   }
 
+  /** What a client of any format posts to the gateway, with its key. */
+  ask(path: string, body: unknown): Promise<Response> {
+    return fetch(this.gateway.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${this.gateway.key}`,
+        'content-type': 'application/json',
+        'anthropic-version': '2023-06-01',
+      },
+      body: JSON.stringify(body),
+    });
+  }
+
+  /** The JSON that was posted to the provider: the first, or that of this number; of those below 0 the last is -1. */
+  posted(index = 0): Record<string, unknown> {
+    const request = this.requests.filter(({ method }) => method === 'POST').at(index);
+    if (request === undefined) throw new Error('So much was not posted.');
+    return sentJson(request);
+  }
+
   async close(): Promise<void> {
     await this.gateway.close();
     await this.#upstream.close();
   }
+}
+
+/** A stream of server-sent events, each named by its `type` where it has one; `end` is its last word. */
+export function sse(events: readonly object[], end = ''): Said {
+  const frames = events.map((event) => {
+    const name = 'type' in event ? `event: ${String(event.type)}\n` : '';
+    return `${name}data: ${JSON.stringify(event)}\n\n`;
+  });
+  return { headers: { 'content-type': 'text/event-stream' }, body: Buffer.from(frames.join('') + end) };
+}
+
+/** A stream of lines of JSON. */
+export function ndjson(lines: readonly object[]): Said {
+  const text = lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  return { headers: { 'content-type': 'application/x-ndjson' }, body: Buffer.from(text) };
 }
 
 function answer(response: ServerResponse, { status = 200, headers = {}, body }: Said): void {

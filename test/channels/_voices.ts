@@ -258,3 +258,58 @@ export const cohereVoice = mannered({
   },
   error: (_status, text) => JSON.stringify({ id: 'e1', message: text }),
 });
+
+/** A part of Mistral's content as chat completions have it; what was thought stands beside the content. */
+function partOfMistral({ type, ...part }: Json): readonly Json[] {
+  if (type === 'document_url')
+    return [{ type: 'file', file: { file_data: part['document_url'], filename: part['document_name'] } }];
+  if (type === 'input_audio') return [{ type, input_audio: { data: part['input_audio'], format: 'wav' } }];
+  return type === 'thinking' ? [] : [{ type, ...part }];
+}
+
+/** Content with what was thought before it, as Mistral's models that think give it. */
+function mistralContent({ reasoning_content: thought, content, ...message }: Json): Json {
+  if (typeof thought !== 'string') return { ...message, content };
+  return {
+    ...message,
+    content: [
+      { type: 'thinking', thinking: [{ type: 'text', text: thought }], closed: true },
+      ...(typeof content === 'string' ? [{ type: 'text', text: content }] : []),
+    ],
+  };
+}
+
+const frame = (json: Json): string => `data: ${JSON.stringify(json)}\n\n`;
+
+/** Mistral's chat: parts of its own, thinking among the content, and usage with the end of every stream. */
+export const mistralVoice = mannered({
+  asked: ({ messages, random_seed, tool_choice, ...body }) => ({
+    ...body,
+    ...(random_seed === undefined ? {} : { seed: random_seed }),
+    ...(tool_choice === undefined ? {} : { tool_choice: tool_choice === 'any' ? 'required' : tool_choice }),
+    messages: objects(messages).map(({ prefix: _prefix, content, ...message }) => ({
+      ...message,
+      content: Array.isArray(content) ? objects(content).flatMap(partOfMistral) : content,
+    })),
+  }),
+  whole: ({ choices, ...body }) => ({
+    ...body,
+    choices: objects(choices).map(({ message, ...choice }) => ({
+      ...choice,
+      message: mistralContent(message as Json),
+    })),
+  }),
+  stream: () => ({
+    chunk: ({ choices, ...chunk }) =>
+      frame({
+        ...chunk,
+        choices: objects(choices).map(({ delta, ...choice }) => ({
+          ...choice,
+          delta: mistralContent(delta as Json),
+        })),
+      }),
+    end: () => 'data: [DONE]\n\n',
+  }),
+  error: (status, message) =>
+    JSON.stringify({ object: 'error', message, type: 'error', code: String(status) }),
+});

@@ -1,45 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import cohere from '../../channels/cohere.ts';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { Provider, sse } from './_provider.ts';
 
 type Json = Record<string, unknown>;
 
-let upstream: ScriptedUpstream;
-let gateway: TestGateway;
+let provider: Provider;
 let answer: Json | readonly Json[] = {};
 
 beforeAll(async () => {
-  upstream = await startUpstream((_request, response) => {
-    if (Array.isArray(answer)) {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      const events = answer as readonly Json[];
-      response.end(
-        events.map((one) => `event: ${String(one['type'])}\ndata: ${JSON.stringify(one)}\n\n`).join(''),
-      );
-    } else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-  });
-  gateway = await startGateway({ channels: [cohere({ key: 'k', baseUrl: upstream.url })] });
+  provider = await Provider.start((url) => ({ channels: [cohere({ key: 'k', baseUrl: url })] }));
 });
-afterAll(async () => {
-  await gateway.close();
-  await upstream.close();
-});
+afterAll(() => provider.close());
 beforeEach(() => {
-  upstream.requests.length = 0;
+  provider.says(() => (Array.isArray(answer) ? sse(answer as readonly Json[]) : { body: answer }));
 });
 
-const ask = (path: string, body: Json): Promise<Response> =>
-  fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${gateway.key}`,
-      'content-type': 'application/json',
-      'anthropic-version': '2023-06-01',
-    },
-    body: JSON.stringify(body),
-  });
-const sent = (): Json => JSON.parse(String(upstream.requests[0]?.body)) as Json;
+const ask = (path: string, body: Json): Promise<Response> => provider.ask(path, body);
+const sent = (): Json => provider.posted();
 
 const documents = [
   {
@@ -98,7 +75,7 @@ test('documents go to Cohere, and its citations come back with their sources', a
     ],
     usage: { prompt_tokens: 9, completion_tokens: 4 },
   });
-  expect(upstream.requests[0]?.url).toBe('/v2/chat');
+  expect(provider.requests[0]?.url).toBe('/v2/chat');
   expect(sent()).toEqual({
     model: 'command-a-03-2025',
     messages: [{ role: 'user', content: 'Who is tall?' }],

@@ -1,5 +1,5 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
-import { channelCases, formatVoice, type ChannelUnderTest, type SeenRequest } from 'sluice/testing';
+import { channelCases, type ChannelUnderTest } from 'sluice/testing';
 import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
@@ -10,6 +10,7 @@ import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
+import oci from '../../channels/oci.ts';
 import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
@@ -17,23 +18,9 @@ import openrouter from '../../channels/openrouter.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
 import { startTokenPlace } from './_tokens.ts';
-import { cohereVoice, ollamaVoice, watsonxVoice } from './_voices.ts';
+import { cohereVoice, mistralVoice, ollamaVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
-
-const plain = await formatVoice('chat-completions');
-/** Tells usage in every stream, and knows no member that asks for it. */
-const tellsUsage: typeof plain = {
-  ...plain,
-  stream(events, request) {
-    const body = JSON.parse(request.body.toString()) as object;
-    const asked: SeenRequest = {
-      ...request,
-      body: Buffer.from(JSON.stringify({ ...body, stream_options: { include_usage: true } })),
-    };
-    return plain.stream(events, asked);
-  },
-};
 
 const tokens = await startTokenPlace();
 afterAll(() => tokens.close());
@@ -80,7 +67,15 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   ollama: { channel: ({ url, key }) => ollama({ baseUrl: `${url}/v1`, key, models }) },
   openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
   'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
-  mistral: { channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key, models }), voice: tellsUsage },
+  mistral: {
+    channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key }),
+    model: 'mistral-small-latest',
+    voice: mistralVoice,
+  },
+  oci: {
+    channel: ({ url, key }) =>
+      oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
+  },
   watsonx: {
     channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
     voice: watsonxVoice,
@@ -100,9 +95,9 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   },
 };
 
-// A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.
+// A kind of a provider's own is an options file beside the general ones: each case is tried with three of them, in turn.
 const inOrder = Object.entries(kinds).map(([name, kind], place) => [name, kind, place] as const);
 describe.each(inOrder)('%s', (_name, kind, place) => {
   const cases = channelCases(kind);
-  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 3)) test(name, run);
+  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 5)) test(name, run);
 });

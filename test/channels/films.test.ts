@@ -134,6 +134,46 @@ describe('Runway', () => {
     });
   });
 
+  test.each<[string, object, object, string | null]>([
+    [
+      'veo3.1',
+      { seconds: '5', size: '1920x1080', seed: 7, negative_prompt: 'sun' },
+      { ratio: '1920:1080', duration: 6, seed: 7, negativePrompt: 'sun' },
+      'seconds',
+    ],
+    [
+      'hailuo3',
+      { aspect_ratio: '9:16', resolution: '768p' },
+      { ratio: '9:16', resolution: '768p', duration: 5 },
+      null,
+    ],
+    ['hailuo3', { size: '1280x720', seed: 7 }, { ratio: '16:9', duration: 5 }, 'seed, size'],
+    [
+      'grok_imagine_1_5',
+      { size: '1280x720', seconds: '8' },
+      { ratio: '16:9', resolution: '720p', duration: 8 },
+      null,
+    ],
+    ['seedance2', {}, { duration: 5 }, null],
+    ['veo3.1_fast', {}, { ratio: '1280:720', duration: 4 }, null],
+    [
+      'h3_max',
+      { resolution: '480p', aspect_ratio: '1:1' },
+      { resolution: '480p', duration: 5 },
+      'aspect_ratio',
+    ],
+  ])('tells %s, asked for %o, what it takes', async (model, wishes, expected, lost) => {
+    provider.says(script({ 'POST /runway/v1/text_to_video': () => ({ body: { id: 'task-9' } }) }));
+    const response = await fetch(`${provider.gateway.url}/v1/videos`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${provider.gateway.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, prompt: 'the moon', ...wishes }),
+    });
+    expect(response.status).toBe(200);
+    expect(sentJson(ordered())).toEqual({ model, promptText: 'the moon', ...expected });
+    expect(response.headers.get('x-sluice-loss')).toBe(lost);
+  });
+
   test('that fails says why, and is not paid', async () => {
     provider.says(
       script({
@@ -192,7 +232,7 @@ describe('Luma', () => {
   test('makes a video between two images, in the nearest length', async () => {
     provider.says(
       script({
-        'POST /luma/v1/generations': () => ({ status: 201, body: { id: 'g1', state: 'queued' } }),
+        'POST /luma/v1/generations/video': () => ({ status: 201, body: { id: 'g1', state: 'queued' } }),
         'GET /luma/v1/generations/g1': (asked) => ({
           body:
             asked < 2
@@ -234,6 +274,20 @@ describe('Luma', () => {
     expect((await bytesOf(id)).equals(film)).toBe(true);
   });
 
+  test.each([
+    ['3840x2160', { aspect_ratio: '16:9', resolution: '4k' }, null],
+    ['854x480', { aspect_ratio: '16:9', resolution: '540p' }, 'size'],
+  ])('makes %s in the resolution next to it', async (size, expected, lost) => {
+    provider.says(
+      script({ 'POST /luma/v1/generations/video': () => ({ body: { id: 'g3', state: 'queued' } }) }),
+    );
+    const { response } = await openai.videos
+      .create({ model: 'ray-flash-2', prompt: 'x', size: size as '1280x720' })
+      .withResponse();
+    expect(sentJson(ordered())).toMatchObject(expected);
+    expect(response.headers.get('x-sluice-loss')).toBe(lost);
+  });
+
   test('takes no image as bytes', async () => {
     provider.says(() => ({ body: {} }));
     const call = openai.videos.create({ model: 'ray-2', prompt: 'x', input_reference: await picture() });
@@ -244,7 +298,7 @@ describe('Luma', () => {
   test('that fails says why', async () => {
     provider.says(
       script({
-        'POST /luma/v1/generations': () => ({ body: { id: 'g2', state: 'queued' } }),
+        'POST /luma/v1/generations/video': () => ({ body: { id: 'g2', state: 'queued' } }),
         'GET /luma/v1/generations/g2': () => ({
           body: { id: 'g2', state: 'failed', failure_reason: 'No moon.' },
         }),
@@ -320,7 +374,9 @@ describe('MiniMax', () => {
     [1008, 503],
     [1002, 429],
     [1004, 502],
+    [1028, 503],
     [2013, 400],
+    [2061, 502],
   ])(
     'that refuses with its code %i, under status 200, is told as it concerns the client',
     async (code, told) => {
@@ -424,6 +480,19 @@ describe('fal', () => {
     });
     expect(await ended(made.id)).toMatchObject({ status: 'completed' });
     expect((await bytesOf(made.id)).equals(film)).toBe(true);
+  });
+
+  test('is told to stop', async () => {
+    provider.says(
+      script({
+        'POST /fal/fal-ai/veo3/fast': () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
+        [`PUT ${place}/cancel`]: () => ({ status: 202, body: { status: 'CANCELLATION_REQUESTED' } }),
+        [`GET ${place}/status`]: () => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }),
+      }),
+    );
+    const made = await openai.videos.create({ model: 'fal-ai/veo3/fast', prompt: 'x' });
+    await openai.videos.delete(made.id);
+    expect(provider.paths).toContain(`PUT ${place}/cancel`);
   });
 
   test.each([

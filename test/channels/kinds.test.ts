@@ -122,7 +122,7 @@ const kinds: Readonly<Record<string, Facts>> = {
   },
   mistral: {
     kind: mistral,
-    format: 'chat-completions',
+    format: 'mistral-chat',
     path: '/chat/completions',
     url: '/chat/completions',
     credentials: { authorization: 'Bearer KEY' },

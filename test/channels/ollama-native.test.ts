@@ -1,51 +1,29 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import ollama from '../../channels/ollama.ts';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { eventually } from '../support/eventually.ts';
+import { ndjson, Provider } from './_provider.ts';
 
 type Json = Record<string, unknown>;
 
-let upstream: ScriptedUpstream;
-let gateway: TestGateway;
+let provider: Provider;
 let lines: readonly Json[] = [];
 
 beforeAll(async () => {
-  upstream = await startUpstream((request, response) => {
-    response.writeHead(200, { 'content-type': 'application/x-ndjson' });
-    if (request.method === 'GET') response.end('{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}');
-    else response.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-  });
-  gateway = await startGateway({
+  provider = await Provider.start((url) => ({
     channels: [
-      ollama({
-        native: true,
-        keepAlive: '10m',
-        baseUrl: upstream.url,
-        models: ['qwen3*', 'llama*', 'nomic*'],
-      }),
+      ollama({ native: true, keepAlive: '10m', baseUrl: url, models: ['qwen3*', 'llama*', 'nomic*'] }),
     ],
-  });
+  }));
 });
-afterAll(async () => {
-  await gateway.close();
-  await upstream.close();
-});
+afterAll(() => provider.close());
 beforeEach(() => {
-  upstream.requests.length = 0;
+  provider.says(({ method }) =>
+    method === 'GET' ? { body: { models: [{ name: 'qwen3:8b', model: 'qwen3:8b' }] } } : ndjson(lines),
+  );
 });
 
-const ask = (path: string, body: Json): Promise<Response> =>
-  fetch(gateway.url + path, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${gateway.key}`,
-      'content-type': 'application/json',
-      'anthropic-version': '2023-06-01',
-    },
-    body: JSON.stringify(body),
-  });
-const sent = (): Json =>
-  JSON.parse(String(upstream.requests.findLast(({ method }) => method === 'POST')?.body)) as Json;
+const ask = (path: string, body: Json): Promise<Response> => provider.ask(path, body);
+const sent = (): Json => provider.posted(-1);
 
 const done = { model: 'qwen3:8b', done: true, done_reason: 'stop', prompt_eval_count: 5, eval_count: 2 };
 
@@ -150,27 +128,14 @@ test('embeddings', async () => {
     data: [{ embedding: [0.5] }, { embedding: [0.25] }],
     usage: { prompt_tokens: 4 },
   });
-  expect(upstream.requests.at(-1)?.url).toBe('/api/embed');
+  expect(provider.requests.at(-1)?.url).toBe('/api/embed');
   expect(sent()).toMatchObject({ input: ['a', 'b'], dimensions: 1, keep_alive: '10m' });
 });
 
 test('the models that are there are asked for where Ollama lists them', async () => {
-  await expect.poll(() => listed.requests.map(({ url }) => url)).toContain('/api/tags');
-});
-
-let listed: ScriptedUpstream;
-let second: TestGateway;
-beforeAll(async () => {
-  listed = await startUpstream((_request, response) => {
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end('{"models":[{"name":"mine:latest"}]}');
-  });
-  second = await startGateway({
-    channels: [ollama({ native: true, baseUrl: `${listed.url}/v1`, models: 'discover' })],
-  });
-});
-afterAll(async () => {
-  await second.close();
+  const listed = await Provider.start((url) => ({
+    channels: [ollama({ native: true, baseUrl: `${url}/v1`, models: 'discover' })],
+  }));
+  await eventually(() => expect(listed.paths).toContain('GET /api/tags'));
   await listed.close();
 });

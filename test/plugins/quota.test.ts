@@ -321,6 +321,7 @@ describe('what is claimed before a call', () => {
         500,
         500,
       ],
+      ['a model that could give more is asked for that too', {}, [{ outputLimit: 9_000 }], 1_000, 1_000],
     ])('%s, and charged for no more', async (_what, settings, traits, limit, less) => {
       expect(await heldTo(settings, traits)).toEqual({ limit, less, charged: less });
     });

@@ -1,8 +1,13 @@
 import { effortOfBudget, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
 
-/** The effort itself where it is among the allowed, else the nearest lower one that is, else the lowest; undefined where none is. */
+/**
+ * The effort itself where it is among the allowed, else the nearest lower one that is, else the lowest; undefined where none is. A wish to
+ * think is never one not to think, as long as any other effort is allowed.
+ */
 export function nearestEffort(wanted: Effort, allowed: readonly string[]): Effort | undefined {
-  const taken = efforts.filter((effort) => allowed.includes(effort));
+  const all = efforts.filter((effort) => allowed.includes(effort));
+  const thinking = wanted === 'none' ? all : all.filter((effort) => effort !== 'none');
+  const taken = thinking.length === 0 ? all : thinking;
   return taken.findLast((effort) => efforts.indexOf(effort) <= efforts.indexOf(wanted)) ?? taken[0];
 }
 

@@ -79,7 +79,7 @@ export interface ChannelOptions {
 export interface HttpRequest {
   /** Absolute, as `new URL(…).href` spells it, without a fragment. */
   readonly url: string;
-  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH';
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PATCH' | 'PUT';
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   /** A form is sent as `multipart/form-data`, which replaces the content type. */

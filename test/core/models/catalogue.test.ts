@@ -17,6 +17,7 @@ import { createCatalog, type Catalog } from '../../../core/routing/catalog.ts';
 import type { ChannelEntry } from '../../../core/sdk/define.ts';
 import anthropic from '../../../channels/anthropic.ts';
 import cohere from '../../../channels/cohere.ts';
+import dashscope from '../../../channels/dashscope.ts';
 import deepseek from '../../../channels/deepseek.ts';
 import demo from '../../../channels/demo/index.ts';
 import gemini from '../../../channels/gemini.ts';
@@ -253,6 +254,43 @@ test('no call costs more than what was reserved for it, whichever channel answer
       },
     ),
   );
+});
+
+describe('the limits of a model', () => {
+  const of = (entry: ChannelEntry, model: string) => {
+    const { inputLimit, outputLimit } = catalogOf(entry).targets(model)[0]?.traits ?? {};
+    return { inputLimit, outputLimit };
+  };
+
+  test('are those of the config, else of the channel’s kind, else of the list', () => {
+    const name = 'deepseek-v4-pro';
+    const known = shippedModels().models['dashscope']?.[name];
+    const listed = { inputLimit: known?.inputLimit, outputLimit: known?.outputLimit };
+    expect(listed.outputLimit).toBeLessThan(listed.inputLimit ?? 0);
+    expect(of(dashscope({ key, models: [name] }), name)).toEqual(listed);
+    expect(of(dashscope({ key, models: [name], traits: { [name]: { outputLimit: 5 } } }), name)).toEqual({
+      ...listed,
+      outputLimit: 5,
+    });
+    const own = deepseek({ key, models: [name] })
+      .spec.setup({} as never, { keys: [] } as never)
+      .traits?.(name);
+    expect(of(deepseek({ key, models: [name] }), name)).toEqual({
+      inputLimit: own?.inputLimit,
+      outputLimit: own?.outputLimit,
+    });
+  });
+
+  test('an output limit as long as the context is none: nobody knew it', () => {
+    expect(of(mistral({ key }), 'mistral-small-latest')).toEqual({
+      inputLimit: 262_144,
+      outputLimit: undefined,
+    });
+  });
+
+  test('a model that nobody knows has none', () => {
+    expect(of(mistral({ key }), 'mistral-mine')).toEqual({ inputLimit: undefined, outputLimit: undefined });
+  });
 });
 
 describe('the list that comes along', () => {

@@ -1,6 +1,8 @@
 import type { Channel, Target } from '../../../core/sdk/call.ts';
+import type { KnownModel } from '../../../core/sdk/channel.ts';
 import type { GatewayError } from '../../../core/sdk/errors.ts';
 import { createCatalog, type Candidate, type Catalog } from '../../../core/routing/catalog.ts';
+import type { ModelTraits } from '../../../core/model/traits.ts';
 import type { Health, Standing, Visit } from '../../../core/sdk/health.ts';
 
 /** What a test says of a channel that serves the model `m`. */
@@ -10,22 +12,40 @@ export interface Wanted {
   readonly weight?: number;
   /** Ids of its keys. */
   readonly keys?: readonly string[];
+  /** Where each of them is good for. */
+  readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;
+  readonly known?: KnownModel;
+  readonly traits?: ModelTraits;
 }
 
-export function fakeChannel({ id, priority = 0, weight = 1, keys = ['a'], ...times }: Wanted): Channel {
+export function fakeChannel({
+  id,
+  priority = 0,
+  weight = 1,
+  keys = ['a'],
+  sites,
+  known,
+  traits = {},
+  ...times
+}: Wanted): Channel {
   return {
     id,
     kind: 'fake',
     models: ['m'],
     priority,
     weight,
-    keys: keys.map((key, index) => ({ id: key, index })),
+    keys: keys.map((key, index) => ({
+      id: key,
+      index,
+      ...(sites?.[index] === undefined ? {} : { site: sites[index] }),
+    })),
     codecs: {},
     speaks: { chat: ['plain'] },
     upstreamModel: (model) => model,
-    traits: () => ({}),
+    traits: () => traits,
+    ...(known === undefined ? {} : { known: () => known }),
     open: () => Promise.reject(new Error('not opened here')),
     close: () => Promise.resolve(),
     ...times,

@@ -152,6 +152,22 @@ describe('after a failure', () => {
   });
 });
 
+test('a model that is known to lack what is asked is asked after the others of its rank, and is asked', async () => {
+  const wanted: readonly Wanted[] = [
+    { id: 'plain', known: { cannot: ['reasoning'] } },
+    { id: 'plain-too', known: { cannot: ['reasoning'] } },
+    { id: 'thinks', known: { can: ['reasoning'] } },
+  ];
+  for (let turn = 0; turn < 20; turn += 1) {
+    const { attempts, asked } = setUp(wanted, () => Promise.reject(status(503)));
+    const { call } = testCall({ model: 'm', settings: { reasoning: { effort: 'high' } } });
+    // oxlint-disable-next-line no-await-in-loop -- each sees the channels drawn anew
+    await attempts(call).catch(() => {});
+    expect(asked[0]).toBe('thinks/a');
+    expect(asked.toSorted()).toEqual(['plain-too/a', 'plain/a', 'thinks/a']);
+  }
+});
+
 describe('a deadline', () => {
   test('of an attempt gives it up, up to the provider, and blames it; the next one has its own', async () => {
     let ended = false;

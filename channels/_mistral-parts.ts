@@ -1,0 +1,97 @@
+import type { ChatRequest, JsonObject } from 'sluice';
+import {
+  cannotCarry,
+  toDataUrl,
+  type EncodeTarget,
+  type MediaBlock,
+  type ReasoningBlock,
+} from 'sluice/internal';
+
+type Message = ChatRequest['messages'][number];
+type Block = Message['content'][number];
+
+/**
+ * The request with those of its pieces that chat completions have no words for, or others, as parts of Mistral's own: documents, sounds,
+ * and what the model thought before.
+ */
+export function withOwnParts(request: ChatRequest, target: EncodeTarget): ChatRequest {
+  const inside = (blocks: readonly Block[]): readonly Block[] =>
+    blocks.flatMap((block) => partOf(block, target) ?? []);
+  const turn = (message: Message): Message => ({
+    ...message,
+    content: inside(message.content).map((block) =>
+      block.type === 'tool-result' ? { ...block, content: inside(block.content) } : block,
+    ),
+  });
+  return { ...request, system: request.system.map(turn), messages: request.messages.map(turn) };
+}
+
+/** The block itself where chat completions say it as Mistral does, or not at all. Undefined for one that was dropped; throws 400 for one that cannot go. */
+function partOf(block: Block, target: EncodeTarget): Block | undefined {
+  switch (block.type) {
+    // It has no other word for it than the words themselves.
+    case 'refusal':
+      return part({ type: 'text', text: block.text }, block);
+    case 'video': {
+      const at = block.at ?? 'messages';
+      if (target.unsupported === 'refuse') throw cannotCarry(at, 'video', 'mistral');
+      target.lose(at, 'content');
+      return undefined;
+    }
+    case 'reasoning':
+      return thinkingOf(block, target);
+    case 'file':
+      return documentOf(block, target);
+    case 'audio':
+      return soundOf(block, target);
+    default:
+      return block;
+  }
+}
+
+/** How a part of Mistral's own stands among those of chat completions. */
+function part(value: JsonObject, { at }: Block): Block {
+  return { type: 'opaque', format: 'chat-completions', value, ...(at === undefined ? {} : { at }) };
+}
+
+/** Only models that think take it back. `closed`: this thought has ended, what follows is another. */
+function thinkingOf(block: ReasoningBlock, { traits, lose }: EncodeTarget): Block {
+  const { text, proof, at } = block;
+  const signature = proof?.format === 'mistral-chat' ? proof.value : undefined;
+  if (traits.replaysReasoning !== true || (text === '' && signature === undefined)) return block;
+  if (proof !== undefined && signature === undefined) lose(`${at ?? 'messages'}.proof`);
+  return part(
+    {
+      type: 'thinking',
+      thinking: [{ type: 'text', text }],
+      ...(signature === undefined ? {} : { signature }),
+      closed: true,
+    },
+    block,
+  );
+}
+
+/** A document by its address, or as a data URL; a text is said as text. One that was uploaded goes by its id. */
+function documentOf(block: MediaBlock, { lose }: EncodeTarget): Block {
+  const { source, name, cache, at } = block;
+  if (source.kind === 'file' && source.format !== 'chat-completions') return block;
+  if (cache !== undefined) lose(`${at ?? 'messages'}.cache`);
+  if (source.kind === 'file') return part({ type: 'file', file_id: source.id }, block);
+  if (source.kind === 'data' && source.mimeType.startsWith('text/')) {
+    const text = Buffer.from(source.data, 'base64').toString('utf8');
+    return part({ type: 'text', text: name === undefined ? text : `${name}:\n${text}` }, block);
+  }
+  const url = source.kind === 'url' ? source.url : toDataUrl(source.mimeType, source.data);
+  return part(
+    { type: 'document_url', document_url: url, ...(name === undefined ? {} : { document_name: name }) },
+    block,
+  );
+}
+
+/** A sound by its address, or in base64; its bytes tell what it is. */
+function soundOf(block: MediaBlock, { lose }: EncodeTarget): Block {
+  const { source, cache, at } = block;
+  if (source.kind === 'file') return block;
+  if (cache !== undefined) lose(`${at ?? 'messages'}.cache`);
+  return part({ type: 'input_audio', input_audio: source.kind === 'url' ? source.url : source.data }, block);
+}

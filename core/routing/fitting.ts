@@ -1,0 +1,79 @@
+import { isChat } from '../model/request.ts';
+import type { Block, ChatRequest } from '../model/chat.ts';
+import type { Call } from '../sdk/call.ts';
+import type { Ability, Medium } from '../sdk/channel.ts';
+import type { Candidate } from './catalog.ts';
+
+/** How far the candidates that do not fit stand behind those of the same rank: less than two ranks can differ by. */
+const behind = 1e-6;
+
+/** Bytes of a request that are taken for one token: more than any language needs, so that no context is called too short that is not. */
+const bytesOfToken = 6;
+
+/** What a call asks of a model beyond words. */
+interface Needs {
+  readonly media: ReadonlySet<Medium>;
+  readonly abilities: readonly Ability[];
+  /** Tokens that it has at least; 0 where media make its size say nothing. */
+  readonly input: number;
+}
+
+/**
+ * The candidates, of each rank those first of which nothing is known that speaks against them. All stay: what is known may be out of
+ * date, and then it has cost no more than the order. The same array where nothing is to be preferred.
+ */
+export function fittingFirst(candidates: readonly Candidate[], call: Call): readonly Candidate[] {
+  if (call.operation !== 'chat' || !sharesRanks(candidates)) return candidates;
+  const request = call.outline;
+  if (!isChat(request)) return candidates;
+  const needs = needsOf(request, call);
+  const fits = candidates.map((candidate) => isFit(candidate, needs));
+  if (!fits.includes(false) || !fits.includes(true)) return candidates;
+  return candidates
+    .map((candidate, index) =>
+      fits[index] === true ? candidate : { ...candidate, rank: candidate.rank - behind },
+    )
+    .toSorted((one, other) => other.rank - one.rank);
+}
+
+function sharesRanks(candidates: readonly Candidate[]): boolean {
+  return candidates.some(({ rank }, index) => index > 0 && candidates[index - 1]?.rank === rank);
+}
+
+function needsOf({ system, messages, tools, settings }: ChatRequest, { wire }: Call): Needs {
+  const media = new Set<Medium>();
+  for (const { content } of [...system, ...messages]) addMedia(content, media);
+  const { reasoning, responseFormat } = settings;
+  const abilities: Ability[] = [];
+  if (tools.some(({ type }) => type === 'function' || type === 'custom')) abilities.push('tools');
+  if (tools.some(({ type }) => type === 'web-search')) abilities.push('web-search');
+  if (responseFormat?.type === 'json-schema') abilities.push('structured-output');
+  if (reasoning !== undefined && reasoning.mode !== 'off' && (reasoning.effort ?? 'low') !== 'none')
+    abilities.push('reasoning');
+  return { media, abilities, input: media.size > 0 ? 0 : wire.bytes.length / bytesOfToken };
+}
+
+function addMedia(blocks: readonly Block[], media: Set<Medium>): void {
+  for (const block of blocks) {
+    if (block.type === 'tool-result') addMedia(block.content, media);
+    else if (block.type === 'file') media.add('document');
+    else if (block.type === 'image' || block.type === 'audio' || block.type === 'video')
+      media.add(block.type);
+  }
+}
+
+/** False where the kind's traits, the config or the list of known models speak against the model. A model that nobody knows fits. */
+function isFit({ channel, targets: [target] }: Candidate, { media, abilities, input }: Needs): boolean {
+  if (target === undefined) return true;
+  const { traits, model } = target;
+  if (input > (traits.inputLimit ?? Infinity)) return false;
+  const known = channel.known?.(model);
+  return (
+    abilities.every((ability) =>
+      ability === 'reasoning' && traits.reasoning !== undefined
+        ? traits.reasoning !== 'none'
+        : known?.cannot?.includes(ability) !== true,
+    ) &&
+    (known === undefined || [...media].every((medium) => known.takes?.includes(medium) === true))
+  );
+}

@@ -1,0 +1,44 @@
+import type { GatewayEvent } from 'sluice';
+
+type Emit = (event: GatewayEvent) => void;
+type TextDelta = Extract<GatewayEvent, { readonly type: 'text-delta' }>;
+
+/**
+ * Leaves out what an answer says again of the beginning that the request gave it. What only seems to say it again is held back until it
+ * shows that it does not.
+ */
+export function withoutBegun(begun: string, emit: Emit): Emit {
+  /** What is held of each answer; absent once it has been judged. */
+  const held = new Map<number, readonly TextDelta[]>();
+  const judged = new Set<number>();
+
+  const release = (choice: number): void => {
+    judged.add(choice);
+    for (const event of held.get(choice) ?? []) emit(event);
+    held.delete(choice);
+  };
+
+  return (event) => {
+    if (!('choice' in event) || event.choice === undefined || judged.has(event.choice)) {
+      emit(event);
+      return;
+    }
+    const { choice } = event;
+    if (event.type !== 'text-delta') {
+      if (event.type !== 'text-start' && !event.type.startsWith('reasoning-')) release(choice);
+      emit(event);
+      return;
+    }
+    const all = [...(held.get(choice) ?? []), event];
+    const said = all.map(({ text }) => text).join('');
+    if (said.startsWith(begun)) {
+      judged.add(choice);
+      held.delete(choice);
+      const { logprobs: _told, ...rest } = event;
+      if (said.length > begun.length) emit({ ...rest, text: said.slice(begun.length) });
+    } else {
+      held.set(choice, all);
+      if (!begun.startsWith(said)) release(choice);
+    }
+  };
+}
