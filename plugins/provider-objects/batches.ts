@@ -259,7 +259,6 @@ async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonO
   const { collection, place, models, path, body, known, needs } = wanted;
   const { bookkeeper } = around.tools;
   const claim = await reserved(call, place, needs, around);
-  const unwatch = claim && bookkeeper.watch(claim);
   try {
     return await madeAnyway(call, around, async (own) => {
       const question = { method: 'POST', path, ...passedWords(call), body: JSON.stringify(body) } as const;
@@ -278,8 +277,6 @@ async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonO
   } catch (error) {
     if (claim !== undefined) bookkeeper.release(claim.id);
     throw error;
-  } finally {
-    unwatch?.();
   }
 }
 

@@ -5,8 +5,8 @@ import type { Around } from './around.ts';
 import { mostOf, NeedsByModel, type Needs } from './needs.ts';
 import type { Place } from './place.ts';
 
-/** Milliseconds for which a batch's claim is held that is being made: what is renewed until then, and given back when the gateway is killed. */
-const whileMade = 60_000;
+/** Milliseconds for which a claim is held while its provider answers: longer than any takes, and all that is held when the gateway is killed. */
+export const whileAsked = 600_000;
 
 /** How many requests are measured before others get their turn. */
 const atOnce = 200;
@@ -38,7 +38,7 @@ export async function reserved(
     microDollars += Math.ceil((most.microDollars ?? 0) * batchShare);
   }
   try {
-    return await bookkeeper.reserve(key.id, budgets, { tokens, microDollars }, whileMade);
+    return await bookkeeper.reserve(key.id, budgets, { tokens, microDollars }, whileAsked);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
