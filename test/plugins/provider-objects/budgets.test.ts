@@ -164,6 +164,35 @@ test('a batch that its provider does not take holds nothing', async () => {
   );
 });
 
+test.each([
+  [
+    '/v1/chat/completions',
+    { messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 100, n: 3 },
+    300,
+  ],
+  ['/v1/responses', { input: 'Hello', max_output_tokens: 100 }, 100],
+  ['/v1/completions', { prompt: ['Hello', 'Bye'], max_tokens: 100 }, 200],
+  ['/v1/embeddings', { input: ['Hello', 'Bye'] }, 0],
+  ['/v1/moderations', { input: 'Hello' }, 0],
+])('what lines for %s may come to is known', async (url, body, output) => {
+  const { client, gateway } = await startStage(slow);
+  const budget = tokens(1000);
+  const mine = await client({ budgets: [budget] });
+  const text = JSON.stringify({ custom_id: 'one', method: 'POST', url, body: { model: 'gpt-a', ...body } });
+  const file = await mine.files.create({
+    file: await toFile(Buffer.from(text), 'batch.jsonl'),
+    purpose: 'batch',
+  });
+  await mine.batches.create({
+    input_file_id: file.id,
+    endpoint: url as '/v1/embeddings',
+    completion_window: '24h',
+  });
+  const { reserved } = await standing(gateway, mine.keyId, budget);
+  expect(reserved).toBeGreaterThan(output);
+  expect(reserved).toBeLessThan(output + 100);
+});
+
 test('a file whose lines are for another endpoint than the batch, or cannot be read, is no way around a budget', async () => {
   const { a, client } = await startStage(slow);
   const mine = await client({ budgets: [dollars(1)] });
