@@ -1,7 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { compiled } from './test/support/compiled.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
@@ -22,13 +21,13 @@ const together = globSync(
 );
 // `sluice` is the TypeScript of this repository: see package.json, and core/config/installation/load.ts.
 const condition = 'sluice-source';
-// Packages are loaded by Node itself, to which `module` means nothing: what stands behind it is written for bundlers.
-const nodeConditions = defaultServerConditions.filter((name) => name !== 'module');
 export default defineConfig({
-  ssr: { resolve: { conditions: [condition, ...nodeConditions] } },
+  // Node is started with this condition, and without `module`, which Vite adds by itself and which is for bundlers.
+  ssr: { resolve: { conditions: [condition] } },
   test: {
+    // Node itself loads everything, as it does where a gateway runs: what the test runner would make of each module takes a third longer.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
     env: compiled,
-    execArgv: [`--conditions=${condition}`],
     setupFiles: ['test/support/seed.ts'],
     sequence: { sequencer: LongestFirst },
     // Tests over sockets wait more than they work: on two cores, eight of them keep both busy.

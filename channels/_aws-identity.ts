@@ -1,4 +1,7 @@
-import type { Log } from 'sluice';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { env, type Log } from 'sluice';
 import type { AwsCredentials } from './_aws-signature.ts';
 import { CredentialsError, Renewed } from './_renewed.ts';
 
@@ -96,7 +99,8 @@ export class AwsIdentity {
     } catch (error) {
       // The next call begins anew, with what is set by then.
       this.#provider = undefined;
-      throw new CredentialsError(this.#explain(error), { link: this.#link });
+      const setUp = isNothing(error) ? await setUpLink() : undefined;
+      throw new CredentialsError(explain(error, this.#link, setUp), { link: setUp ?? this.#link });
     }
   }
 
@@ -137,12 +141,33 @@ export class AwsIdentity {
       return role();
     };
   }
+}
 
-  #explain(error: unknown): string {
-    const { name, advice } = links[this.#link] ?? { name: this.#link, advice: '' };
-    const told = error instanceof Error ? `${error.name}: ${withoutSecrets(error.message)}` : 'it failed';
-    return `AWS credentials could not be found: the last link tried was ${name} (${told}). ${advice}`;
-  }
+/** `setUp`: the link that somebody meant, where that is known and it was not the last one. */
+function explain(error: unknown, last: string, setUp: string | undefined): string {
+  const link = setUp ?? last;
+  const { name, advice } = links[link] ?? { name: link, advice: '' };
+  const told = error instanceof Error ? `${error.name}: ${withoutSecrets(error.message)}` : 'it failed';
+  const which = setUp === undefined ? 'the last link tried was' : 'what is set up is';
+  return `AWS credentials could not be found: ${which} ${name} (${told}). ${advice}`;
+}
+
+/** True where the chain came to its end without a word of those links that it passed over. */
+function isNothing(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('from any providers');
+}
+
+/** A link that was set up and is passed over all the same, as half of it is missing or what it runs has failed. */
+async function setUpLink(): Promise<string | undefined> {
+  if ((env('AWS_ACCESS_KEY_ID') === undefined) !== (env('AWS_SECRET_ACCESS_KEY') === undefined))
+    return 'fromEnv';
+  const home = join(homedir(), '.aws');
+  const files = [
+    env('AWS_CONFIG_FILE') ?? join(home, 'config'),
+    env('AWS_SHARED_CREDENTIALS_FILE') ?? join(home, 'credentials'),
+  ];
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8').catch(() => '')));
+  return texts.some((text) => /^\s*credential_process\s*=/m.test(text)) ? 'fromProcess' : undefined;
 }
 
 /** Tokens and keys are long runs of letters and digits; names and addresses are not. */

@@ -31,6 +31,12 @@ const listings: readonly Listing[] = [
     member: 'inferenceProfileSummaries',
     name: ({ inferenceProfileId: id, status }) => (status === 'ACTIVE' ? id : undefined),
   },
+  {
+    // Those that the account has made are told only when they are asked for, and known by their address.
+    path: '/inference-profiles?maxResults=1000&type=APPLICATION',
+    member: 'inferenceProfileSummaries',
+    name: ({ inferenceProfileArn: arn, status }) => (status === 'ACTIVE' ? arn : undefined),
+  },
 ];
 
 /** The address of Bedrock's control plane that belongs to an address of its runtime; a proxy has one for both. */

@@ -17,6 +17,7 @@ import {
   type ChannelParts,
   type ChannelTools as WholeTools,
 } from 'sluice/internal';
+import { inBatchWords, type BatchWords } from './_batch-words.ts';
 import { readModelList } from './_model-list.ts';
 import { overSockets } from './_realtime.ts';
 
@@ -40,6 +41,8 @@ export interface HttpPlace {
   readonly modelList?: string;
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
+  /** How batches are spelled, where that is not as in chat completions. */
+  readonly batches?: BatchWords;
 }
 
 /** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
@@ -95,7 +98,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     ...place.defaults,
     ...place.headers(keys[0]),
   };
-  return {
+  const parts: ChannelParts = {
     speaks: place.speaks,
     ...(place.codecs === undefined ? {} : { codecs: place.codecs }),
     ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
@@ -124,6 +127,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
       });
     },
   };
+  return place.batches === undefined ? parts : { ...parts, open: inBatchWords(parts.open, place.batches) };
 }
 
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */

@@ -1,6 +1,7 @@
 import type { ZodObject } from 'zod';
 import type { ChannelSpec, ModelTraits } from 'sluice';
 import { matchesModel, type ChannelParts } from 'sluice/internal';
+import type { BatchWords } from './_batch-words.ts';
 import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */
@@ -23,6 +24,8 @@ export interface OpenaiLike {
   readonly codecs?: ChannelParts['codecs'];
   /** What the provider keeps, by the format whose API that belongs to. Default: nothing. */
   readonly keeps?: NonNullable<ChannelParts['keeps']>;
+  /** How batches are spelled, where that is not as in chat completions. */
+  readonly batches?: BatchWords;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
   /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */

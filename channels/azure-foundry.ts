@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { defineChannel, type UpstreamRequest } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { azureDeployments, azureListing } from './_azure-deployments.ts';
 import { entraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';
 import { claudeTraits } from './anthropic.ts';
@@ -21,8 +22,9 @@ export default defineChannel({
       .regex(/^[a-z0-9][a-z0-9-]*$/i, 'must be the name of a resource, without dots')
       .optional(),
     identity: entraIdentity.optional(),
+    ...azureListing,
   }),
-  setup({ resource, identity, ...options }, tools: ChannelTools): ChannelParts {
+  setup({ resource, identity, resourceId, managementUrl, ...options }, tools: ChannelTools): ChannelParts {
     if (resource === undefined && options.baseUrl === undefined)
       throw new Error('resource is missing. Name the resource, or give its endpoint as baseUrl.');
     const { open } = overHttp(options, signedIn(tools, identity), {
@@ -31,7 +33,9 @@ export default defineChannel({
       headers: (key) => (key === undefined ? {} : { 'api-key': key, 'x-api-key': key }),
       speaks: {},
     });
+    const listModels = azureDeployments(tools, { resourceId, managementUrl, identity });
     return {
+      ...(listModels === undefined ? {} : { listModels }),
       speaks: {
         chat: ['chat-completions', 'responses', 'messages'],
         embed: ['embeddings'],

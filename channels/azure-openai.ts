@@ -3,9 +3,11 @@ import { defineChannel, type ModelTraits } from 'sluice';
 import { hideSecret, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
+import { azureDeployments, azureListing } from './_azure-deployments.ts';
 import { entraIdentity, entraTokens, type EntraIdentity } from './_entra-identity.ts';
 import { overHttp } from './_http.ts';
 import { overSockets } from './_realtime.ts';
+import { tellingRefusals } from './_refusals.ts';
 
 /** Deployments have names of their own, which say nothing of the model: the config's `traits` tell more. */
 const traits: ModelTraits = { refuses: ['topK', 'customTools'] };
@@ -16,7 +18,7 @@ const headers = (key: string | undefined): Readonly<Record<string, string>> =>
 /**
  * Azure OpenAI: the models of a resource are its deployments, and `models` must name them. `baseUrl` is the resource's endpoint,
  * `https://NAME.openai.azure.com`; `resource` is the name alone. With `apiVersion` a date, the deployment stands in the path or the query,
- * as it did before the v1 API. Requests show a key, or a token of `identity`.
+ * as it did before the v1 API. Requests show a key, or a token of `identity`, which also lists the deployments of `resourceId`.
  */
 export default defineChannel({
   name: 'azure-openai',
@@ -36,11 +38,17 @@ export default defineChannel({
         'must be v1, preview or a date such as 2024-10-21',
       )
       .default('v1'),
+    ...azureListing,
   }),
-  setup({ resource, apiVersion, identity, ...options }, given: ChannelTools): ChannelParts {
+  setup(
+    { resource, apiVersion, identity, resourceId, managementUrl, ...options },
+    given: ChannelTools,
+  ): ChannelParts {
     const tools = signedIn(given, identity);
     const endpoint = endpointOf(options.baseUrl, resource);
-    if (/^\d/.test(apiVersion)) return dated(endpoint, apiVersion, options, tools);
+    const listModels = azureDeployments(given, { resourceId, managementUrl, identity });
+    const listed = listModels === undefined ? {} : { listModels };
+    if (/^\d/.test(apiVersion)) return { ...dated(endpoint, apiVersion, options, tools), ...listed };
     const base = new URL(`${endpoint}/openai/v1`);
     if (apiVersion === 'preview') base.searchParams.set('api-version', apiVersion);
     const { open, connect } = {
@@ -48,6 +56,7 @@ export default defineChannel({
       connect: overSockets({ base, headers }, tools),
     };
     return {
+      ...listed,
       speaks: {
         chat: ['chat-completions', 'responses'],
         compact: ['responses'],
@@ -59,6 +68,8 @@ export default defineChannel({
         'translate-audio': ['audio'],
         speak: ['audio'],
       },
+      // https://learn.microsoft.com/azure/foundry/openai/latest: a batch names deployments of the kind that runs batches.
+      keeps: { 'chat-completions': ['files', 'batches', 'vector_stores', 'containers'] },
       traits: () => traits,
       open,
       connect,
@@ -110,9 +121,16 @@ function endpointOf(baseUrl: string | undefined, resource: string | undefined): 
 export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefined): ChannelTools {
   if (identity?.kind === 'secret') hideSecret(identity.secret);
   if (identity !== undefined)
-    return authorized(
-      { ...tools, keys: [] },
-      bearerTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default'), tools.log),
+    return tellingRefusals(
+      authorized(
+        { ...tools, keys: [] },
+        bearerTokens(entraTokens(identity, 'https://cognitiveservices.azure.com/.default'), tools.log),
+      ),
+      {
+        who: 'Azure',
+        advice:
+          'Give it the role Cognitive Services OpenAI User (for other models of Foundry: Cognitive Services User) on the resource, and check that the resource is in its tenant.',
+      },
     );
   if (tools.keys.length === 0)
     throw new Error("key is empty. Set the variable it is read from, or give identity: { kind: 'default' }.");

@@ -11,20 +11,13 @@ import {
   type Upstream,
   type UpstreamRequest,
 } from 'sluice';
-import {
-  hideSecret,
-  isObject,
-  parseObject,
-  type Call,
-  type ChannelParts,
-  type ChannelTools,
-} from 'sluice/internal';
+import { isObject, parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { ordinaryHeaders } from './_http.ts';
-import { AwsIdentity } from './_aws-identity.ts';
-import { awsHeaders, type AwsCredentials } from './_aws-signature.ts';
+import { awsHeaders } from './_aws-signature.ts';
 import { claudeIn, invocation } from './_bedrock-claude.ts';
 import { controlPlane, listBedrockModels } from './_bedrock-list.ts';
 import { formatName as invokeFormat, invokeCodecs } from './_bedrock-models.ts';
+import { bedrockEndpoint, inRegions, placesOf, sitesOf, type Place } from './_bedrock-places.ts';
 import { changed, unframed } from './_bedrock-streams.ts';
 import { claudeTraits } from './anthropic.ts';
 
@@ -35,6 +28,10 @@ const options = z.object({
     .min(1)
     .optional()
     .describe('several regions: they take turns, and one that fails is left alone for a while'),
+  regionOrder: z
+    .enum(['turns', 'preference'])
+    .default('turns')
+    .describe('preference: a later region is asked only where none before it can answer'),
   profile: z.string().min(1).optional().describe('a profile of the shared files'),
   roleArn: z.string().startsWith('arn:').optional().describe('a role that is assumed'),
   externalId: z.string().min(1).optional(),
@@ -95,8 +92,11 @@ const kind = defineChannel({
         embed: [invokeFormat],
         rerank: [invokeFormat],
         'generate-image': [invokeFormat],
+        'edit-image': [invokeFormat],
+        'vary-image': [invokeFormat],
       },
       codecs: invokeCodecs,
+      ...sitesOf(chosen, places),
       traits: traitsOf,
       listModels: () => listModels(chosen, tools, places),
       open: (call, request) =>
@@ -114,63 +114,6 @@ export default Object.assign(
   { spec: kind.spec },
 );
 
-/** Each region with each key is a key of its own to the gateway, which knows what to do with keys that fail. */
-function inRegions(
-  chosen: ChannelOptions & z.input<typeof options>,
-): ChannelOptions & z.input<typeof options> {
-  const { regions, key, keys, ...rest } = chosen;
-  if (regions === undefined) return chosen;
-  const all = [key, ...(keys ?? [])].filter((one) => one !== undefined);
-  const places = regions.flatMap((region) =>
-    all.length === 0 ? [region] : all.map((one) => `${region} ${one}`),
-  );
-  return { ...rest, regions, keys: places };
-}
-
-/** A region, and who asks there. */
-interface Place {
-  readonly region: string;
-  readonly apiKey?: string;
-  readonly credentials?: () => Promise<AwsCredentials>;
-  forget(): void;
-}
-
-function placesOf(chosen: ChannelOptions & Options, tools: ChannelTools): readonly Place[] {
-  const { region, regions, baseUrl } = chosen;
-  const home = region ?? regions?.[0] ?? regionIn(baseUrl);
-  if (home === undefined)
-    throw new Error("it needs a region: region: 'us-east-1', or region: env('AWS_REGION').");
-  const identities = new Map<string, AwsIdentity>();
-  const identity = (where: string): AwsIdentity => {
-    const known = identities.get(where) ?? new AwsIdentity({ ...chosen, region: where }, tools.log);
-    identities.set(where, known);
-    return known;
-  };
-  const keys: readonly (string | undefined)[] = tools.keys.length === 0 ? [undefined] : tools.keys;
-  return keys.map((key) => {
-    const [where = home, own] = regions === undefined ? [home, key] : (key ?? home).split(' ', 2);
-    return placeOf(where, own, () => identity(home));
-  });
-}
-
-/** The region that an address names; for one that names none, such as a proxy's, the one that AWS itself takes. */
-function regionIn(baseUrl: string | undefined): string | undefined {
-  if (baseUrl === undefined) return undefined;
-  return /bedrock-runtime(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d)\./.exec(baseUrl)?.[1] ?? 'us-east-1';
-}
-
-function placeOf(region: string, key: string | undefined, identity: () => AwsIdentity): Place {
-  for (const secret of [key, ...(key?.split('|') ?? [])]) if (secret) hideSecret(secret);
-  const [accessKeyId = '', secretAccessKey, sessionToken] = (key ?? '').split('|').map((part) => part.trim());
-  if (secretAccessKey !== undefined) {
-    const own = { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
-    return { region, credentials: () => Promise.resolve(own), forget() {} };
-  }
-  if (key !== undefined) return { region, apiKey: key, forget() {} };
-  const found = identity();
-  return { region, credentials: () => found.credentials(), forget: () => found.forget() };
-}
-
 /** Asks the first region that answers. */
 async function listModels(
   { baseUrl }: ChannelOptions,
@@ -180,7 +123,7 @@ async function listModels(
   let failure: unknown = new Error('The channel has no place to ask.');
   for (const place of places) {
     const { region } = place;
-    const base = controlPlane((baseUrl ?? endpoint(region)).replace(/\/+$/, ''));
+    const base = controlPlane((baseUrl ?? bedrockEndpoint(region)).replace(/\/+$/, ''));
     const prove = async (url: URL): Promise<Readonly<Record<string, string>>> => {
       const own = { accept: 'application/json' };
       if (place.credentials === undefined) return { ...own, authorization: `Bearer ${place.apiKey ?? ''}` };
@@ -218,7 +161,7 @@ async function send(
   const { path, body, headers } = asked(request, chosen);
   // An address of a model names its region.
   const region = /^arn:[\w-]+:bedrock:([\w-]+):/.exec(request.model)?.[1] ?? place.region;
-  const base = (chosen.baseUrl ?? endpoint(region)).replace(/\/+$/, '');
+  const base = (chosen.baseUrl ?? bedrockEndpoint(region)).replace(/\/+$/, '');
   const url = new URL(base + path);
   const own = { 'content-type': 'application/json', ...headers };
   const proof =
@@ -235,6 +178,7 @@ async function send(
     body,
   });
   if (answer.status === 401 || answer.status === 403) place.forget();
+  place.told?.(answer);
   if (request.operation === 'embed') return withTokens(answer);
   return unframed(answer, request.format);
 }
@@ -244,10 +188,6 @@ function withTokens(answer: Upstream): Upstream {
   const count = Number(answer.headers['x-amzn-bedrock-input-token-count'] ?? Number.NaN);
   if (Number.isNaN(count)) return answer;
   return changed(answer, (body) => ({ inputTextTokenCount: count, ...body }));
-}
-
-function endpoint(region: string): string {
-  return `https://bedrock-runtime.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
 }
 
 async function counted(call: Call): Promise<Upstream> {

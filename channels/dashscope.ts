@@ -19,6 +19,8 @@ export default defineChannel({
       baseUrl: `https://${hosts[region]}/compatible-mode/v1`,
       headers: bearer,
       speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
+      // https://www.alibabacloud.com/help/en/model-studio/batch-interfaces-compatible-with-openai
+      keeps: { 'chat-completions': ['files', 'batches'] },
       modelList: '/models',
       traits: traitsByModel({
         '*': {

@@ -7,7 +7,7 @@ const options = z.object({
   /** How the key is shown. */
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
   /** What the provider keeps for keys, by the names of its paths. */
-  keeps: z.array(z.enum(['files', 'cachedContents', 'batches'])).optional(),
+  keeps: z.array(z.enum(['files', 'cachedContents', 'fileSearchStores', 'batches'])).optional(),
 });
 
 const kind = defineChannel({

@@ -44,7 +44,7 @@ export default httpChannel({
     'create-video': ['generate-content'],
     'get-video': ['generate-content'],
   },
-  keeps: { 'generate-content': ['files', 'cachedContents', 'batches'] },
+  keeps: { 'generate-content': ['files', 'cachedContents', 'fileSearchStores', 'batches'] },
   modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
   traits: geminiTraits,

@@ -1,3 +1,4 @@
+import { mistralBatches } from './_mistral-batches.ts';
 import { chat, chatFormat } from './_mistral-chat.ts';
 import { openaiLike } from './_openai-like.ts';
 
@@ -21,6 +22,8 @@ export default openaiLike({
   ],
   speaks: { chat: [chatFormat], embed: ['embeddings'], moderate: ['moderations'] },
   codecs: { chat },
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batches: mistralBatches,
   // Those of embeddings, and of chats where `traits` say that they go as they are (`formats: ['chat-completions']`).
   fields: {
     dimensions: 'output_dimension',

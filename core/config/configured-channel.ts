@@ -177,7 +177,7 @@ function channelOf(
     models: namesOf(models),
     priority: options.priority ?? 0,
     weight: options.weight ?? 1,
-    keys: channelKeys(keys),
+    keys: channelKeys(keys, parts.sites),
     ...(systemPrompt === undefined ? {} : { systemPrompt }),
     ...(firstToken === undefined ? {} : { firstTokenTimeout: firstToken }),
     ...(attempt === undefined ? {} : { attemptTimeout: attempt }),
@@ -228,12 +228,13 @@ function isMap(
 }
 
 /** Hashes tell keys apart, in the log and across restarts, and give none of them away. */
-function channelKeys(keys: readonly string[]): readonly ChannelKey[] {
+function channelKeys(keys: readonly string[], sites?: readonly number[]): readonly ChannelKey[] {
   if (keys.length === 0) return [{ id: '', index: 0 }];
-  return keys.map((key, index) => ({
-    id: createHash('sha256').update(key).digest('hex').slice(0, 12),
-    index,
-  }));
+  return keys.map((key, index) => {
+    const id = createHash('sha256').update(key).digest('hex').slice(0, 12);
+    const site = sites?.[index];
+    return { id, index, ...(site === undefined ? {} : { site }) };
+  });
 }
 
 function systemPromptOf({ systemPrompt }: ChannelOptions): SystemPrompt | undefined {

@@ -32,4 +32,6 @@ export interface ObjectCharge {
   readonly refusals: number;
   /** When it is given up. */
   readonly deadline: number;
+  /** What its owner's budgets hold for it until then; absent where there are none. */
+  readonly reservation?: string;
 }

@@ -52,7 +52,8 @@ export function sumUsage(one: Usage, other: Usage): Usage {
   };
 }
 
-function sumUnits(one: Units | undefined, other: Units | undefined): Units | undefined {
+/** The units of two calls together; undefined where neither has any. */
+export function sumUnits(one: Units | undefined, other: Units | undefined): Units | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const sum: { -readonly [Unit in keyof Units]: Units[Unit] } = { ...one };
   for (const unit of ['images', 'seconds', 'characters'] as const) {

@@ -1,6 +1,6 @@
 import { isObject, parseObject, type JsonObject } from '../model/json.ts';
 import type { ObjectCharge, ProviderObject } from '../model/provider-objects.ts';
-import type { Ledger, Settlement } from './ledger/index.ts';
+import type { Ledger, Reservation, Settlement } from './ledger/index.ts';
 import { row, rows, sqlOf, type Row, type SqlValue, type Work } from '../state/database/sql.ts';
 import type { ReportError, Stores } from '../state/stores.ts';
 
@@ -24,6 +24,16 @@ export interface ObjectLease {
   readonly milliseconds: number;
 }
 
+/** What is charged for a new object. */
+export interface NewCharges {
+  /** When its provider is to be asked first, for what is to be charged later. */
+  readonly askAt?: number;
+  /** What is claimed for that; its lease becomes the one given here. */
+  readonly reservation?: Reservation;
+  /** What is charged now. */
+  readonly settlements?: readonly Settlement[];
+}
+
 /**
  * What providers keep for keys, in the database, for all gateways that share it. A write is durable when its promise resolves. Whoever asks
  * with another owner finds nothing. Rejects when the database fails.
@@ -31,16 +41,22 @@ export interface ObjectLease {
 export interface ObjectStore {
   /**
    * Keeps a new object. One of the same owner and id is kept as it is; another owner's at the same place is forgotten, as the provider has
-   * just given its id away. `askAt`: when its provider is to be asked first, for what is to be charged.
+   * just given its id away. All of it is kept, charged and claimed, or nothing.
    */
-  create(object: ProviderObject, askAt?: number): Promise<void>;
+  create(object: ProviderObject, charges?: NewCharges): Promise<void>;
   find(owner: string, kind: string, id: string): Promise<ProviderObject | undefined>;
   /** True when somebody has an object of this id. */
   isOwned(kind: string, id: string): Promise<boolean>;
   /** By the time at which they were made. Undefined when `after` or `before` names none of them. */
   list(owner: string, kind: string, query: ObjectQuery): Promise<ObjectPage | undefined>;
-  /** Keeps what its provider says of it now. */
-  see(object: ProviderObject, seen: JsonObject): Promise<void>;
+  /** Keeps what its provider says of it now, and what else is known now. */
+  see(object: ProviderObject, seen: JsonObject, known?: JsonObject): Promise<void>;
+  /** Replaces one by what it is now, or removes it, and charges what that costs: false, and nothing is done, when it was changed meanwhile. */
+  change(
+    object: ProviderObject,
+    now: ProviderObject | undefined,
+    settlements: readonly Settlement[],
+  ): Promise<boolean>;
   /** False when there was none. */
   remove(object: ProviderObject): Promise<boolean>;
   /** Takes objects whose providers are to be asked now and that nobody else asks about; the longest due come first. */
@@ -49,7 +65,10 @@ export interface ObjectStore {
   claimOne(lease: ObjectLease, object: ProviderObject): Promise<ProviderObject | undefined>;
   /** Writes what is new of one that is still to be charged, and lets go of it: false when another has claimed it meanwhile. */
   later(lease: ObjectLease, object: ProviderObject, askAt: number): Promise<boolean>;
-  /** Charges one, once, and keeps what it has left behind: false when it was charged already, and then nothing is written. */
+  /**
+   * Charges one, once, gives back what is claimed for it, and keeps what it has left behind: false when it was charged already, and then
+   * nothing is written.
+   */
   settle(
     object: ProviderObject,
     settlements: readonly Settlement[],
@@ -76,10 +95,15 @@ export function openObjectStore(
   };
 
   return {
-    create: (object, askAt) =>
-      sql.atomically(function* () {
+    async create(object, { askAt, reservation, settlements = [] } = {}) {
+      const create = function* (): Work<boolean> {
         yield* insert(object, askAt);
-      }),
+        return true;
+      };
+      const renewed = reservation === undefined ? [] : [reservation];
+      if (renewed.length + settlements.length === 0) await sql.atomically(create);
+      else await ledger.settleAfter(settlements, create, { renewed });
+    },
     find: (owner, kind, id) =>
       single(() =>
         row(
@@ -114,11 +138,11 @@ export function openObjectStore(
         const page = readAll(found.slice(0, limit));
         return { objects: backwards ? page.toReversed() : page, hasMore: found.length > limit };
       }),
-    async see(object, seen) {
+    async see(object, seen, known = object.known) {
       await sql.run(() =>
         rows(
           'UPDATE provider_objects SET details = ? WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
-          detailsOf({ ...object, seen }),
+          detailsOf({ ...object, seen, known }),
           object.owner,
           object.kind,
           object.id,
@@ -127,6 +151,28 @@ export function openObjectStore(
         ),
       );
     },
+    change: (object, now, settlements) =>
+      ledger.settleAfter(settlements, function* () {
+        const { owner, kind, id } = object;
+        const found =
+          now === undefined
+            ? yield* row(
+                'DELETE FROM provider_objects WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
+                owner,
+                kind,
+                id,
+                detailsOf(object),
+              )
+            : yield* row(
+                'UPDATE provider_objects SET details = ? WHERE owner = ? AND kind = ? AND id = ? AND details = ? RETURNING id',
+                detailsOf(now),
+                owner,
+                kind,
+                id,
+                detailsOf(object),
+              );
+        return found !== undefined;
+      }),
     async remove({ owner, kind, id }) {
       const gone = await sql.run(() =>
         row(
@@ -187,8 +233,8 @@ export function openObjectStore(
       );
       return done !== undefined;
     },
-    settle: ({ charge: _charged, ...object }, settlements, left) =>
-      ledger.settleAfter(settlements, function* () {
+    settle: ({ charge, ...object }, settlements, left) => {
+      const settle = function* (): Work<boolean> {
         const done = yield* row(
           `UPDATE provider_objects SET details = ?, ask_at = NULL, lease_until = 0
             WHERE owner = ? AND kind = ? AND id = ? AND ask_at IS NOT NULL RETURNING id`,
@@ -200,7 +246,10 @@ export function openObjectStore(
         if (done === undefined) return false;
         for (const one of left) yield* insert(one, undefined);
         return true;
-      }),
+      };
+      const claim = charge?.reservation;
+      return ledger.settleAfter(settlements, settle, claim === undefined ? {} : { released: [claim] });
+    },
   };
 }
 

@@ -19,20 +19,22 @@ export interface ChoiceOptions {
 export type Failed =
   /** That target alone: its key, or its share of a limit. */
   | 'key'
-  /** The channel behind it: its other keys are asked when no other channel is left. */
+  /** The channel behind it, or that of its sites: the other keys there are asked when nothing else is left. */
   | 'channel';
 
 /**
  * The targets of one call, one after the other, each at most once. Where the call has an affinity, those come first that it names. Among the
  * others the highest rank comes first, and within it the `how` of the settings. Those that health holds back are passed over, also where
- * a lower rank has to do; and a channel that failed as a whole comes after all others.
+ * a lower rank has to do; and a channel that failed as a whole comes after all others. Of a channel with several sites the first one comes
+ * first, and the next is the next best whatever has failed there.
  */
 export class Choice {
   readonly #candidates: readonly Candidate[];
   readonly #affinity: Affinity | undefined;
   readonly #options: ChoiceOptions;
   #tried: Target[] | undefined;
-  #failed: string[] | undefined;
+  /** One of the targets at each site that failed. */
+  #failed: Target[] | undefined;
   #beside: readonly Target[] = none;
   /** The channel whose other keys are asked next, because only its last key was at fault. */
   #mates: string | undefined;
@@ -73,9 +75,10 @@ export class Choice {
   }
 
   /** A try failed. `prefersMates`: another key of the same channel is the next best. */
-  failed({ channel }: Target, what: Failed, prefersMates = false): void {
-    if (what === 'channel') (this.#failed ??= []).push(channel.id);
-    else if (prefersMates) this.#mates = channel.id;
+  failed(target: Target, what: Failed, prefersMates = false): void {
+    const { channel, key } = target;
+    if (what === 'channel') (this.#failed ??= []).push(target);
+    if (key.site !== undefined || (prefersMates && what === 'key')) this.#mates = channel.id;
   }
 
   #wasTried(target: Target): boolean {
@@ -90,18 +93,18 @@ export class Choice {
   #preferred(): Target | undefined {
     const affinity = this.#affinity;
     if (affinity === undefined || affinity.only === true) return undefined;
-    if (this.#isLast(affinity.channel)) return undefined;
     const candidate = this.#candidates.find(({ channel }) => channel.id === affinity.channel);
     if (candidate === undefined) return undefined;
     const named = candidate.targets.find(({ key }) => key.id === affinity.key);
-    if (named !== undefined) return this.#mayAsk(named) ? named : undefined;
-    const able = candidate.targets.filter((target) => this.#mayAsk(target));
-    return able.length === 0 ? undefined : this.#leastBusy(able, this.#loadOf(candidate));
+    if (named !== undefined) return this.#mayAsk(named) && !this.#isLast(named) ? named : undefined;
+    const able = candidate.targets.filter((target) => this.#mayAsk(target) && !this.#isLast(target));
+    return able.length === 0 ? undefined : this.#leastBusy(foremost(able), this.#loadOf(candidate));
   }
 
-  /** True for a channel of which nothing is asked while another is left. */
-  #isLast(id: string): boolean {
-    return this.#failed?.includes(id) === true || this.#beside.some(({ channel }) => channel.id === id);
+  /** True for a target of which nothing is asked while one elsewhere is left. */
+  #isLast(target: Target): boolean {
+    const isThere = (other: Target): boolean => areTogether(target, other);
+    return this.#failed?.some(isThere) === true || this.#beside.some(isThere);
   }
 
   /** The best of the channels that come first, or of those that come last. */
@@ -116,11 +119,12 @@ export class Choice {
       const able: Able[] = [];
       for (; candidates[end]?.rank === rank && end < candidates.length; end += 1) {
         const candidate = candidates[end];
-        if (candidate === undefined || this.#isLast(candidate.channel.id) !== last) continue;
-        const targets = candidate.targets.every((target) => this.#mayAsk(target))
+        if (candidate === undefined) continue;
+        const isAble = (target: Target): boolean => this.#isLast(target) === last && this.#mayAsk(target);
+        const targets = candidate.targets.every(isAble)
           ? candidate.targets
-          : candidate.targets.filter((target) => this.#mayAsk(target));
-        if (targets.length > 0) able.push({ candidate, targets });
+          : candidate.targets.filter(isAble);
+        if (targets.length > 0) able.push({ candidate, targets: foremost(targets) });
       }
       const [first] = able;
       if (first !== undefined) {
@@ -133,10 +137,8 @@ export class Choice {
   }
 
   /** Where there is only one target, which is so with most models, nothing is to be compared. */
-  #alone({ channel, targets: [target] }: Candidate, last: boolean): Target | undefined {
-    return target !== undefined && this.#isLast(channel.id) === last && this.#mayAsk(target)
-      ? target
-      : undefined;
+  #alone({ targets: [target] }: Candidate, last: boolean): Target | undefined {
+    return target !== undefined && this.#isLast(target) === last && this.#mayAsk(target) ? target : undefined;
   }
 
   #among(able: readonly Able[]): Target | undefined {
@@ -228,6 +230,18 @@ interface Able {
 
 interface AbleKey extends Able {
   readonly target: Target;
+}
+
+/** True for targets that share what fails: those of one channel, at one of its sites. */
+function areTogether(one: Target, other: Target): boolean {
+  return one.channel.id === other.channel.id && one.key.site === other.key.site;
+}
+
+/** Those of one channel's targets that stand at the first site among them; all, where it has none. */
+function foremost(targets: readonly Target[]): readonly Target[] {
+  if (targets[0]?.key.site === undefined) return targets;
+  const first = targets.reduce((least, { key }) => Math.min(least, key.site ?? 0), Infinity);
+  return targets.filter(({ key }) => key.site === first);
 }
 
 /** A channel's weight; of a key its part of it. */

@@ -53,6 +53,11 @@ export interface ChannelKey {
   readonly id: string;
   /** Its place among the channel's keys, from 0. */
   readonly index: number;
+  /**
+   * Where it is good for, of a channel that stands at several places (regions), from 0 in the operator's order: a later one is asked when
+   * none of an earlier one can be, and shares none of its failures. Absent: all keys stand at one.
+   */
+  readonly site?: number;
 }
 
 /** Instructions that an operator adds to every chat of a channel. */

@@ -51,6 +51,8 @@ export interface ChannelParts extends author.ChannelParts {
   /** Shapes that only this kind speaks: a codec for an operation, under its own format name in `speaks`. */
   readonly codecs?: Codecs;
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  /** Where each key is good for: see `ChannelKey.site`. Absent: all stand at one place, and take turns. */
+  readonly sites?: readonly number[];
   /** See `Channel.connect`. */
   connect?(call: Call, request: UpstreamRequest): Promise<Observable<GatewayEvent>>;
 }

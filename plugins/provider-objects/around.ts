@@ -1,5 +1,13 @@
 import { GatewayError, type JsonObject } from 'sluice';
-import type { Call, InternalTools, ObjectCharge, ObjectStore, ProviderObject } from 'sluice/internal';
+import type {
+  Call,
+  InternalTools,
+  ObjectCharge,
+  ObjectStore,
+  ProviderObject,
+  Reservation,
+  Settlement,
+} from 'sluice/internal';
 import { ask } from './ask.ts';
 import { idIn, kindOf, type Collection } from './collections.ts';
 import { ownerOf } from './owner.ts';
@@ -16,6 +24,10 @@ export interface Around {
   /** Bytes of one uploaded body, and of an answer that is read whole. */
   readonly fileSize: number;
   readonly answerSize: number;
+  /** What it costs to keep a million tokens for an hour, in dollars, by the provider's names of models. */
+  readonly cacheStorage: Readonly<Record<string, number>>;
+  /** What the requests of a batch cost, as a share of what they cost by themselves. */
+  readonly batchShare: number;
   /** Where clients reach this gateway; undefined: where this one did. */
   readonly publicUrl: string | undefined;
 }
@@ -28,6 +40,10 @@ export interface NewObject {
   readonly seen: JsonObject;
   readonly known?: JsonObject;
   readonly charge?: ObjectCharge;
+  /** What is claimed for the charge until then. */
+  readonly reservation?: Reservation | undefined;
+  /** What is charged now. */
+  readonly settlements?: readonly Settlement[];
 }
 
 /** The object that a provider has described. Throws 502 where the description has no id. */
@@ -60,7 +76,11 @@ export function objectOf(
 export async function keep(call: Call, made: NewObject, { store, poller, tools }: Around): Promise<void> {
   const object = objectOf(ownerOf(call), made);
   try {
-    await store.create(object, made.charge === undefined ? undefined : poller.nextAsk(0));
+    await store.create(object, {
+      ...(made.charge === undefined ? {} : { askAt: poller.nextAsk(0) }),
+      ...(made.reservation === undefined ? {} : { reservation: made.reservation }),
+      ...(made.settlements === undefined ? {} : { settlements: made.settlements }),
+    });
   } catch (error) {
     const { collection, place } = made;
     tools.log.error(

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue, Operation } from 'sluice';
 import { isObject, parseObject } from 'sluice/internal';
 import type { Question } from './ask.ts';
+import type { ObjectFormat } from './collections.ts';
 
 /** What one request of a batch has answered. */
 export interface BatchAnswer {
@@ -38,6 +39,33 @@ const codecs: Readonly<Record<string, CodecName>> = {
   '/v1/images/edits': ['images', 'edit-image'],
 };
 
+/** An endpoint as OpenAI writes it: others leave out the version. */
+export function endpointOf(told: string): string {
+  return told.startsWith('/v1/') ? told : `/v1${told}`;
+}
+
+function codecAt(told: JsonValue | undefined): CodecName | undefined {
+  const endpoint = typeof told === 'string' ? endpointOf(told) : '';
+  return Object.hasOwn(codecs, endpoint) ? codecs[endpoint] : undefined;
+}
+
+/** The codec that reads the request of a line; undefined where its endpoint is not known. */
+export function codecOfLine(
+  format: ObjectFormat,
+  { url }: JsonObject,
+  { content, contents, messages }: JsonObject,
+): CodecName | undefined {
+  switch (format) {
+    case 'chat-completions':
+      // Some providers' lines name none: no other endpoint than this one takes messages.
+      return codecAt(url ?? (messages === undefined ? undefined : '/v1/chat/completions'));
+    case 'messages':
+      return ['messages', 'chat'];
+    case 'generate-content':
+      return ['generate-content', content !== undefined && contents === undefined ? 'embed' : 'chat'];
+  }
+}
+
 const textOf = (value: JsonValue | undefined): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
@@ -56,7 +84,7 @@ const ofChat: BatchSort = {
       return undefined;
     return { reply: response['body'], model: textOf(response['body']['model']) };
   },
-  codec: ({ endpoint }) => codecs[String(endpoint)] ?? ['chat-completions', 'chat'],
+  codec: ({ endpoint }) => codecAt(endpoint) ?? ['chat-completions', 'chat'],
   files: (seen) =>
     [textOf(seen['output_file_id']), textOf(seen['error_file_id'])].filter((id) => id !== undefined),
 };

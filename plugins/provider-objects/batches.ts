@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { of } from 'rxjs';
-import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
 import {
-  firstThatFits,
   isObject,
   missing,
-  noPriceError,
   wrongType,
   wrongValue,
   type Call,
@@ -14,6 +12,7 @@ import {
 } from 'sluice/internal';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
+import { endpointOf } from './batch-sorts.ts';
 import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
 import { ownedObject } from './endpoints.ts';
@@ -21,10 +20,13 @@ import type { AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
+import { linesAtProvider } from './read-file.ts';
+import { measured, needsOfLines, reserved, type NeedsOf } from './reserve.ts';
 import { asShown } from './shown.ts';
 
 /** Milliseconds after which a batch that has not come to its end is given up: providers give them up after days. */
-const longestBatch = 30 * 86_400_000;
+const day = 86_400_000;
+const longestBatch = 30 * day;
 
 /** Adds the paths by which batches are made and cancelled, in each API. */
 export function addBatches(add: AddPath, around: Around): void {
@@ -56,7 +58,9 @@ async function createFromFile(call: Call, collection: Collection, around: Around
   if (typeof input !== 'string') throw wrongType('input_file_id', 'a string');
   const file = await ownedObject(call, collectionOf(collection.format, 'files'), input, around);
   const place = placeOf(file, around.finding.catalog);
-  const models = await requestedModels(call, file, place, 'input_file_id', around);
+  const requested = await requestedLines(call, file, place, 'input_file_id', around);
+  const { models } = requested;
+  checkEndpoint(requested, body['endpoint']);
   for (const model of models)
     if (place.channel.upstreamModel(model) !== model)
       throw new GatewayError(
@@ -66,7 +70,15 @@ async function createFromFile(call: Call, collection: Collection, around: Around
       );
   return create(
     call,
-    { collection, place, models, path: '/batches', body, known: { endpoint: body['endpoint'] ?? null } },
+    {
+      collection,
+      place,
+      models,
+      path: '/batches',
+      body,
+      known: { endpoint: body['endpoint'] ?? null },
+      needs: async () => needsOfLines(requested, '', 'input_file_id'),
+    },
     around,
   );
 }
@@ -98,6 +110,14 @@ async function createFromRequests(call: Call, collection: Collection, around: Ar
       path: '/messages/batches',
       body: { ...body, requests: named },
       known: {},
+      needs: () => {
+        const codec = around.tools.format('messages')?.codecs.chat;
+        const all = list.map((request) => (request as JsonObject)['params'] as JsonObject);
+        return measured(
+          all.map((params) => ({ model: String(params['model']), codec, body: params })),
+          (index) => `requests[${index}].params`,
+        );
+      },
     },
     around,
   );
@@ -118,7 +138,8 @@ async function createOfModel(
 ): Promise<JsonObject> {
   const collection = collectionOf('generate-content', 'batches');
   const body = await bodyOf(call).json();
-  const others = inlineOf(body).some(({ request }) => {
+  const inline = inlineOf(body);
+  const others = inline.some(({ request }) => {
     const told = isObject(request) ? request['model'] : undefined;
     return typeof told === 'string' && told.replace(/^models\//, '') !== model;
   });
@@ -126,10 +147,20 @@ async function createOfModel(
   allowModels(call, [model]);
   const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
   const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [model] });
+  const embeds = action === 'asyncBatchEmbedContent';
+  let needs: NeedsOf = () => {
+    const codec = around.tools.format('generate-content')?.codecs[embeds ? 'embed' : 'chat'];
+    const all = inline.map(({ request }) => (isObject(request) ? request : {}));
+    return measured(
+      all.map((request) => ({ model, codec, body: request })),
+      (index) => `batch.inputConfig.requests.requests[${index}].request`,
+    );
+  };
   const name = fileNameIn(body);
   if (name !== undefined) {
     const file = await ownedObject(call, collectionOf(collection.format, 'files'), name, around);
-    await requestedModels(call, file, place, 'fileName', around);
+    const requested = await requestedLines(call, file, place, 'fileName', around);
+    needs = async () => needsOfLines(requested, model, 'fileName');
   }
   const there = place.channel.upstreamModel(model) ?? model;
   return create(
@@ -140,24 +171,44 @@ async function createOfModel(
       models: [model],
       path: `/models/${encodeURIComponent(there)}:${action}`,
       body: withModel(body, there),
-      known: { embeds: action === 'asyncBatchEmbedContent' },
+      known: { embeds },
+      needs,
     },
     around,
   );
 }
 
-function fileNameIn({ batch }: JsonObject): string | undefined {
-  const config = isObject(batch) ? (batch['inputConfig'] ?? batch['input_config']) : undefined;
-  const name = isObject(config) ? (config['fileName'] ?? config['file_name']) : undefined;
-  return typeof name === 'string' ? name.replace(/^files\//, '') : undefined;
+/** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
+function configOf({ batch }: JsonObject): JsonObject {
+  const config = isObject(batch) ? oneOf(batch, 'inputConfig', 'input_config') : undefined;
+  if (!isObject(config)) throw missing('batch.inputConfig');
+  const hasFile = oneOf(config, 'fileName', 'file_name') !== undefined;
+  if (hasFile === (config['requests'] !== undefined))
+    throw wrongValue('batch.inputConfig', 'one that has either requests or a fileName');
+  return config;
+}
+
+function oneOf(object: JsonObject, name: string, other: string): JsonValue | undefined {
+  if (object[name] !== undefined && object[other] !== undefined)
+    throw wrongValue(`batch.${other}`, `absent where ${name} is given`);
+  return object[name] ?? object[other];
+}
+
+function fileNameIn(body: JsonObject): string | undefined {
+  const name = oneOf(configOf(body), 'fileName', 'file_name');
+  if (name === undefined) return undefined;
+  if (typeof name !== 'string') throw wrongType('batch.inputConfig.fileName', 'a string');
+  return name.replace(/^files\//, '');
 }
 
 /** The requests that stand in a batch. */
-function inlineOf({ batch }: JsonObject): readonly JsonObject[] {
-  const config = isObject(batch) ? (batch['inputConfig'] ?? batch['input_config']) : undefined;
-  const outer = isObject(config) ? config['requests'] : undefined;
+function inlineOf(body: JsonObject): readonly JsonObject[] {
+  const outer = configOf(body)['requests'];
+  if (outer === undefined) return [];
   const list = isObject(outer) ? outer['requests'] : undefined;
-  return Array.isArray(list) ? (list as readonly JsonValue[]).filter(isObject) : [];
+  if (!Array.isArray(list) || !list.every(isObject))
+    throw wrongType('batch.inputConfig.requests.requests', 'a list of objects');
+  return list;
 }
 
 /** The body with the provider's name of the model wherever a request names it. */
@@ -176,21 +227,22 @@ function withModel(body: JsonObject, there: string): JsonObject {
 }
 
 /**
- * The models of a file of requests, which the caller may use, as may be what the lines refer to. Throws 400 for a file of which that is not
- * known: whatever its lines ask for would be asked for unseen.
+ * What the lines of a file ask for: of models that the caller may use, as may be what the lines refer to. Throws 400 for a file of which
+ * that is not known: whatever its lines ask for would be asked for unseen.
  */
-async function requestedModels(
+async function requestedLines(
   call: Call,
-  { known }: ProviderObject,
+  file: ProviderObject,
   place: Place,
   param: string,
-  { finding }: Around,
-): Promise<readonly string[]> {
-  const { requested } = known;
+  around: Around,
+): Promise<JsonObject & { readonly models: readonly string[] }> {
+  const { finding } = around;
+  const requested = file.known['requested'] ?? (await linesAtProvider(call, file, around));
   if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))
     throw new GatewayError(
       'invalid_value',
-      'A batch is made of a file whose every line is a request, and that was uploaded here in one piece.',
+      'A batch is made of a file whose every line is a request, and that was uploaded here from its beginning to its end.',
       { param },
     );
   const models = requested['models'] as readonly string[];
@@ -203,7 +255,20 @@ async function requestedModels(
   );
   if (there !== undefined && (there.channel.id !== place.channel.id || there.key.id !== place.key.id))
     throw wrongValue(param, 'a file whose lines refer to what the same provider account keeps');
-  return models;
+  return { ...requested, models: [...models] };
+}
+
+/** Throws 400 where lines are for another endpoint than their batch: they are measured, and charged, by what is asked there. */
+function checkEndpoint({ endpoints }: JsonObject, endpoint: JsonValue | undefined): void {
+  const list: readonly JsonValue[] = Array.isArray(endpoints) ? endpoints : [];
+  const wanted = typeof endpoint === 'string' ? endpointOf(endpoint) : undefined;
+  const other = list.find((one) => typeof one !== 'string' || endpointOf(one) !== wanted);
+  if (other !== undefined)
+    throw new GatewayError(
+      'invalid_value',
+      `The file has a request for ${String(other).slice(0, 100)}, which is not the endpoint of the batch.`,
+      { param: 'endpoint' },
+    );
 }
 
 interface Wanted {
@@ -213,36 +278,39 @@ interface Wanted {
   readonly path: string;
   readonly body: JsonObject;
   readonly known: JsonObject;
+  readonly needs: NeedsOf;
 }
 
-/** Makes a batch, whose results will be charged to the caller. It goes on when the client leaves. */
+/**
+ * Makes a batch, whose results will be charged to the caller. It goes on when the client leaves. The most that it may come to is held of the
+ * caller's budgets from before it is made until it is charged or has come to nothing.
+ */
 async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonObject> {
-  const { collection, place, models, path, body, known } = wanted;
-  await checkBudgets(call, models, around);
-  return madeAnyway(call, around, async (own) => {
-    const question = { method: 'POST', path, ...passedWords(call), body: JSON.stringify(body) } as const;
-    const seen = await askJson(own, place, collection.format, question, around.answerSize);
-    const charge: ObjectCharge = {
-      id: `batch_${randomBytes(16).toString('hex')}`,
-      asks: 0,
-      refusals: 0,
-      deadline: Date.now() + longestBatch,
-    };
-    await keep(own, { collection, place, seen, known: { ...known, models }, charge }, around);
-    return asShown(call, collection, seen, around, true);
-  });
-}
-
-/** 429 for a key whose budget is spent; 403 for one with a budget in dollars and a model without a price. */
-async function checkBudgets(call: Call, models: readonly string[], { tools }: Around): Promise<void> {
-  const key = call.get(caller);
-  const budgets = key?.budgets ?? [];
-  if (key === undefined || budgets.length === 0) return;
-  if (budgets.some(({ unit }) => unit === 'micro-dollar'))
-    for (const model of models) if (tools.prices.unpriced(model)) throw noPriceError(model);
-  const states = await tools.ledger.states(key.id, budgets);
-  const verdict = firstThatFits(states, [{ microDollars: 1, tokens: 1 }], Date.now());
-  if (verdict instanceof Error) throw verdict;
+  const { collection, place, models, path, body, known, needs } = wanted;
+  const { bookkeeper } = around.tools;
+  const claim = await reserved(call, place, needs, around);
+  const unwatch = claim && bookkeeper.watch(claim);
+  try {
+    return await madeAnyway(call, around, async (own) => {
+      const question = { method: 'POST', path, ...passedWords(call), body: JSON.stringify(body) } as const;
+      const seen = await askJson(own, place, collection.format, question, around.answerSize);
+      const charge: ObjectCharge = {
+        id: `batch_${randomBytes(16).toString('hex')}`,
+        asks: 0,
+        refusals: 0,
+        deadline: Date.now() + longestBatch,
+        ...(claim === undefined ? {} : { reservation: claim.id }),
+      };
+      const reservation = claim && { ...claim, lease: longestBatch + day };
+      await keep(own, { collection, place, seen, known: { ...known, models }, charge, reservation }, around);
+      return asShown(call, collection, seen, around, true);
+    });
+  } catch (error) {
+    if (claim !== undefined) bookkeeper.release(claim.id);
+    throw error;
+  } finally {
+    unwatch?.();
+  }
 }
 
 /** Cancelling says nothing of what was done by then: the batch is charged when it has come to its end. */

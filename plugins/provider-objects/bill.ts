@@ -51,7 +51,7 @@ export class Bill {
       return;
     }
     const { channel, tools } = this.#billing;
-    const model = this.#modelOf(answer.model);
+    const model = this.#modelOf(answer.model) ?? this.#dearest(usage);
     const upstreamModel = channel.upstreamModel(model) ?? answer.model ?? model;
     const cost = tools.prices.cost(model, usage, { channel: channel.id, model: upstreamModel });
     const sum = this.#sums.get(model);
@@ -73,6 +73,7 @@ export class Bill {
       const cost = microDollars === undefined ? undefined : Math.ceil(microDollars * share);
       return {
         ...(owner === '' ? {} : { keyId: owner }),
+        ...(charge?.reservation === undefined ? {} : { reservation: charge.reservation }),
         charged: { microDollars: cost ?? 0, tokens: input + output },
         record: {
           id: `${charge?.id ?? object.id}${index === 0 ? '' : `_${index + 1}`}`,
@@ -130,16 +131,24 @@ export class Bill {
     }
   }
 
-  /** The public name of the model that answered: providers tell a dated name, and that of their own. */
-  #modelOf(told: string | undefined): string {
-    const [first = ''] = this.#models;
-    if (told === undefined || this.#models.length === 1) return first === '' ? (told ?? '') : first;
+  /** Of an answer that nobody knows which model has given it: the one that costs most. */
+  #dearest(usage: Usage): string {
+    const costs = this.#models.map(
+      (model) => [model, this.#billing.tools.prices.cost(model, usage)?.microDollars ?? -1] as const,
+    );
+    return costs.toSorted(([, one], [, other]) => other - one)[0]?.[0] ?? '';
+  }
+
+  /** The public name of the model that answered: providers tell a dated name, and that of their own. Undefined where it is none of the batch's. */
+  #modelOf(told: string | undefined): string | undefined {
+    if (this.#models.length === 1) return this.#models[0];
+    if (told === undefined || this.#models.length === 0) return told;
     const { channel } = this.#billing;
     const names = this.#models.map((model) => [model, channel.upstreamModel(model) ?? model] as const);
     const fitting = names
       .filter(([, there]) => told === there || told.startsWith(`${there}-`))
       .toSorted(([, one], [, other]) => other.length - one.length);
-    return fitting[0]?.[0] ?? told;
+    return fitting[0]?.[0];
   }
 }
 

@@ -103,6 +103,7 @@ export const collections: readonly Collection[] = [
     changes: 'PATCH',
     isMoving: ({ expireTime: time }) => hasEnded(time),
   }),
+  ofGenerateContent('fileSearchStores', 'file search store', { below: true, isMoving: () => true }),
   ofGenerateContent('batches', 'batch', {
     creates: 'otherwise',
     listed: 'operations',

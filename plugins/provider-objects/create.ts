@@ -10,11 +10,13 @@ import {
 } from 'sluice/internal';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
+import { claimStorage } from './cache-storage.ts';
 import type { Collection } from './collections.ts';
 import { beginUpload } from './form-upload.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, type Place } from './place.ts';
 import { referencesIn } from './references.ts';
+import { RequestLines, type BegunLines, type RequestedLines } from './request-lines.ts';
 import { asShown } from './shown.ts';
 
 /** The body of a call that nobody has read. */
@@ -86,9 +88,23 @@ export function allowModels(call: Call, models: readonly string[]): void {
     });
 }
 
+/** Reads the lines of a file of that API, or goes on with them. */
+export function linesOf(
+  { format }: Pick<Collection, 'format'>,
+  { tools }: Pick<Around, 'tools'>,
+  begun?: BegunLines,
+): RequestLines {
+  return new RequestLines(format, tools.format, begun);
+}
+
+/** What is kept of a file whose lines were read: null stands for one that has anything else in it. */
+export function knownOf(requested: RequestedLines | undefined): JsonObject {
+  return { requested: requested === undefined ? null : ({ ...requested } as unknown as JsonObject) };
+}
+
 /** Makes an object from a form with a file, which goes to its provider while it comes. Gives its description. Throws what stands in the way. */
 export async function createByForm(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
-  const form = await beginUpload(bodyOf(call), collection.format, around.fileSize);
+  const form = await beginUpload(bodyOf(call), linesOf(collection, around), around.fileSize);
   const { model } = form;
   const { catalog } = around.finding;
   try {
@@ -108,9 +124,7 @@ export async function createByForm(call: Call, collection: Collection, around: A
       },
       around.answerSize,
     );
-    const requested = form.end();
-    const known = requested === undefined ? {} : { requested: { ...requested } as unknown as JsonObject };
-    await keep(call, { collection, place, seen, known }, around);
+    await keep(call, { collection, place, seen, known: knownOf(form.end()) }, around);
     return seen;
   } catch (error) {
     form.upload.bytes.destroy();
@@ -135,6 +149,9 @@ export async function createByJson(call: Call, collection: Collection, around: A
   });
   const there = model === undefined ? undefined : place.channel.upstreamModel(model);
   const spelled = format === 'generate-content' ? `models/${there}` : there;
+  const isCache = name === 'cachedContents' && model !== undefined;
+  const storage = isCache ? await claimStorage(call, place, { model, body }, around) : undefined;
+  let isCharged = false;
   return madeAnyway(call, around, async (own) => {
     const seen = await askJson(
       own,
@@ -148,9 +165,10 @@ export async function createByJson(call: Call, collection: Collection, around: A
       },
       around.answerSize,
     );
-    await keep(own, { collection, place, seen }, around);
+    await keep(own, { collection, place, seen, ...storage?.stored(seen) }, around);
+    isCharged = true;
     return asShown(call, collection, seen, around);
-  });
+  }).finally(() => storage?.end(isCharged));
 }
 
 /** Makes something in a call that goes on when its client leaves: what a provider has begun is kept, and charged. */

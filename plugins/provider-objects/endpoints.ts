@@ -2,8 +2,9 @@ import { GatewayError, type JsonObject, type Upstream } from 'sluice';
 import { isObject, type Call, type ProviderObject } from 'sluice/internal';
 import { keep, noObject, passedWords, type Around } from './around.ts';
 import { ask, isGone, jsonOf } from './ask.ts';
+import { claimLonger, forget, keepLonger } from './cache-storage.ts';
 import { collectionOf, collections, isId, kindOf, type Collection } from './collections.ts';
-import { bodyOf, checkedJson, createByForm, createByJson } from './create.ts';
+import { bodyOf, checkedJson, createByForm, createByJson, linesOf, madeAnyway } from './create.ts';
 import { beginUpload } from './form-upload.ts';
 import { ownerOf } from './owner.ts';
 import { pageOf } from './pages.ts';
@@ -42,14 +43,17 @@ export function addEndpoints(add: AddPath, around: Around): void {
         const object = await ownedObject(call, collection, id, around);
         const place = placeOf(object, finding.catalog);
         const body = await checkedJson(call, collection, place, around);
-        const seen = await sent(call, object, around, {
-          method: changes,
-          path: '',
-          body: JSON.stringify(body),
-        });
-        const json = await jsonOf(seen, around.answerSize);
-        await store.see(object, json);
-        return asShown(call, collection, json, around);
+        const storage =
+          collection.name === 'cachedContents' ? await claimLonger(call, object, body, around) : undefined;
+        let isCharged = false;
+        return madeAnyway(call, around, async (own) => {
+          const question = { method: changes, path: '', body: JSON.stringify(body) } as const;
+          const json = await jsonOf(await sent(own, object, around, question), around.answerSize);
+          if (storage === undefined) await store.see(object, json);
+          else await keepLonger(call, object, json, storage, around);
+          isCharged = true;
+          return asShown(call, collection, json, around);
+        }).finally(() => storage?.end(isCharged));
       });
     if (collection.deletes)
       add('DELETE', collection, '/:id', async (call, _, { id = '' }) => {
@@ -63,7 +67,7 @@ export function addEndpoints(add: AddPath, around: Around): void {
             },
           );
         const answer = await sent(call, object, around, { method: 'DELETE', path: '' });
-        await store.remove(object);
+        await forget(object, around);
         return jsonOf(answer, around.answerSize);
       });
     if (collection.below) addBelow(add, collection, around);
@@ -89,7 +93,7 @@ function addBelow(add: AddPath, collection: Collection, around: Around): void {
       const place = placeOf(object, around.finding.catalog);
       const body = bodyOf(call);
       if (/^\s*multipart\//i.test(body.type)) {
-        const { upload, headers } = await beginUpload(body, collection.format, around.fileSize);
+        const { upload, headers } = await beginUpload(body, linesOf(collection, around), around.fileSize);
         return passedOn(call, await sent(call, object, around, { ...question, upload, headers }));
       }
       const json = await checkedJson(call, collection, place, around);
@@ -142,7 +146,7 @@ async function sent(
       path: `/${name}/${object.id}${question.path}`,
     });
   } catch (error) {
-    if (isGone(error) && question.path === '') await around.store.remove(object);
+    if (isGone(error) && question.path === '') await forget(object, around);
     throw error;
   }
 }

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { GatewayError, type BodyStream } from 'sluice';
 import type { RequestBody } from 'sluice/internal';
-import type { ObjectFormat } from './collections.ts';
 import { boundaryOf, FormScan } from './multipart.ts';
 import { RequestLines, type RequestedLines } from './request-lines.ts';
 
@@ -23,15 +22,14 @@ export interface FormUpload {
 /** The longest text between the files of a form, in bytes. */
 const longestText = 64 * 1024;
 
-/** Begins to read a form of at most so many bytes, and gives it when it is known where it may go. Throws what is wrong with it by then. */
+/** Begins to read a form of at most so many bytes, with its file for `lines`, and gives it when it is known where it may go. Throws what is wrong with it by then. */
 export async function beginUpload(
   body: RequestBody,
-  format: ObjectFormat,
+  lines: RequestLines,
   limit: number,
 ): Promise<FormUpload> {
   const boundary = boundaryOf(body.type);
   const source = body.stream(limit).iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
-  const lines = new RequestLines(format);
   const scan = new FormScan(boundary, partsOf(lines));
   let wrong: unknown;
   let length = 0;

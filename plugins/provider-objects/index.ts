@@ -4,8 +4,9 @@ import { openObjectStore, type Call, type InternalTools } from 'sluice/internal'
 import type { Around } from './around.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';
+import { addFileSearch } from './file-search.ts';
 import { pathAdder } from './paths.ts';
-import { mayRefer, pinnedCall, type Finding } from './pin.ts';
+import { pinnedCall, refers, type Finding } from './pin.ts';
 import { Poller } from './poller.ts';
 import { addResumable } from './resumable.ts';
 
@@ -25,6 +26,13 @@ const options = z.strictObject({
     .default(64 * mebibyte),
   /** What the requests of a batch cost, as a share of what they cost by themselves. */
   batchShare: z.number().min(0).max(1).default(0.5),
+  /**
+   * What it costs to keep a million tokens of a cached content for an hour, in dollars, by patterns of the provider's names of models; the
+   * longest that fits. 0: nothing is charged. Default: as https://ai.google.dev/gemini-api/docs/pricing says.
+   */
+  cacheStorage: z
+    .record(z.string(), z.number().min(0).max(1000))
+    .default({ 'gemini-*': 1, 'gemini-*pro*': 4.5 }),
   /** When providers are asked how a batch is. Times are in milliseconds; each pause is half as long again as the one before. */
   poll: z
     .strictObject({
@@ -52,7 +60,7 @@ export default definePlugin({
   stage: 'admit',
   before: ['quota'],
   options,
-  setup({ fileSize, answerSize, batchShare, poll, foreign, publicUrl }, tools: InternalTools) {
+  setup({ fileSize, answerSize, batchShare, cacheStorage, poll, foreign, publicUrl }, tools: InternalTools) {
     const { log, catalog, onClose } = tools;
     const store = openObjectStore(tools, (error) =>
       log.error({ error }, 'what is known of an object is damaged'),
@@ -61,14 +69,25 @@ export default definePlugin({
     poller.start();
     onClose(() => poller.close());
     const finding: Finding = { store, catalog, foreign: foreign === 'pass' };
-    const around: Around = { store, finding, poller, tools, fileSize, answerSize, publicUrl };
+    const around: Around = {
+      store,
+      finding,
+      poller,
+      tools,
+      fileSize,
+      answerSize,
+      batchShare,
+      cacheStorage,
+      publicUrl,
+    };
     const add = pathAdder(around);
     addBatches(add, around);
     addResumable(around);
+    addFileSearch(add, around);
     addEndpoints(add, around);
 
     return function providerObjects(call: Call, next) {
-      return mayRefer(call) ? pinnedCall(call, next, finding) : next(call);
+      return refers(call) ? pinnedCall(call, next, finding) : next(call);
     };
   },
 });

@@ -26,6 +26,13 @@ export class Lines {
     }
   }
 
+  /** What has come of a line that is not complete. */
+  get rest(): Buffer {
+    const rest = this.#held.take();
+    this.#held.push(rest);
+    return rest;
+  }
+
   /** The last line need not end with a line break. */
   end(): void {
     const text = this.#held.take().toString().trim();

@@ -1,9 +1,9 @@
 import { GatewayError, type JsonValue } from 'sluice';
 import type { Call, InternalTools, Next, ObjectStore } from 'sluice/internal';
-import { kindOf, type ObjectFormat } from './collections.ts';
+import { kindOf } from './collections.ts';
 import { ownerOf } from './owner.ts';
 import { placeOf, type Place } from './place.ts';
-import { apiOf, marks, referencesIn, unknownObject, type Reference } from './references.ts';
+import { apiOf, mayRefer, referencesIn, unknownObject, type Reference } from './references.ts';
 
 /** What the finding of places needs. */
 export interface Finding {
@@ -72,8 +72,8 @@ export async function pinnedCall(call: Call, next: Next, finding: Finding): Retu
   return next(call.with({ body: call.body, affinity: { channel: channel.id, key: key.id, only: true } }));
 }
 
-/** False for a call whose body is known to refer to nothing: a few searches, in place of a walk through all of it. */
-export function mayRefer(call: Call): boolean {
+/** False for a call whose body is known to refer to nothing: a look at its letters, in place of a walk through all of it. */
+export function refers(call: Call): boolean {
   switch (call.operation) {
     case 'state':
     case 'list-models':
@@ -82,12 +82,11 @@ export function mayRefer(call: Call): boolean {
     case 'delete-video':
       return false;
   }
-  const api: ObjectFormat | undefined = apiOf(call.codec.format);
+  const api = apiOf(call.codec.format);
   if (api === undefined) return false;
   const { bytes, outline } = call.wire;
   // A form, or what was written here in the client's place.
   if (bytes.length === 0 || call.edits.body !== undefined) return true;
-  // Of a long body what stands around its texts: 3 us for a short call, and no more for one of 20 MB, where all of it would take 40 ms.
-  const text = outline?.text ?? bytes;
-  return marks[api].some((mark) => text.includes(mark)) || text.includes('\\u00');
+  // Of a long body what stands around its texts.
+  return mayRefer(outline?.text ?? bytes, api);
 }

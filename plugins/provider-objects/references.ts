@@ -16,6 +16,13 @@ export interface Reference {
 interface Words {
   /** Members whose text, or list of texts, names objects, and of which collection. */
   readonly members: Readonly<Record<string, string>>;
+  /** The same in bodies by which objects are made, and in no call. */
+  readonly ofObjects?: Readonly<Record<string, string>>;
+  /**
+   * Found in every text of a call with one of the members, unless letters are written as codes: a test holds it to them. At 28 KB 4 to 7
+   * us where a search for each took 30 to 90: each way through an expression has few letters, so that most of a text is skipped.
+   */
+  readonly sign: RegExp;
   /** Members in which nothing refers to anything: what tools take and give, and what only tells of a source. */
   readonly passed: ReadonlySet<string>;
 }
@@ -39,47 +46,69 @@ const words: Readonly<Record<ObjectFormat, Words>> = {
       file_id: 'files',
       file_ids: 'files',
       input_file_id: 'files',
-      training_file: 'files',
-      validation_file: 'files',
       vector_store_id: 'vector_stores',
       vector_store_ids: 'vector_stores',
       container: 'containers',
     },
+    ofObjects: { training_file: 'files', validation_file: 'files' },
+    sign: /[lr]e_id|ainer"/,
     passed: new Set(passed),
   },
-  messages: { members: { file_id: 'files' }, passed: new Set(passed) },
+  // A class of one letter: the machine reads what is a mere word letter by letter.
+  messages: { members: { file_id: 'files' }, sign: /[f]ile_id/, passed: new Set(passed) },
   'generate-content': {
     members: {
       fileUri: 'files',
       file_uri: 'files',
-      fileName: 'files',
-      file_name: 'files',
       cachedContent: 'cachedContents',
       cached_content: 'cachedContents',
+      fileSearchStoreNames: 'fileSearchStores',
+      file_search_store_names: 'fileSearchStores',
     },
+    ofObjects: { fileName: 'files', file_name: 'files' },
+    sign: /(?:file_?[Uu]ri|ached_?[Cc]ontent|tore_?[Nn]ames)"/,
     passed: new Set([...passed, 'args', 'response', 'responseSchema', 'responseJsonSchema']),
   },
 };
 
+/** Formats whose bodies refer to objects of an API that is not the one of chat completions; undefined: to none. */
+const apis: Readonly<Record<string, ObjectFormat | undefined>> = {
+  messages: 'messages',
+  invoke: 'messages',
+  'generate-content': 'generate-content',
+  converse: undefined,
+};
+
 /** The API to whose objects the bodies of a format refer; undefined where they refer to none. */
 export function apiOf(format: string): ObjectFormat | undefined {
-  if (format === 'messages' || format === 'generate-content') return format;
-  return format === 'converse' ? undefined : 'chat-completions';
+  return Object.hasOwn(apis, format) ? apis[format] : 'chat-completions';
 }
 
-/** The texts one of which stands in every call that refers to something, unless its letters are written as codes. */
-export const marks: Readonly<Record<ObjectFormat, readonly string[]>> = {
-  'chat-completions': ['file_id', 'vector_store_id', '"container"'],
-  messages: ['file_id'],
-  'generate-content': ['fileUri', 'file_uri', 'cachedContent', 'cached_content'],
-};
+/** Members that refer to something in calls of an API. */
+export function membersOf(format: ObjectFormat): readonly string[] {
+  return Object.keys(words[format].members);
+}
+
+/** So many bytes are looked through at once, and the longest sign is shorter than this. */
+const stretch = 64 * 1024;
+const overlap = 32;
+
+/** False where the JSON of a call refers to nothing, found by a look at its letters. */
+export function mayRefer(text: string | Buffer, format: ObjectFormat): boolean {
+  const { sign } = words[format];
+  if (typeof text === 'string') return sign.test(text) || text.includes('\\u00');
+  for (let from = 0; from < text.length; from += stretch)
+    if (sign.test(text.toString('latin1', from, from + stretch + overlap))) return true;
+  return text.includes('\\u00');
+}
 
 /** More than any request refers to: each is looked up. */
 const mostReferences = 1000;
 
 /** What a body refers to, each once, wherever it stands. Throws 400 for what is no name of an object, and for more than a thousand. */
 export function referencesIn(body: JsonValue, format: ObjectFormat): readonly Reference[] {
-  const { members, passed: ignored } = words[format];
+  const { members: ofCalls, ofObjects, passed: ignored } = words[format];
+  const members: Readonly<Record<string, string>> = { ...ofCalls, ...ofObjects };
   const found = new Map<string, Reference>();
   const add = (name: string, value: string, path: string): void => {
     const reference = referenceOf(format, members[name] ?? 'files', value, path);
@@ -98,7 +127,8 @@ export function referencesIn(body: JsonValue, format: ObjectFormat): readonly Re
     const told = typeof type === 'string' ? type : '';
     // What code has made names files that its provider has made by itself.
     if (told.endsWith('code_execution_tool_result') || told === 'code_interpreter_call') continue;
-    if (told === 'file_id' && typeof value['id'] === 'string') add('file_id', value['id'], `${path}.id`);
+    if (told === 'file_id' && 'file_id' in members && typeof value['id'] === 'string')
+      add('file_id', value['id'], `${path}.id`);
     for (const name in value) {
       if (ignored.has(name) || (name === 'input' && told.endsWith('tool_use'))) continue;
       const member = value[name];
@@ -124,7 +154,12 @@ function referenceOf(format: ObjectFormat, name: string, value: string, path: st
   }
   // A cloud's own names, of what was made there and not here.
   if (value.startsWith('projects/')) return undefined;
-  const id = name === 'files' ? fileIn(value, path) : value.replace(/^cachedContents\//, '');
+  const id =
+    name === 'files'
+      ? fileIn(value, path)
+      : value.startsWith(`${name}/`)
+        ? value.slice(name.length + 1)
+        : value;
   if (id === undefined) return undefined;
   if (!isId(id)) throw unknownObject({ kind, id: value, path });
   return { kind, id, path };

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { of, type Observable } from 'rxjs';
-import { addReplyHeaders, GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
+import { addReplyHeaders, GatewayError, type GatewayEvent } from 'sluice';
 import { isObject, type Call, type RequestBody } from 'sluice/internal';
 import { keep, noObject, type Around } from './around.ts';
 import { ask, jsonOf } from './ask.ts';
 import { collectionOf, isId } from './collections.ts';
-import { bodyOf } from './create.ts';
+import { bodyOf, knownOf, linesOf } from './create.ts';
+import type { BegunLines } from './request-lines.ts';
 import { ownedObject } from './endpoints.ts';
 import { passedOn } from './passed.ts';
 import { ownerOf } from './owner.ts';
 import { chosenPlace, placeOf } from './place.ts';
-import { RequestLines } from './request-lines.ts';
 import { originOf } from './shown.ts';
 
 /** An upload that has begun: at which provider, and by what it is known there. */
@@ -20,6 +20,9 @@ interface UploadSession {
   readonly channel: string;
   readonly key: string;
   readonly query: Readonly<Record<string, string>>;
+  /** How many bytes have gone by, and what was read of them; no lines where that is not known any more. */
+  readonly offset: number;
+  readonly lines?: BegunLines;
 }
 
 /** Providers forget an upload that does not go on after some days. Milliseconds. */
@@ -66,6 +69,7 @@ export function addResumable(around: Around): void {
       channel: place.channel.id,
       key: place.key.id,
       query: queryIn(address),
+      offset: 0,
     };
     await sessions.set(id, session, sessionLife);
     const root = around.publicUrl ?? originOf(call);
@@ -84,11 +88,16 @@ export function addResumable(around: Around): void {
       { ...session, kind: '', id, createdAt: 0, seen: {}, known: {} },
       around.finding.catalog,
     );
-    const lines = new RequestLines(format);
-    const isWhole =
-      call.wire.headers[`${words}offset`] === '0' &&
-      /\bupload\b.*\bfinalize\b/.test(String(call.wire.headers[`${words}command`]));
-    const { upload, wrong } = streamed(bodyOf(call), around.fileSize, (piece) => lines.push(piece));
+    // Each request goes on where the one before it has ended, or nothing is known of the file: what a provider took of one that broke is not.
+    const { offset, lines: begun } = session;
+    const isNext =
+      call.wire.headers[`${words}offset`] === String(offset) && (offset === 0 || begun !== undefined);
+    const lines = linesOf(collection, around, begun);
+    let length = 0;
+    const { upload, wrong } = streamed(bodyOf(call), around.fileSize - offset, (piece) => {
+      length += piece.length;
+      if (isNext) lines.push(piece);
+    });
     try {
       const answer = await ask(call, place, format, {
         method: 'POST',
@@ -102,10 +111,14 @@ export function addResumable(around: Around): void {
       const body = await jsonOf(answer, around.answerSize);
       const { file } = body;
       if (isObject(file)) {
-        const requested = isWhole ? lines.end() : undefined;
-        const known = requested === undefined ? {} : { requested: { ...requested } as unknown as JsonObject };
+        const known = knownOf(isNext ? lines.end() : undefined);
         await keep(call, { collection, place, seen: file, known }, around);
         await sessions.delete(id);
+      } else if (length > 0) {
+        const now = isNext ? lines.begun() : undefined;
+        const { lines: _before, ...rest } = session;
+        const next = { ...rest, offset: offset + length, ...(now === undefined ? {} : { lines: now }) };
+        await sessions.set(id, next, sessionLife);
       }
       return of<GatewayEvent>({ type: 'result', value: body });
     } catch (error) {

@@ -25,7 +25,7 @@ export function asShown(
 function withoutResults(collection: Collection, seen: JsonObject): JsonObject {
   switch (kindOf(collection)) {
     case 'chat-completions/batches':
-      if (seen['output_file_id'] === undefined && seen['error_file_id'] === undefined) return seen;
+      if ((seen['output_file_id'] ?? seen['error_file_id'] ?? null) === null) return seen;
       return { ...seen, status: 'finalizing', output_file_id: null, error_file_id: null, completed_at: null };
     case 'messages/messages/batches':
       if (seen['processing_status'] !== 'ended') return seen;

@@ -1,6 +1,7 @@
 import { GatewayError, type GatewayRequest, type UpstreamRequest } from 'sluice';
 import {
   inClientWords,
+  writeJson,
   type Call,
   type Codec,
   type EncodedRequest,
@@ -64,7 +65,7 @@ export function upstreamRequest(
     query: query ?? {},
     headers: headers ?? {},
     ...(method === undefined ? {} : { method }),
-    body: form ?? (method === undefined || method === 'POST' ? JSON.stringify(body) : ''),
+    body: form ?? (method === undefined || method === 'POST' ? writeJson(body, call.wire.bytes.length) : ''),
   };
 }
 

@@ -7,9 +7,11 @@ import { promisify } from 'node:util';
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import { startProcess, type GatewayProcess } from '../flows/_process.ts';
+import { wholeReplies } from '../flows/_wire.ts';
 import { startChromium } from '../support/chromium.ts';
 import { patience } from '../support/patience.ts';
 import { everything } from '../support/tries.ts';
+import { startUpstream } from '../support/upstream.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -24,6 +26,8 @@ export interface Dashboard {
   readonly gateway: GatewayProcess;
   /** A window of its own, logged in unless said otherwise; closed after the test. */
   open(options?: BrowserContextOptions & { readonly stranger?: boolean }): Promise<Window>;
+  /** Lets the provider of the model `held` answer, which until then says nothing. */
+  release(): void;
   close(): Promise<void>;
 }
 
@@ -44,6 +48,14 @@ export async function startDashboard(): Promise<Dashboard> {
     [join(root, 'node_modules/vite/bin/vite.js'), 'build', 'plugins/dashboard/web', '--outDir', outDir],
     { cwd: root, env: { PATH: process.env.PATH, NODE_ENV: 'production' } },
   );
+  const held: (() => void)[] = [];
+  const upstream = await startUpstream((_request, response) => {
+    held.push(() =>
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(wholeReplies['chat-completions'])),
+    );
+  });
   const [gateway, browser]: [GatewayProcess, Browser] = await Promise.all([
     startProcess(`
       database: 'sqlite:./sluice.db',
@@ -53,6 +65,7 @@ export async function startDashboard(): Promise<Dashboard> {
       channels: [
         (await import('${root}channels/demo/index.ts')).default(),
         openai({ id: 'broken', key: 'sk-none', baseUrl: 'http://127.0.0.1:9', models: ['nobody-answers', 'gpt-4o*'] }),
+        openai({ id: 'slow', key: 'sk-none', baseUrl: '${upstream.url}/v1', models: ['held'] }),
       ],
     `),
     startChromium(),
@@ -85,9 +98,13 @@ export async function startDashboard(): Promise<Dashboard> {
       if (!stranger) await login(page);
       return { context, page, complaints };
     },
+    release() {
+      for (const answer of held.splice(0)) answer();
+    },
     async close() {
       await browser.close();
       await gateway.end();
+      await upstream.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
@@ -129,9 +146,10 @@ export async function makeKey(
   return secret;
 }
 
-/** Takes a picture where pictures are wanted. */
+/** Takes a picture where pictures are wanted, once what moves has come to rest. */
 export async function takePicture(page: Page, name: string): Promise<void> {
   if (!everything) return;
+  await page.waitForTimeout(400);
   mkdirSync(pictures, { recursive: true });
   await page.screenshot({ path: join(pictures, `${name}.png`) });
 }

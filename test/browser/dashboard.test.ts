@@ -49,8 +49,9 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     await form.getByRole('button', { name: 'Create key' }).click();
 
     const once = page.getByRole('dialog', { name: 'Copy your API key now' });
-    await once.getByRole('button', { name: 'Copy' }).click();
-    await once.getByText('Copied', { exact: true }).waitFor();
+    // It says so for some seconds alone: the wait begins before the click.
+    const copied = once.getByText('Copied', { exact: true }).waitFor();
+    await Promise.all([copied, once.getByRole('button', { name: 'Copy' }).click()]);
     await page.keyboard.press('Escape');
     expect(await once.isVisible()).toBe(true);
     const key = await page.evaluate<string>('navigator.clipboard.readText()');
@@ -210,11 +211,15 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const key = await makeKey(page, { name: 'Watched' });
     await goTo(page, 'Live calls');
     await page.getByText('running').waitFor();
-    const answer = ask(key, 'demo', '!slow-first=2000 Hello');
+    const answer = ask(key, 'held');
     const row = page.getByRole('row', { name: /Watched/ });
     await row.getByText('waiting').waitFor();
-    expect(await answer).toContain('Hello');
+    dashboard.release();
+    expect(await answer).toBe('fine');
     await row.getByText('200').waitFor();
+    // What is opened is its record, which is written a moment later.
+    const records = 'fetch("/api/admin/usage?limit=50").then((answer) => answer.text())';
+    await expect.poll(() => page.evaluate<string>(records)).toContain('"model":"held"');
     await row.click();
     await page.getByRole('dialog', { name: 'Call' }).getByText('Watched').waitFor();
   });
@@ -271,7 +276,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     }
     await page.keyboard.press('Escape');
     await detail.waitFor({ state: 'detached' });
-    expect(await page.evaluate<string>('document.activeElement.tagName')).toBe('TR');
+    await expect.poll(() => page.evaluate<string>('document.activeElement.tagName')).toBe('TR');
   });
 
   test('a gateway that cannot be reached is named, and comes back by a click', async () => {
@@ -302,7 +307,9 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   test('columns sort by a click on their heads', async () => {
     const { page } = await dashboard.open();
     await goTo(page, 'Models and prices');
-    const names = (): Promise<string[]> => page.locator('tbody tr td:first-child a').allInnerTexts();
+    const links = page.locator('tbody tr td:first-child a');
+    const names = (): Promise<string[]> => links.allInnerTexts();
+    await links.first().waitFor();
     const before = await names();
     const head = page.getByRole('columnheader', { name: 'Model' });
     await head.getByRole('button').click();
@@ -336,7 +343,6 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
       await goTo(page, title);
       await expect.poll(() => page.locator('.spinner').count()).toBe(0);
       if (title === 'Live calls') void ask(key, 'demo', '!slow-first=2000 Hello');
-      await page.waitForTimeout(400);
       await takePicture(page, `${title.toLowerCase().replaceAll(' ', '-')}-${colorScheme}`);
       expect(await nameless(page)).toEqual([]);
       expect(await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth')).toBe(true);
@@ -366,8 +372,9 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     const { page, complaints } = await dashboard.open();
     await goTo(page, 'Processes');
     const reload = page.getByRole('button', { name: 'Reload', exact: true });
-    await reload.click();
-    await page.getByText('Reloaded: new calls are served as the files say now.').waitFor();
+    // It is said for some seconds alone: the wait begins before the click.
+    const said = page.getByText('Reloaded: new calls are served as the files say now.').waitFor();
+    await Promise.all([said, reload.click()]);
     const workers = page.getByRole('table', { name: 'Workers' });
     await workers.getByText('serving').waitFor();
 

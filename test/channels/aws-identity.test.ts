@@ -1,6 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -257,4 +256,128 @@ test('a profile that is not there is told as such', async () => {
   vi.stubEnv('AWS_PROFILE', 'nowhere');
   await expect(identity().credentials()).rejects.toThrow('no valid credentials');
   expect(lines[0]?.msg).toContain('Could not');
+});
+
+describe('the sentence in the log names the link that failed, and what to set, and nothing secret:', () => {
+  const secretWord = 'SECRETwJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY';
+  const profile = (entries: readonly string[], name = 'config'): void =>
+    writeFileSync(join(folder, name), `[default]\n${entries.join('\n')}\n`);
+  const start = 'https://example.awsapps.com/start';
+  const sso = (): void =>
+    profile([
+      `sso_start_url = ${start}`,
+      'sso_region = us-east-1',
+      'sso_account_id = 123456789012',
+      'sso_role_name = models',
+    ]);
+  const login = (expiresAt: string): void => {
+    const cache = join(folder, '.aws/sso/cache');
+    mkdirSync(cache, { recursive: true });
+    const name = createHash('sha1').update(start).digest('hex');
+    const token = { startUrl: start, region: 'us-east-1', accessToken: secretWord, expiresAt };
+    writeFileSync(join(cache, `${name}.json`), JSON.stringify(token));
+  };
+  const refusing = async (variable: string, status: number, answer: string, path = ''): Promise<void> => {
+    const { url } = await serve((_request, response) => {
+      response.writeHead(status, answer.startsWith('<') ? xml : json).end(answer);
+    });
+    vi.stubEnv(variable, url + path);
+  };
+  const denied = (action: string): string =>
+    `<ErrorResponse><Error><Code>AccessDenied</Code><Message>Not authorized to perform sts:${action} with ${secretWord}</Message></Error></ErrorResponse>`;
+  const webIdentity = (file: string): void => {
+    vi.stubEnv('AWS_WEB_IDENTITY_TOKEN_FILE', file);
+    vi.stubEnv('AWS_ROLE_ARN', 'arn:aws:iam::123456789012:role/pod');
+  };
+  const instance = async (script: Script): Promise<void> => {
+    const { url } = await serve(script);
+    vi.stubEnv('AWS_EC2_METADATA_DISABLED', undefined);
+    vi.stubEnv('AWS_EC2_METADATA_SERVICE_ENDPOINT', url);
+  };
+
+  const cases: readonly (readonly [string, () => void | Promise<void>, RegExp])[] = [
+    [
+      'half of the keys in the environment',
+      () => vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIAHALF'),
+      /what is set up is the environment .*Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY/s,
+    ],
+    ['nobody has logged in by SSO', sso, /SSO.*aws sso login/s],
+    [
+      'a login by SSO that has ended',
+      () => {
+        sso();
+        login(new Date(Date.now() - 3_600_000).toISOString());
+      },
+      /SSO.*expired.*aws sso login/s,
+    ],
+    [
+      'a login by SSO without that role',
+      async () => {
+        sso();
+        login(inAnHour());
+        await refusing('AWS_ENDPOINT_URL_SSO', 403, '{"message":"No access"}');
+      },
+      /SSO.*aws sso login/s,
+    ],
+    [
+      'a token file of a pod that is not there',
+      () => webIdentity('/nowhere/token'),
+      /web identity.*ENOENT.*AWS_WEB_IDENTITY_TOKEN_FILE/s,
+    ],
+    [
+      'a role that does not trust the pod',
+      async () => {
+        writeFileSync(join(folder, 'token'), secretWord);
+        webIdentity(join(folder, 'token'));
+        await refusing('AWS_ENDPOINT_URL_STS', 403, denied('AssumeRoleWithWebIdentity'));
+      },
+      /web identity \(AccessDenied.*the role trusts the provider/s,
+    ],
+    [
+      'a container without a role',
+      () => refusing('AWS_CONTAINER_CREDENTIALS_FULL_URI', 403, '{"message":"No role"}', '/creds'),
+      /container endpoint.*AWS_CONTAINER_CREDENTIALS_FULL_URI/s,
+    ],
+    [
+      'an instance without a role',
+      () =>
+        instance(({ method }, response) => {
+          if (method === 'PUT') response.end('metadata-token');
+          else response.writeHead(404).end();
+        }),
+      /instance.*Give the instance a role/s,
+    ],
+    [
+      'a credential process that fails',
+      () => profile([`credential_process = ${process.execPath} -e "process.exit(3)"`]),
+      /credential process.*`credential_process` of the profile works/s,
+    ],
+    [
+      'a role of a profile that is not to be had',
+      async () => {
+        profile(['aws_access_key_id = AKIABASE', `aws_secret_access_key = ${secretWord}`], 'credentials');
+        writeFileSync(
+          join(folder, 'config'),
+          '[profile work]\nrole_arn = arn:aws:iam::123456789012:role/models\nsource_profile = default\n',
+        );
+        vi.stubEnv('AWS_PROFILE', 'work');
+        await refusing('AWS_ENDPOINT_URL_STS', 403, denied('AssumeRole'));
+      },
+      /shared files \(AccessDenied.*the profile is sound/s,
+    ],
+  ];
+
+  test.each(cases)('%s', async (_name, prepare, sentence) => {
+    await prepare();
+    await expect(identity().credentials()).rejects.toMatchObject({
+      code: 'upstream_error',
+      message: 'The channel for this model has no valid credentials.',
+    });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]?.msg).toMatch(
+      /^AWS credentials could not be found: (the last link tried was|what is set up is) /,
+    );
+    expect(lines[0]?.msg).toMatch(sentence);
+    expect(JSON.stringify(lines)).not.toContain(secretWord);
+  });
 });

@@ -102,3 +102,130 @@ it('a resource that nobody has named is an error at the start', async () => {
     /resource is missing/,
   );
 });
+
+describe('what the content filter says', () => {
+  const safe = {
+    hate: { filtered: false, severity: 'safe' },
+    violence: { filtered: false, severity: 'low' },
+  };
+  const prompt = [{ prompt_index: 0, content_filter_results: { ...safe, jailbreak: { detected: false } } }];
+  const offsets = { check_offset: 44, start_offset: 44, end_offset: 198 };
+  const chunk = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'gpt-4o' };
+  const nameless = { id: '', object: '', created: 0, model: '' };
+  /** https://learn.microsoft.com/en-us/azure/foundry/openai/concepts/content-streaming, with the filter that does not hold text back. */
+  const chunks = [
+    { ...nameless, choices: [], prompt_filter_results: prompt },
+    {
+      ...chunk,
+      choices: [
+        {
+          index: 0,
+          content_filter_results: {},
+          delta: { role: 'assistant', content: '' },
+          finish_reason: null,
+        },
+      ],
+    },
+    {
+      ...chunk,
+      choices: [{ index: 0, content_filter_results: safe, delta: { content: 'Hi' }, finish_reason: null }],
+    },
+    {
+      ...nameless,
+      choices: [
+        { index: 0, content_filter_results: safe, content_filter_offsets: offsets, finish_reason: null },
+      ],
+    },
+    { ...chunk, choices: [{ index: 0, content_filter_results: {}, delta: {}, finish_reason: 'stop' }] },
+  ];
+  const whole = {
+    ...(JSON.parse(answer) as object),
+    prompt_filter_results: prompt,
+    choices: [
+      {
+        index: 0,
+        content_filter_results: safe,
+        message: { role: 'assistant', content: 'Hi' },
+        finish_reason: 'stop',
+      },
+    ],
+  };
+  let upstream: ScriptedUpstream;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    upstream = await startUpstream(({ body }, response) => {
+      const { stream } = JSON.parse(String(body)) as { stream?: boolean };
+      response.writeHead(200, { 'content-type': stream === true ? 'text/event-stream' : 'application/json' });
+      response.end(
+        stream === true
+          ? `${chunks.map((one) => `data: ${JSON.stringify(one)}\n\n`).join('')}data: [DONE]\n\n`
+          : JSON.stringify(whole),
+      );
+    });
+    const dated = { key: 'k', baseUrl: upstream.url, apiVersion: '2024-10-21' };
+    gateway = await startGateway({
+      channels: [
+        azureOpenai({ ...dated, id: 'passed', models: ['passed'] }),
+        // Instructions of the operator's own: replies are decoded and encoded.
+        azureOpenai({ ...dated, id: 'read', models: ['read'], systemPrompt: 'Be brief.' }),
+      ],
+    });
+  });
+  afterAll(async () => {
+    await gateway.close();
+    await upstream.close();
+  });
+
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(gateway.url + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${gateway.key}`,
+        'content-type': 'application/json',
+        'anthropic-version': '2023-06-01',
+      },
+      body: JSON.stringify(body),
+    });
+  const messages = [{ role: 'user', content: 'hi' }];
+
+  it.each(['passed', 'read'])('reaches a client of chat completions, reply %s', async (model) => {
+    const reply = await post('/v1/chat/completions', { model, messages });
+    expect(await reply.json()).toMatchObject({
+      prompt_filter_results: prompt,
+      choices: [{ content_filter_results: safe, message: { content: 'Hi' } }],
+    });
+  });
+
+  it.each(['passed', 'read'])('reaches it in a stream, with what comes after the text, %s', async (model) => {
+    const text = await (await post('/v1/chat/completions', { model, messages, stream: true })).text();
+    const frames = [...text.matchAll(/^data: (\{.*\})$/gm)].map(
+      ([, json = '']) => JSON.parse(json) as object,
+    );
+    expect(frames).toContainEqual(expect.objectContaining({ choices: [], prompt_filter_results: prompt }));
+    for (const choice of [
+      { delta: { content: 'Hi' }, content_filter_results: safe },
+      { content_filter_results: safe, content_filter_offsets: offsets },
+    ]) {
+      const choices = [expect.objectContaining(choice)];
+      expect(frames).toContainEqual(expect.objectContaining({ choices }));
+    }
+    expect(text).toMatch(/data: \[DONE\]\s*$/);
+  });
+
+  it.each([
+    ['messages', '/v1/messages', { model: 'read', max_tokens: 10, messages }],
+    ['responses', '/v1/responses', { model: 'read', input: 'hi' }],
+    ['converse', '/model/read/converse', { messages: [{ role: 'user', content: [{ text: 'hi' }] }] }],
+    [
+      'generateContent',
+      '/v1beta/models/read:generateContent',
+      { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+    ],
+    ['text completions', '/v1/completions', { model: 'read', prompt: 'hi' }],
+  ])('is told as lost to a client of %s', async (_format, path, body) => {
+    const reply = await post(path, body);
+    expect(reply.status).toBe(200);
+    expect(reply.headers.get('x-sluice-loss')).toBe('prompt_filter_results, content_filter_results');
+  });
+});

@@ -212,6 +212,8 @@ describe('InvokeModel for clients', () => {
 });
 
 describe('the models of a region', () => {
+  const applicationProfile = 'arn:aws:bedrock:eu-west-1:123456789012:application-inference-profile/ab12';
+
   test.each([
     ['with an API key', 'k', /^Bearer k$/],
     ['with credentials', 'AKID|secret', /^AWS4-HMAC-SHA256 Credential=AKID\/\d+\/eu-west-1\/bedrock\//],
@@ -220,6 +222,7 @@ describe('the models of a region', () => {
       const { pathname, searchParams } = new URL(request.url, 'http://here');
       const onDemand = { inferenceTypesSupported: ['ON_DEMAND'], modelLifecycle: { status: 'ACTIVE' } };
       const profile = (id: string, status = 'ACTIVE'): JsonObject => ({ inferenceProfileId: id, status });
+      const own = { inferenceProfileArn: applicationProfile, type: 'APPLICATION', ...profile('ab12') };
       const pages: Readonly<Record<string, JsonObject>> = {
         '/foundation-models': {
           modelSummaries: [
@@ -228,13 +231,16 @@ describe('the models of a region', () => {
             { modelId: 'meta.only-provisioned', inferenceTypesSupported: ['PROVISIONED'] },
           ],
         },
+        '/inference-profiles of the account': { inferenceProfileSummaries: [own] },
         '/inference-profiles': { inferenceProfileSummaries: [profile('eu.first')], nextToken: 'next' },
         '/inference-profiles next': {
           inferenceProfileSummaries: [profile('eu.second'), profile('eu.off', 'OFF')],
         },
       };
-      const next = searchParams.get('nextToken');
-      const page = pages[next === null ? pathname : `${pathname} ${next}`];
+      // Those of the account are not among what is told unasked.
+      const whose =
+        searchParams.get('type') === 'APPLICATION' ? 'of the account' : searchParams.get('nextToken');
+      const page = pages[whose === null ? pathname : `${pathname} ${whose}`];
       response
         .writeHead(page === undefined ? 404 : 200, { 'content-type': 'application/json' })
         .end(JSON.stringify(page ?? {}));
@@ -249,7 +255,7 @@ describe('the models of a region', () => {
         const list = await fetch(`${here}/v1/models`, { headers: { authorization: `Bearer ${own}` } });
         return ((await list.json()) as { data: { id: string }[] }).data.map(({ id }) => id).toSorted();
       })
-      .toEqual(['amazon.nova-lite-v1:0', 'eu.first', 'eu.second']);
+      .toEqual(['amazon.nova-lite-v1:0', applicationProfile, 'eu.first', 'eu.second']);
     for (const { headers } of requests) expect(headers['authorization']).toMatch(proof);
   });
 

@@ -5,7 +5,7 @@ import {
   CountTokensCommand,
   type ConverseStreamOutput,
 } from '@aws-sdk/client-bedrock-runtime';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { awsHeaders } from '../../channels/_aws-signature.ts';
 import bedrockChannel from '../../channels/bedrock.ts';
 import { writeEventStream } from '../../core/formats/_shared/event-stream.ts';
@@ -26,6 +26,7 @@ let upstream: ScriptedUpstream | undefined;
 let client: BedrockRuntimeClient | undefined;
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   client?.destroy();
   await gateway?.close();
   await upstream?.close();
@@ -371,6 +372,77 @@ describe('who asks', () => {
       expect(reply.output?.message?.content).toEqual([{ text: 'Hello' }]);
     }
     expect(new Set(tried)).toEqual(new Set(['us-east-1', 'eu-west-1']));
+  });
+
+  test.each([
+    ['is limited', 429],
+    ['is down', 503],
+    ['cannot be reached', 0],
+  ])('in order of preference the second region is asked only where the first %s', async (_how, status) => {
+    const tried: string[] = [];
+    let failing = false;
+    const { client: sdk, gateway: running } = await start(
+      ({ headers, url }, response) => {
+        const region = /\/\d{8}\/([\w-]+)\/bedrock\//.exec(headers.authorization ?? '')?.[1] ?? '';
+        tried.push(region);
+        if (failing && region === 'us-east-1') {
+          if (status === 0) return void response.destroy();
+          response.writeHead(status, { 'content-type': 'application/json' });
+          return void response.end(JSON.stringify({ message: 'Not now.' }));
+        }
+        response.writeHead(
+          200,
+          url.endsWith('-stream') ? streamType : { 'content-type': 'application/json' },
+        );
+        response.end(url.endsWith('-stream') ? Buffer.concat(hello) : JSON.stringify(said('Hello')));
+      },
+      {
+        region: undefined,
+        key: 'AKID|secret',
+        regions: ['us-east-1', 'eu-west-1'],
+        regionOrder: 'preference',
+      },
+    );
+    const send = async (): Promise<void> => {
+      const reply = await sdk.send(new ConverseCommand({ modelId: llama, ...ask }));
+      expect(reply.output?.message?.content).toEqual([{ text: 'Hello' }]);
+    };
+    await send();
+    await send();
+    expect(tried).toEqual(['us-east-1', 'us-east-1']);
+    failing = true;
+    await send();
+    expect(tried.at(-2)).toBe('us-east-1');
+    expect(tried.at(-1)).toBe('eu-west-1');
+    const stream = await openai(running).chat.completions.create({
+      model: llama,
+      stream: true,
+      messages: [{ role: 'user', content: 'Hi' }],
+    });
+    let text = '';
+    for await (const { choices } of stream) text += choices[0]?.delta.content ?? '';
+    expect(text).toBe('Hello there');
+    expect(tried.at(-1)).toBe('eu-west-1');
+  });
+
+  test('an identity without rights there, or of another region, is told with what to do', async () => {
+    vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDENV');
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'hidden-word');
+    vi.stubEnv('AWS_SESSION_TOKEN', undefined);
+    vi.stubEnv('AWS_PROFILE', undefined);
+    const denied = { message: 'User is not authorized to perform: bedrock:InvokeModel' };
+    const { client: sdk, gateway: running } = await start(whole(denied, 403), {
+      region: 'eu-west-1',
+      key: undefined,
+    });
+    await expect(sdk.send(new ConverseCommand({ modelId: llama, ...ask }))).rejects.toMatchObject({
+      $metadata: { httpStatusCode: 502 },
+    });
+    const told = running.lines.map((line) => JSON.stringify(line)).join('\n');
+    expect(told).toMatch(
+      /Amazon Bedrock in eu-west-1 refused the identity of the channel \(status 403\)\. Check that it may call bedrock:InvokeModel /,
+    );
+    expect(told).not.toContain('hidden-word');
   });
 
   test('without a region the config is refused with a sentence', async () => {

@@ -1,10 +1,7 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
-import type { AddressInfo } from 'node:net';
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { bearerTokens } from '../../channels/_access-tokens.ts';
-import { entraTokens } from '../../channels/_entra-identity.ts';
 import { googleTokens } from '../../channels/_google-identity.ts';
 import { editMembers } from '../../channels/_members.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
@@ -13,45 +10,9 @@ import vertex from '../../channels/vertex.ts';
 import { voices } from '../flows/_wire.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { ordinary, startIdentities, type Identities } from './_identities.ts';
 
 type Json = Record<string, unknown>;
-
-interface Identities {
-  readonly server: Server;
-  readonly url: string;
-  readonly asked: {
-    readonly url: string;
-    readonly headers: IncomingMessage['headers'];
-    readonly body: string;
-  }[];
-  answer: { readonly status: number; readonly body: Json };
-}
-
-/** The endpoints at which clouds give out tokens, on this machine. */
-async function startIdentities(): Promise<Identities> {
-  const asked: Identities['asked'] = [];
-  const server = createServer((request, response) => {
-    let body = '';
-    request.setEncoding('utf8').on('data', (text: string) => (body += text));
-    request.on('end', () => {
-      asked.push({ url: request.url ?? '', headers: request.headers, body });
-      response
-        .writeHead(identities.answer.status, {
-          'content-type': 'application/json',
-          'metadata-flavor': 'Google',
-        })
-        .end(JSON.stringify(identities.answer.body));
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const identities: Identities = {
-    server,
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked,
-    answer: { status: 200, body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' } },
-  };
-  return identities;
-}
 
 let identities: Identities;
 beforeAll(async () => {
@@ -61,10 +22,7 @@ afterAll(() => identities.server.close());
 afterEach(() => {
   vi.unstubAllEnvs();
   identities.asked.length = 0;
-  identities.answer = {
-    status: 200,
-    body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' },
-  };
+  identities.answer = ordinary;
 });
 
 /** Sends what would go to a cloud's endpoint to the one of this machine. */
@@ -229,78 +187,6 @@ describe('Google', () => {
   });
 });
 
-describe('Microsoft', () => {
-  test('a managed identity is asked where the host says', async () => {
-    vi.stubEnv('IDENTITY_ENDPOINT', `${identities.url}/msi/token`);
-    vi.stubEnv('IDENTITY_HEADER', 'proof');
-    identities.answer = {
-      status: 200,
-      body: {
-        access_token: 'token-2',
-        expires_on: String(Math.floor(Date.now() / 1000) + 3600),
-        resource: 'https://cognitiveservices.azure.com',
-        token_type: 'Bearer',
-      },
-    };
-    const { token } = await entraTokens(
-      { kind: 'managed' },
-      'https://cognitiveservices.azure.com/.default',
-    )();
-    expect(token).toBe('token-2');
-    expect(identities.asked[0]?.headers['x-identity-header']).toBe('proof');
-  });
-
-  /** Answers what goes to Entra ID by the endpoint of this machine. */
-  const transport = {
-    async sendRequest(request: { readonly url: string; readonly method: string; readonly body?: unknown }) {
-      const { pathname } = new URL(request.url);
-      const answer = await fetch(identities.url + pathname, {
-        method: request.method,
-        body: String(request.body),
-      });
-      const headers = {
-        get: () => 'application/json',
-        toJSON: () => ({ 'content-type': 'application/json' }),
-      };
-      return { request, status: answer.status, headers, bodyAsText: await answer.text() };
-    },
-  } as never;
-  const secret = { kind: 'secret', tenant: 'tenant', client: 'client', secret: 'hidden-word' } as const;
-  const scope = 'https://cognitiveservices.azure.com/.default';
-
-  test('a client secret is changed for a token', async () => {
-    const { token, expires } = await entraTokens(secret, scope, transport)();
-    expect(token).toBe('token-1');
-    expect(expires).toBeGreaterThan(Date.now());
-    expect(identities.asked.at(-1)?.url).toBe('/tenant/oauth2/v2.0/token');
-  });
-
-  test('a client secret that has expired is named with what to do, and never shown', async () => {
-    identities.answer = {
-      status: 401,
-      body: {
-        error: 'invalid_client',
-        error_description: "AADSTS7000222: The provided client secret keys for app 'client' are expired.",
-      },
-    };
-    const failure = await entraTokens({ ...secret, client: 'other' }, scope, transport)().catch(
-      (error: unknown) => error,
-    );
-    expect(String(failure)).toMatch(
-      /the client secret in the config.*AADSTS7000222.*whether the secret has expired/,
-    );
-    expect(String(failure)).not.toContain('hidden-word');
-  });
-
-  test('an identity that is missing is named with what to set', async () => {
-    vi.stubEnv('AZURE_TENANT_ID', '');
-    vi.stubEnv('AZURE_FEDERATED_TOKEN_FILE', '');
-    await expect(
-      entraTokens({ kind: 'workload' }, 'https://cognitiveservices.azure.com/.default')(),
-    ).rejects.toThrow(/the workload identity.*AZURE_FEDERATED_TOKEN_FILE/);
-  });
-});
-
 describe('requests to clouds', () => {
   let gateway: TestGateway;
   let upstream: ScriptedUpstream;
@@ -395,21 +281,9 @@ describe('requests to clouds', () => {
     expect((await chat('phi')).url).toBe('/openai/v1/chat/completions');
   });
 
-  test('a token of an identity is shown where there is no key, and a failing identity is told in the client’s format', async () => {
-    vi.stubEnv('IDENTITY_ENDPOINT', `${identities.url}/msi/token`);
-    vi.stubEnv('IDENTITY_HEADER', 'proof');
-    identities.answer = {
-      status: 200,
-      body: {
-        access_token: 'token-3',
-        expires_on: String(Math.floor(Date.now() / 1000) + 3600),
-        resource: 'https://cognitiveservices.azure.com',
-        token_type: 'Bearer',
-      },
-    };
+  test('a failing identity is told in the client’s format', async () => {
     const own = await startGateway({
       channels: [
-        azureOpenai({ baseUrl: upstream.url, models: ['managed'], identity: { kind: 'managed' } }),
         vertex({
           project: 'p',
           credentials: '/nowhere/key.json',
@@ -419,18 +293,11 @@ describe('requests to clouds', () => {
       ],
     });
     try {
-      const ask = (model: string): Promise<Response> =>
-        fetch(`${own.url}/v1/chat/completions`, {
-          method: 'POST',
-          headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
-        });
-      upstream.requests.length = 0;
-      expect((await ask('managed')).status).toBe(200);
-      // The library keeps the token of a machine for all who ask.
-      expect(upstream.requests[0]?.headers['authorization']).toMatch(/^Bearer token-[23]$/);
-      expect(upstream.requests[0]?.headers).not.toHaveProperty('api-key');
-      const failed = await ask('gemini-3-pro');
+      const failed = await fetch(`${own.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'gemini-3-pro', messages: [{ role: 'user', content: 'hi' }] }),
+      });
       expect(failed.status).toBe(502);
       expect(await failed.json()).toMatchObject({
         error: { message: 'The channel for this model has no valid credentials.' },

@@ -10,6 +10,7 @@ import gemini from '../../channels/gemini.ts';
 import geminiCompatible from '../../channels/gemini-compatible.ts';
 import groq from '../../channels/groq.ts';
 import mistral from '../../channels/mistral.ts';
+import oci from '../../channels/oci.ts';
 import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
@@ -71,6 +72,10 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
     model: 'mistral-small-latest',
     voice: mistralVoice,
   },
+  oci: {
+    channel: ({ url, key }) =>
+      oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
+  },
   watsonx: {
     channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),
     voice: watsonxVoice,
@@ -90,9 +95,9 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   },
 };
 
-// A kind of a provider's own is an options file beside the general ones: each case is tried with three of them and more, in turn.
+// A kind of a provider's own is an options file beside the general ones: each case is tried with three of them, in turn.
 const inOrder = Object.entries(kinds).map(([name, kind], place) => [name, kind, place] as const);
 describe.each(inOrder)('%s', (_name, kind, place) => {
   const cases = channelCases(kind);
-  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 3)) test(name, run);
+  for (const { name, run } of place === 0 ? cases : inTurn(cases, place, 5)) test(name, run);
 });

@@ -34,10 +34,9 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
   const imports = ['openai', 'anthropic', 'gemini']
     .map((kind) => `import ${kind} from '${root}channels/${kind}.ts';`)
     .join('\n');
-  writeFileSync(
-    config,
-    `${imports}\nexport default { listen: { port: 0 }, database: 'sqlite::memory:', ${members} };\n`,
-  );
+  // A busy machine refuses no call.
+  const usual = `listen: { port: 0 }, database: 'sqlite::memory:', overload: { lag: 600_000 }`;
+  writeFileSync(config, `${imports}\nexport default { ${usual}, ${members} };\n`);
   const child: ChildProcess = spawn(
     process.execPath,
     [join(root, 'core/cli/sluice.js'), 'start', '--config', config],

@@ -535,7 +535,7 @@ describe('the live view', () => {
     const { frames, response } = await watch(admin);
     expect(response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
     const { key, value } = await createKey({ name: 'watched' });
-    await chat(value, 'demo', 'slowly !silence=700');
+    await chat(value, 'demo', 'slowly !silence=3000');
     const calls = () => frames.flatMap((frame) => frame.calls).filter(({ keyId }) => keyId === key.id);
     await eventually(() => expect(calls().at(-1)?.phase).toBe('ended'));
     expect(calls()[0]).toMatchObject({
@@ -550,11 +550,18 @@ describe('the live view', () => {
   });
 
   test('begins with the calls that run already', async () => {
-    const running = chat(gateway.key, 'demo', 'slowly !silence=700');
-    await new Promise((resolve) => setTimeout(resolve, 200));
+    const leaving = new AbortController();
+    const messages = [{ role: 'user', content: 'slowly !silence=600k' }];
+    await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      signal: leaving.signal,
+      headers: { authorization: `Bearer ${gateway.key}`, ...json },
+      body: JSON.stringify({ model: 'demo', stream: true, messages }),
+    });
     const { frames } = await watch(admin);
     await eventually(() => expect(frames[0]).toMatchObject({ running: 1, calls: [{ model: 'demo' }] }));
-    await running;
+    leaving.abort();
+    await eventually(() => expect(frames.at(-1)?.running).toBe(0));
   });
 
   test('tells how a call was refused, and by which channels', async () => {

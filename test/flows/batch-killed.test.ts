@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import OpenAI, { toFile } from 'openai';
 import { expect, onTestFinished, test } from 'vitest';
+import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import { createApiKeys } from '../../core/state/api-keys.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { eventually } from '../support/eventually.ts';
 import { startOpenaiObjects } from '../support/openai-objects.ts';
@@ -31,13 +33,26 @@ test('a gateway that is killed while a batch runs, or while its results are read
     custom_id: 'one',
     method: 'POST',
     url: '/v1/chat/completions',
-    body: { model: 'gpt-a', messages: [] },
+    body: { model: 'gpt-a', max_tokens: 1000, messages: [{ role: 'user', content: 'Hello' }] },
+  };
+  const budget = { unit: 'micro-dollar', period: 'total', amount: 10_000 } as const;
+  const before = openStores(database);
+  const { value: apiKey, record } = await createApiKeys(before).create({ name: 'one', budgets: [budget] });
+  await before.close();
+  const standing = async (): Promise<readonly (number | undefined)[]> => {
+    const stores = openStores(database);
+    try {
+      const [state] = await openLedger(stores).states(record.id, [budget]);
+      return [state?.spent, state?.reserved];
+    } finally {
+      await stores.close();
+    }
   };
   const first = await start();
   let id = '';
   let asked = 0;
   try {
-    const client = new OpenAI({ baseURL: `${first.url}/v1`, apiKey: first.key, maxRetries: 0 });
+    const client = new OpenAI({ baseURL: `${first.url}/v1`, apiKey, maxRetries: 0 });
     const file = await client.files.create({
       file: await toFile(Buffer.from(JSON.stringify(line)), 'b.jsonl'),
       purpose: 'batch',
@@ -63,12 +78,15 @@ test('a gateway that is killed while a batch runs, or while its results are read
     await first.exited;
     await first.end();
   }
+  // Half of 1,000 tokens at 8 dollars a million and a few at 2: it may still come to that.
+  const [spent, held = 0] = await standing();
+  expect([spent, held > 4000 && held < 4100]).toEqual([0, true]);
   provider.holds = undefined;
   asked = provider.requests.length;
 
   const second = await start();
   try {
-    const client = new OpenAI({ baseURL: `${second.url}/v1`, apiKey: second.key, maxRetries: 0 });
+    const client = new OpenAI({ baseURL: `${second.url}/v1`, apiKey, maxRetries: 0 });
     await eventually(async () => expect((await client.batches.retrieve(id)).status).toBe('completed'));
   } finally {
     second.signal('SIGKILL');
@@ -76,6 +94,7 @@ test('a gateway that is killed while a batch runs, or while its results are read
     await second.end();
   }
   expect(provider.requests.length).toBeGreaterThan(asked);
+  expect(await standing()).toEqual([1000, 0]);
   const third = await start();
   await third.end();
   const stores = openStores(database);

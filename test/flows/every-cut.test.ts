@@ -53,8 +53,6 @@ beforeAll(async () => {
     models: [`via-${format}--*`],
   });
   gateway = await startGateway({
-    // A busy machine refuses nothing here.
-    overload: { lag: 600_000, memory: 1 },
     channels: [
       openai({ ...place('chat-completions'), traits: { '*': { formats: ['chat-completions'] } } }),
       openai({ ...place('responses'), traits: { '*': { formats: ['responses'] } } }),

@@ -101,17 +101,17 @@ describe('a provider that limits', () => {
   test('is left alone for as long as it asks; the client is told when all do', async () => {
     await start();
     meets = {
-      one: [fails(429, { 'retry-after': '30' })],
-      two: [fails(429, { 'retry-after': '20' })],
-      three: [fails(429, { 'retry-after-ms': '9000' })],
+      one: [fails(429, { 'retry-after': '300' })],
+      two: [fails(429, { 'retry-after': '200' })],
+      three: [fails(429, { 'retry-after-ms': '100000' })],
     };
     const first = await ask();
-    expect([first.status, first.headers['retry-after']]).toEqual([429, '9']);
+    expect([first.status, first.headers['retry-after']]).toEqual([429, '100']);
     expect(shown.toSorted()).toEqual(['one', 'three', 'two']);
     const second = await ask();
     expect(second.status).toBe(429);
-    expect(Number(second.headers['retry-after'])).toBeGreaterThanOrEqual(7);
-    expect(Number(second.headers['retry-after'])).toBeLessThanOrEqual(9);
+    expect(Number(second.headers['retry-after'])).toBeGreaterThanOrEqual(30);
+    expect(Number(second.headers['retry-after'])).toBeLessThanOrEqual(100);
     expect(shown).toHaveLength(3);
   });
 
@@ -131,18 +131,24 @@ describe('a provider that limits', () => {
       channels: [voice.channel(upstream.url, { key: 'sk-one', models: ['m'] })],
       health: { coolDown: 700 },
     });
-    meets = { one: [fails(429), whole] };
-    expect((await ask()).status).toBe(429);
-    const request = send(new URL('/v1/chat/completions', url), {
-      method: 'POST',
-      agent: false,
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    });
-    request.on('error', () => {});
-    request.end(JSON.stringify(voice.body('m', false)));
-    await new Promise((resolve) => setTimeout(resolve, 150));
-    request.destroy();
-    await new Promise((resolve) => setTimeout(resolve, 900));
+    // On a machine so busy that the provider has rested before the client leaves it is tried again.
+    for (let isInTime = false; !isInTime;) {
+      shown = [];
+      meets = { one: [fails(429), whole] };
+      const begun = performance.now();
+      expect((await ask()).status).toBe(429);
+      const request = send(new URL('/v1/chat/completions', url), {
+        method: 'POST',
+        agent: false,
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      });
+      request.on('error', () => {});
+      request.end(JSON.stringify(voice.body('m', false)));
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      request.destroy();
+      isInTime = performance.now() - begun < 600;
+      await new Promise((resolve) => setTimeout(resolve, 900));
+    }
     expect(shown).toEqual(['one']);
     expect((await ask()).status).toBe(200);
   });

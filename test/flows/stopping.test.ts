@@ -25,6 +25,7 @@ const config = `
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({
     timeouts: { drain: ${drain}, reload: ${drain} },
+    overload: { lag: 600_000 },
     channels: [demo({ models: ['demo'] }), demo({ id: 'slow', models: { slow: 'demo' }, delay: ${slow} })],
   });`;
 
@@ -322,15 +323,15 @@ test('a gateway that took long to start takes the first call', async () => {
     name: 'slow-start',
     stage: 'observe',
     async setup() {
-      for (let step = 0; step < 4; step += 1) {
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_400);
+      for (let step = 0; step < 3; step += 1) {
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 4_400);
         await pass(1);
       }
       return (call, next) => next(call);
     },
   });
   const gateway = await startGateway({
-    overload: { lag: 1_000 },
+    overload: { lag: 4_000 },
     plugins: [slowStart()],
     channels: [demo({ models: ['demo'] })],
   });

@@ -31,8 +31,6 @@ export class MeasuredGateway {
     const baseUrl = `http://127.0.0.1:${port}`;
     const speaks = (format: string) => ({ formats: [format] });
     const gateway = await startGateway({
-      // What is measured may take long, and must not be refused for it.
-      overload: { lag: 600_000 },
       channels: [
         openai({
           id: 'chat',

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import {
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   readdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -17,10 +17,12 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { start, type Running } from '../core/cli/_process.ts';
 import { eventually } from '../support/eventually.ts';
+import { everything } from '../support/tries.ts';
 import { startUpstream } from '../support/upstream.ts';
 
 /*
- * The package as a stranger gets it: packed, installed outside the repository, and started there. Nothing is asked of the internet.
+ * The package as a stranger gets it: packed, installed outside the repository, and started there. Nothing is asked of the internet, but
+ * for what `npm run fuzz` lets npm install.
  */
 
 const home = fileURLToPath(new URL('../..', import.meta.url));
@@ -66,21 +68,36 @@ interface Packed {
   readonly files: readonly { readonly path: string }[];
 }
 
-/** By npm, from what it has kept; where that is not all, with the packages of the repository. */
+/** Beside the packages that it says it needs, which are those of the repository, and no others; with `npm run fuzz` by npm itself. */
 async function install(tarball: string): Promise<void> {
-  try {
-    await run(place, 'npm', 'install', '--offline', '--ignore-scripts', '--no-audit', '--no-fund', tarball);
-  } catch {
-    const modules = join(place, 'node_modules');
-    rmSync(modules, { recursive: true, force: true });
-    mkdirSync(join(modules, '.bin'), { recursive: true });
-    await run(place, 'tar', '-xzf', tarball);
-    cpSync(join(place, 'package'), join(modules, 'sluice'), { recursive: true });
-    rmSync(join(place, 'package'), { recursive: true });
-    for (const name of readdirSync(join(home, 'node_modules')))
-      if (!name.startsWith('.')) symlinkSync(join(home, 'node_modules', name), join(modules, name));
-    symlinkSync('../sluice/core/cli/sluice.js', join(modules, '.bin/sluice'));
+  if (everything) {
+    await run(
+      place,
+      'npm',
+      'install',
+      '--prefer-offline',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      tarball,
+    );
+    return;
   }
+  const modules = join(place, 'node_modules');
+  mkdirSync(join(modules, '.bin'), { recursive: true });
+  await run(place, 'tar', '-xzf', tarball);
+  renameSync(join(place, 'package'), join(modules, 'sluice'));
+  const manifest = JSON.parse(readFileSync(join(modules, 'sluice/package.json'), 'utf8')) as Manifest;
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true });
+    symlinkSync(join(home, 'node_modules', name), join(modules, name));
+  }
+  symlinkSync('../sluice/core/cli/sluice.js', join(modules, '.bin/sluice'));
+}
+
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
 /** Writes files below the place, and says which folder they are in. */

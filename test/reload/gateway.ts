@@ -47,6 +47,7 @@ export default {
   listen: { port: 0 },
   bootstrapKey: '${key}',
   adminPassword: '${password}',
+  overload: { lag: 600_000 },
   ${members.replace(/,\s*$/, '')},
 };
 `;

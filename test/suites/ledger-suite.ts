@@ -120,14 +120,14 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
           status: 429,
           retryable: false,
           message:
-            'The daily budget of this API key ($5.00) does not allow this call: $4.00 spent, $0.90 reserved for running calls, and the call may come to $0.100001. A smaller output limit needs less. It begins anew at 2026-11-22 00:00 UTC.',
+            'The daily budget of this API key ($5.00) does not allow this call: $4.00 spent, $0.90 reserved for what is running, and it may come to $0.100001. A smaller output limit needs less. It begins anew at 2026-11-22 00:00 UTC.',
         },
       );
       await expect(
         ledger.reserve(key, budgets, { microDollars: 100_000, tokens: 10 }),
       ).resolves.toBeDefined();
       await expect(ledger.reserve(key, budgets, { microDollars: 1, tokens: 1 })).rejects.toThrow(
-        'The daily budget of this API key ($5.00) is used up: $4.00 spent, $1.00 reserved for running calls. It begins',
+        'The daily budget of this API key ($5.00) is used up: $4.00 spent, $1.00 reserved for what is running. It begins',
       );
       await expect(
         ledger.reserve(key, budgets.slice(0, 1), { microDollars: 0, tokens: 1_000_000 }),
@@ -166,7 +166,7 @@ export function ledgerSuite(createUrl: () => Promise<string> | string, connectio
       expect(await ledger.reserve(key, [daily(100)], most, hour, less)).toMatchObject({ most });
       expect(await ledger.reserve(key, [daily(140)], most, hour, less)).toMatchObject({ most: less });
       await expect(ledger.reserve(key, [daily(140)], most, hour, less)).rejects.toThrow(
-        '$0.00 spent, $0.00013 reserved for running calls, and the call may come to $0.00004.',
+        '$0.00 spent, $0.00013 reserved for what is running, and it may come to $0.00004.',
       );
       expect(await standing(key, daily(140))).toEqual([0, 130]);
     });

@@ -3,7 +3,9 @@ import type { ProviderObject } from '../../core/model/provider-objects.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openObjectStore, type ObjectStore } from '../../core/money/provider-objects.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
+import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
+import { eventually } from '../support/eventually.ts';
 import { settlementOf } from './ledger-suite.ts';
 
 const kind = 'chat-completions/files';
@@ -91,7 +93,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
 
   test('of two gateways one asks about a batch, and it is charged once, with what it has left behind', async () => {
     const batch = newObject({ charge });
-    await first.create(batch, Date.now() - 1);
+    await first.create(batch, { askAt: Date.now() - 1 });
     await first.create(newObject());
     const claims = [await first.claim(lease('one'), 10), await second.claim(lease('two'), 10)];
     expect(claims.map(({ length }) => length)).toEqual([1, 0]);
@@ -122,9 +124,54 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     expect((await openUsageLog(stores).page({}, 10)).records).toHaveLength(1);
   });
 
+  test('what is claimed for a batch is held with it, for as long as it says, and given back when it is charged, once', async () => {
+    const [stores] = opened;
+    if (stores === undefined) throw new Error('There are no stores.');
+    const ledger = openLedger(stores);
+    const budget = { unit: 'token', period: 'total', amount: 100 } as const;
+    const standing = async (owner: string) => {
+      const [state] = await ledger.states(owner, [budget]);
+      return [state?.spent, state?.reserved];
+    };
+    const reserve = (owner: string, milliseconds?: number) =>
+      ledger.reserve(owner, [budget], { microDollars: 0, tokens: 60 }, milliseconds);
+    // A claim has a second: of a busy machine it is asked again.
+    const claimed = (owner: string, milliseconds?: number) => eventually(() => reserve(owner, milliseconds));
+    for (const isLate of [false, true]) {
+      const batch = newObject();
+      // The lease of a claim while its batch is made; one has run out by then.
+      const claim = await claimed(batch.owner, isLate ? -1 : 600_000);
+      if (isLate) await ledger.sweep();
+      const held = { ...batch, charge: { ...charge, reservation: claim.id } };
+      await first.create(held, { askAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
+      // Whoever renews it as a claim of a call makes it no shorter.
+      await ledger.renew([claim]);
+      const [{ expires } = { expires: 0 }] = await sqlOf(stores.database).run(() =>
+        rows('SELECT expires FROM ledger_reservations WHERE id = ?', claim.id),
+      );
+      expect(Number(expires)).toBeGreaterThan(Date.now() + 9e8);
+      expect(await standing(batch.owner)).toEqual([0, 60]);
+      await eventually(() => expect(reserve(batch.owner)).rejects.toThrow('does not allow'));
+      const settlement = settlementOf(batch.owner, claim, 0, 7);
+      const done = await Promise.all([
+        first.settle(held, [settlement], []),
+        second.settle(held, [settlement], []),
+      ]);
+      expect(done.toSorted()).toEqual([false, true]);
+      expect(await standing(batch.owner)).toEqual([7, 0]);
+    }
+    // One that has come to nothing.
+    const batch = newObject();
+    const claim = await claimed(batch.owner);
+    const held = { ...batch, charge: { ...charge, reservation: claim.id } };
+    await first.create(held, { askAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
+    expect(await second.settle(held, [], [])).toBe(true);
+    expect(await standing(batch.owner)).toEqual([0, 0]);
+  });
+
   test('a claim whose gateway is gone is taken over', async () => {
     const batch = newObject({ charge });
-    await first.create(batch, 1);
+    await first.create(batch, { askAt: 1 });
     expect(await first.claim(lease('one', -1), 10)).toHaveLength(1);
     expect(await second.claim(lease('two'), 10)).toHaveLength(1);
     expect(await first.later(lease('one'), batch, 0)).toBe(false);

@@ -15,6 +15,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
   const files = new Map<string, { readonly object: Json; readonly content: Buffer }>();
   const uploads = new Map<string, { readonly about: Json; readonly pieces: Buffer[] }>();
   const caches = new Map<string, Json>();
+  const stores = new Map<string, Json>();
   const batches = new Map<string, Json>();
   let count = 0;
   const newId = (): string => `x${(count += 1)}-id`;
@@ -36,6 +37,7 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     const json = (): Json => (asked.body.length === 0 ? {} : (JSON.parse(asked.body.toString()) as Json));
     const missing = (): void =>
       answer(404, { error: { code: 404, message: 'Not found', status: 'NOT_FOUND' } });
+    const time = Date.now();
     const command = String(headers['x-goog-upload-command'] ?? '');
     if (path === '/upload/v1beta/files' && command === 'start') {
       const id = newId();
@@ -49,6 +51,9 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     if (path === '/upload/v1beta/files') {
       const upload = uploads.get(query.get('upload_id') ?? '');
       if (upload === undefined) return missing();
+      const received = upload.pieces.reduce((length, piece) => length + piece.length, 0);
+      if (headers['x-goog-upload-offset'] !== String(received))
+        return answer(400, { error: { code: 400, message: 'Wrong offset', status: 'INVALID_ARGUMENT' } });
       upload.pieces.push(asked.body);
       if (!command.includes('finalize')) return answer(200, {}, { 'x-goog-upload-status': 'active' });
       return answer(
@@ -66,8 +71,30 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       if (method === 'DELETE') files.delete(id);
       return answer(200, method === 'DELETE' ? {} : file.object);
     }
+    if (name === 'fileSearchStores' && method === 'POST' && rest === '') {
+      const store = { name: `fileSearchStores/${newId()}`, ...json() };
+      stores.set(store.name.replace('fileSearchStores/', ''), store);
+      return answer(200, store);
+    }
+    if (name === 'fileSearchStores') {
+      const store = stores.get(id);
+      if (store === undefined) return missing();
+      if (action === 'importFile')
+        return answer(200, { name: `fileSearchStores/${id}/operations/o-1`, done: false });
+      if (path.endsWith('/documents')) return answer(200, { documents: [{ name: `${path.slice(8)}/d-1` }] });
+      if (path.includes('/operations/')) return answer(200, { name: path.slice(8), done: true });
+      if (method === 'DELETE') stores.delete(id);
+      return answer(200, method === 'DELETE' ? {} : store);
+    }
     if (name === 'cachedContents' && method === 'POST') {
-      const cache = { name: `cachedContents/${newId()}`, ...json(), usageMetadata: { totalTokenCount: 9 } };
+      const { ttl = '3600s' } = json();
+      const cache = {
+        name: `cachedContents/${newId()}`,
+        ...json(),
+        createTime: new Date(time).toISOString(),
+        expireTime: new Date(time + parseFloat(String(ttl)) * 1000).toISOString(),
+        usageMetadata: { totalTokenCount: Math.floor(asked.body.length / 4) },
+      };
       caches.set(cache.name.replace('cachedContents/', ''), cache);
       return answer(200, cache);
     }
@@ -75,7 +102,11 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       const cache = caches.get(id);
       if (cache === undefined) return missing();
       if (method === 'DELETE') caches.delete(id);
-      if (method === 'PATCH') Object.assign(cache, json());
+      if (method === 'PATCH') {
+        const { ttl = '0s' } = json();
+        const expireTime = new Date(time + parseFloat(String(ttl)) * 1000).toISOString();
+        Object.assign(cache, json(), { expireTime });
+      }
       return answer(200, method === 'DELETE' ? {} : cache);
     }
     if (action === 'batchGenerateContent') {
@@ -102,7 +133,12 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
     if (action === 'generateContent')
       return answer(200, {
         candidates: [{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP', index: 0 }],
-        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+        usageMetadata: {
+          promptTokenCount: json()['cachedContent'] === undefined ? 3 : 1003,
+          ...(json()['cachedContent'] === undefined ? {} : { cachedContentTokenCount: 1000 }),
+          candidatesTokenCount: 2,
+          totalTokenCount: 5,
+        },
       });
     return missing();
   });

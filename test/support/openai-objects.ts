@@ -29,12 +29,13 @@ export interface OpenaiObjects {
   close(): Promise<void>;
 }
 
-/** Starts one. `prefix` stands in its ids, so that those of two providers differ. */
-export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
+/** Starts one. `prefix` stands in its ids, so that those of two providers differ; `root` before all its paths. */
+export async function startOpenaiObjects(prefix = 'a', root = ''): Promise<OpenaiObjects> {
   const requests: ObjectRequest[] = [];
   const files: OpenaiObjects['files'] = new Map();
   const batches: OpenaiObjects['batches'] = new Map();
   const others = new Map<string, Json>();
+  const parts = new Map<string, Buffer>();
   let count = 0;
   const newId = (kind: string): string => `${kind}${prefix}${(count += 1)}`;
   const addFile = (filename: string, purpose: string, content: Buffer): Json => {
@@ -135,7 +136,12 @@ export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
         others.set(job.id, job);
         send(200, job);
       } else if (object === undefined) missing(name);
-      else if (seen.method === 'DELETE' && under === '') {
+      else if (name === 'uploads' && under === 'parts') {
+        const part = { id: newId('part_'), object: 'upload.part', upload_id: id };
+        const [data] = readForm(seen.headers['content-type'] ?? '', body);
+        parts.set(part.id, data?.content ?? Buffer.alloc(0));
+        send(200, part);
+      } else if (seen.method === 'DELETE' && under === '') {
         others.delete(key);
         send(200, { id: key, object: `${name}.deleted`, deleted: true });
       } else if (under === '' || (name === 'fine_tuning' && rest.length === 1)) send(200, object);
@@ -143,7 +149,15 @@ export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
         send(200, {
           ...object,
           status: 'completed',
-          file: addFile('parts.txt', 'user_data', Buffer.from('parts')),
+          file: addFile(
+            'parts.txt',
+            String(object['purpose']),
+            Buffer.concat(
+              (JSON.parse(body.toString()) as { part_ids: readonly string[] }).part_ids.map(
+                (part) => parts.get(part) ?? Buffer.alloc(0),
+              ),
+            ),
+          ),
         });
       else
         send(200, {
@@ -162,7 +176,7 @@ export async function startOpenaiObjects(prefix = 'a'): Promise<OpenaiObjects> {
   const server = createServer((request, response) => {
     const seen: ObjectRequest = {
       method: request.method ?? '',
-      path: (request.url ?? '').split('?')[0] ?? '',
+      path: (request.url ?? '').replace(root, '').split('?')[0] ?? '',
       headers: request.headers,
       received: 0,
       cut: false,

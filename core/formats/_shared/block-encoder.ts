@@ -7,7 +7,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { isReplyEvent } from './blocks.ts';
 import { ArgumentsText } from './call-arguments.ts';
-import { loseForeign } from './foreign.ts';
+import { loseForeignReply } from './foreign.ts';
 import { sealProof } from './proof.ts';
 import { spellToolId } from './tool-ids.ts';
 import { WaitingBlocks } from './waiting-blocks.ts';
@@ -422,6 +422,6 @@ export abstract class BlockEncoder implements StreamEncoder {
 
   /** Reports what only another format knows. */
   #keep(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeign(extra, this.#words.format, undefined, (path) => this.lose(path));
+    if (extra !== undefined) loseForeignReply(extra, this.#words.format, (path) => this.lose(path));
   }
 }

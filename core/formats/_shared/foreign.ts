@@ -1,6 +1,6 @@
 import type { Extra } from '../../model/extra.ts';
-import { isObject } from '../../model/json.ts';
-import { aside } from './extra.ts';
+import { isObject, type JsonValue } from '../../model/json.ts';
+import { aside, setOf } from './extra.ts';
 
 /**
  * Reports every field that only another format knows as lost. Formats and keys that begin with `$` say how something was spelled and are no loss.
@@ -21,6 +21,33 @@ export function loseForeign(
       else if (!field.startsWith('$')) lose(placed(path, field));
     }
   }
+}
+
+/** Under these names a piece of a reply keeps the fields of several levels: those of a chunk, of one answer in it, and of its delta. */
+const levels = setOf('chunk choice delta $choice');
+/** A random text that a provider puts beside what it says, so that the length of a chunk says nothing: never a loss. */
+export const noise = 'obfuscation';
+
+/** As {@link loseForeign}, for a piece of a reply: each field of its levels by its own name, unless it says nothing. */
+export function loseForeignReply(
+  extra: Extra | undefined,
+  format: string,
+  lose: (path: string) => void,
+): void {
+  if (extra === undefined) return;
+  for (const [from, fields] of Object.entries(extra)) {
+    if (from === format || from.startsWith('$')) continue;
+    for (const [name, value] of Object.entries(fields)) {
+      if (!levels.has(name) || !isObject(value))
+        loseForeign({ [from]: { [name]: value } }, format, undefined, lose);
+      else for (const inner in value) if (inner !== noise && says(value[inner])) lose(inner);
+    }
+  }
+}
+
+function says(value: JsonValue | undefined): boolean {
+  if (value === null || value === undefined || value === '') return false;
+  return typeof value !== 'object' || Object.keys(value).length > 0;
 }
 
 function placed(path: string | undefined, field: string): string {

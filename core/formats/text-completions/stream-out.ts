@@ -9,6 +9,7 @@ import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';
 import { writeFinish } from './finish.ts';
 import { objectsOf } from '../_shared/fields.ts';
+import { loseForeignReply } from '../_shared/foreign.ts';
 
 /** How a reply's id begins. */
 const prefix = 'cmpl-';
@@ -31,6 +32,7 @@ export class TextStreamEncoder extends ChunkEncoder {
   #head: Head | undefined;
 
   protected write(event: GatewayEvent): readonly WireFrame[] {
+    if ('extra' in event) loseForeignReply(event.extra, formatName, (path) => void this.lose(path));
     switch (event.type) {
       case 'head':
         this.#begin(event);

@@ -22,6 +22,13 @@ export interface Settlement {
   readonly refundOf?: number;
 }
 
+/** What becomes of claims together with something else. */
+export interface ClaimChanges {
+  readonly renewed?: readonly Reservation[];
+  /** Their ids. */
+  readonly released?: readonly string[];
+}
+
 /** One budget of a key as it stands. */
 export interface BudgetState extends Budget {
   /** Milliseconds since 1970: when the period began; 0 for `total`. */
@@ -52,8 +59,15 @@ export interface Ledger {
    * made, also when it was swept meanwhile; without one to that of now.
    */
   settle(settlements: readonly Settlement[]): Promise<void>;
-  /** As `settle`, with `first` before it in the same transaction: when that gives false nothing is settled. Returns what it gave. */
-  settleAfter(settlements: readonly Settlement[], first: () => Work<boolean>): Promise<boolean>;
+  /**
+   * As `settle`, with `first` before it in the same transaction: when that gives false nothing else is done. Returns what it gave. `claims`
+   * are renewed, with the lease that they have here, or given back in the same transaction.
+   */
+  settleAfter(
+    settlements: readonly Settlement[],
+    first: () => Work<boolean>,
+    claims?: ClaimChanges,
+  ): Promise<boolean>;
   /** Gives back claims of calls that came to nothing and are recorded by nobody. */
   release(reservations: readonly string[]): Promise<void>;
   /**

@@ -86,12 +86,12 @@ function exhausted(budget: Budget & Taken, most: Amounts, at: number): BudgetExh
       ? 'It does not begin anew.'
       : `It begins anew at ${new Date(again).toISOString().slice(0, 16).replace('T', ' ')} UTC.`;
   const used = `${shown(unit, spent)} spent`;
-  const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for running calls` : '';
+  const claimed = reserved > 0 ? `, ${shown(unit, reserved)} reserved for what is running` : '';
   const left = amount - spent - reserved;
   const sentence =
     left <= 0
       ? `${name} is used up: ${used}${claimed}.`
-      : `${name} does not allow this call: ${used}${claimed}, and the call may come to ${shown(unit, counted(unit, most))}. A smaller output limit needs less.`;
+      : `${name} does not allow this call: ${used}${claimed}, and it may come to ${shown(unit, counted(unit, most))}. A smaller output limit needs less.`;
   return new BudgetExhausted(`${sentence} ${when}`, spent + counted(unit, most) <= amount);
 }
 

@@ -26,7 +26,7 @@ const inLine = 'SELECT pg_advisory_xact_lock(571744, hashtext($1))';
 const claimAll = `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
   SELECT *, ${clock} + lease FROM unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
     AS given (id, key_id, micro_dollars, tokens, day, month, lease)
-  ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`;
+  ON CONFLICT (id) DO UPDATE SET lease = excluded.lease, expires = excluded.expires`;
 
 const renewal = `UPDATE ledger_reservations SET expires = ${clock} + lease WHERE id = ANY($1::text[]) AND expires > ${clock} RETURNING id`;
 
@@ -130,11 +130,14 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
       }
     },
     settle: (settlements) => database.transaction((session) => settleIn(session, settlements)),
-    settleAfter: (settlements, first) =>
+    settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
       database.transaction(async (session) => {
         const goesOn = await workInPostgres(session, first);
-        if (goesOn) await settleIn(session, settlements);
-        return goesOn;
+        if (!goesOn) return false;
+        await settleIn(session, settlements);
+        if (renewed.length > 0) await session.query(claimAll, claimColumns(renewed, Date.now()));
+        if (released.length > 0) await session.query(giveBack, [released]);
+        return true;
       }),
     async release(reservations) {
       await database.query(giveBack, [reservations]);

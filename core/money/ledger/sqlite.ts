@@ -18,7 +18,7 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
   const standing = connection.prepare(standingAt({ key: '$key', day: '$day', month: '$month', now: '$now' }));
   const claim = connection.prepare(
     `INSERT INTO ledger_reservations (id, key_id, micro_dollars, tokens, day, month, lease, expires)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET expires = excluded.expires`,
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET lease = excluded.lease, expires = excluded.expires`,
   );
   const charge = connection.prepare(
     `INSERT INTO ledger_spent (key_id, period, since, micro_dollars, tokens) VALUES (?, ?, ?, ?, ?)
@@ -63,11 +63,15 @@ export function openSqliteLedger(connection: DatabaseSync): Ledger {
         return reservation;
       }),
     settle: (settlements) => inTransaction(() => settleNow(settlements)),
-    settleAfter: (settlements, first) =>
+    settleAfter: (settlements, first, { renewed = [], released = [] } = {}) =>
       inTransaction(() => {
         const goesOn = workInSqlite(connection, first);
-        if (goesOn) settleNow(settlements);
-        return goesOn;
+        if (!goesOn) return false;
+        settleNow(settlements);
+        const now = Date.now();
+        for (const one of renewed) claimNow(one, reservedAt(one.id) ?? now, now);
+        for (const id of released) giveBack.run(id);
+        return true;
       }),
     release: (reservations) =>
       inTransaction(() => {

@@ -19,6 +19,12 @@ export interface ServedBy {
   readonly model: string;
 }
 
+/** Several calls whose tokens were added up: how many they are, and the most input tokens that one of them has. */
+export interface Many {
+  readonly calls: number;
+  readonly longest: number;
+}
+
 /**
  * What models cost. The config's table comes first: by the public name, an exact one before the longest pattern that fits. Where it says
  * nothing each channel that serves the model has a price of its own, as far as it is known.
@@ -30,10 +36,10 @@ export interface Prices {
    */
   cost(model: string, usage: Usage, servedBy?: ServedBy): Cost | undefined;
   /**
-   * The most that a call may cost with so many tokens, whichever channel serves it: what is reserved before it. Undefined when the model
-   * has no price, or none at a channel that names it exactly.
+   * The most that a call may cost with so many tokens, or `many` calls together, whichever channel serves it: what is reserved before it.
+   * Undefined when the model has no price, or none at a channel that names it exactly.
    */
-  most(model: string, input: number, output: number, units?: Units): number | undefined;
+  most(model: string, input: number, output: number, units?: Units, many?: Many): number | undefined;
   /** True for a model of which `most` is not known, so that keys with a budget in dollars cannot use it. */
   unpriced(model: string): boolean;
   /** The row of a model, for people: that at `servedBy`, or at the first channel that has one. */
@@ -102,11 +108,12 @@ export function createPrices(
       }
       return dearest ?? tell(model);
     },
-    most(model, input, output, units = {}) {
+    most(model, input, output, units = {}, many = { calls: 1, longest: input }) {
+      const of = (row: Row): number => mostBy(row, [input, output, units], many);
       const own = configured(model);
-      if (own !== undefined) return mostBy(own, input, output, units);
+      if (own !== undefined) return of(own);
       const { rows, enough } = everywhere(model);
-      return enough ? Math.max(...rows.map((row) => mostBy(row, input, output, units))) : tell(model);
+      return enough ? Math.max(...rows.map(of)) : tell(model);
     },
     unpriced: (model) => configured(model) === undefined && !everywhere(model).enough,
     row: (model, servedBy) =>
@@ -157,9 +164,15 @@ function costBy({ tariffs }: Row, usage: Usage): Cost {
   return { microDollars: tariff.cost(usage, usage.units ?? {}), price: tariff.shown };
 }
 
-function mostBy({ tariffs }: Row, input: number, output: number, units: Units): number {
-  const reachable = tariffs.filter(({ above }) => above === 0 || input > above);
-  return Math.max(...reachable.map((tariff) => tariff.most(input, output, units)));
+type Amount = readonly [input: number, output: number, units: Units];
+
+function mostBy({ tariffs }: Row, amount: Amount, { calls, longest }: Many): number {
+  const reachable = tariffs.filter(({ above }) => above === 0 || longest > above);
+  const dearest = (...of: Amount): number => Math.max(...reachable.map((one) => one.most(...of, calls)));
+  if (calls === 1 || reachable.length === 1) return dearest(...amount);
+  // Some of the calls may be long and others not: the dearest input and the dearest output need not be those of one length.
+  const [input, output, units] = amount;
+  return dearest(input, 0, {}) + dearest(0, output, units);
 }
 
 function rowOf(pattern: string, row: PriceRow, source?: string): Row {

@@ -59,12 +59,14 @@ export class Tariff {
     );
   }
 
-  /** The most that so many tokens can cost in micro-dollars, whatever they turn out to be. */
-  most(input: number, output: number, units: Units): number {
+  /** The most that so many tokens of so many calls can cost in micro-dollars, whatever they turn out to be: each is rounded up by itself. */
+  most(input: number, output: number, units: Units, calls = 1): number {
+    const others = BigInt(Math.max(0, count(calls) - 1));
     return micro(
       BigInt(count(input)) * largest(this.#input, this.#cacheRead, this.#cacheWrite, this.#cacheWriteLong) +
         BigInt(count(output)) * largest(this.#output, this.#reasoning) +
-        this.#besides(units),
+        this.#besides(units) +
+        others * (this.#call + PICO + this.#units.seconds / 1000n + 2n),
     );
   }
 

@@ -24,6 +24,7 @@ export interface TestGateway extends RunningServer {
 
 /**
  * Starts a gateway in this process: all that the config says, and all plugins that run unless it says otherwise. Close it in the end.
+ * Unless the config says otherwise it refuses nothing because the machine is busy, which would be a failure by chance.
  *
  * @example
  * const gateway = await startGateway({ plugins: [redact({ words: ['moonshine'] })], channels: [demo()] });
@@ -42,6 +43,7 @@ export async function startGateway(config: GatewayConfig): Promise<TestGateway> 
       database: 'sqlite::memory:',
       data: join(folder, 'data'),
       ...config,
+      overload: { lag: 600_000, memory: 1, ...config.overload },
     },
     join(folder, 'gateway.config.ts'),
   );

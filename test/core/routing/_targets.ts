@@ -12,6 +12,8 @@ export interface Wanted {
   readonly weight?: number;
   /** Ids of its keys. */
   readonly keys?: readonly string[];
+  /** Where each of them is good for. */
+  readonly sites?: readonly number[];
   readonly firstTokenTimeout?: number;
   readonly attemptTimeout?: number;
   readonly known?: KnownModel;
@@ -23,6 +25,7 @@ export function fakeChannel({
   priority = 0,
   weight = 1,
   keys = ['a'],
+  sites,
   known,
   traits = {},
   ...times
@@ -33,7 +36,11 @@ export function fakeChannel({
     models: ['m'],
     priority,
     weight,
-    keys: keys.map((key, index) => ({ id: key, index })),
+    keys: keys.map((key, index) => ({
+      id: key,
+      index,
+      ...(sites?.[index] === undefined ? {} : { site: sites[index] }),
+    })),
     codecs: {},
     speaks: { chat: ['plain'] },
     upstreamModel: (model) => model,

@@ -118,6 +118,46 @@ describe('the targets of a call', () => {
     expect(Math.max(...keys) - Math.min(...keys)).toBeLessThan(160);
   });
 
+  test('of a channel with sites are those of the first, in turn, then of the next, whatever has failed', () => {
+    const wanted = [
+      { id: 'x', keys: ['a1', 'a2', 'b1', 'b2'], sites: [0, 0, 1, 1] },
+      { id: 'y', priority: -1 },
+    ];
+    for (const how of ['weight', 'least-busy', 'fastest'] as const) {
+      const load = new TargetLoads();
+      const random = seeded(42);
+      const firsts = Array.from({ length: 20 }, () => {
+        const first = choiceOf(wanted, { how, load, random }).next();
+        return first && nameOf(first);
+      });
+      expect(new Set(firsts)).toEqual(new Set(['x/a1', 'x/a2']));
+    }
+    const after = (what: 'key' | 'channel'): string => {
+      const choice = choiceOf(wanted);
+      const first = choice.next();
+      if (first === undefined) throw new Error('none');
+      choice.failed(first, what);
+      return all(choice)
+        .map((name) => name.replace(/\d$/, ''))
+        .join(' ');
+    };
+    expect(after('key')).toBe('x/a x/b x/b y/a');
+    // What fails at one site says nothing of the other; what is left of it comes last.
+    expect(after('channel')).toBe('x/b x/b y/a x/a');
+  });
+
+  test('of a channel with sites come before an equal channel, once one of them has failed', () => {
+    const wanted = [
+      { id: 'x', keys: ['a', 'b'], sites: [0, 1], weight: 1e9 },
+      { id: 'y', weight: 1e-9 },
+    ];
+    const choice = choiceOf(wanted);
+    const first = choice.next();
+    if (first === undefined) throw new Error('none');
+    choice.failed(first, 'channel');
+    expect(all(choice)).toEqual(['x/b', 'y/a']);
+  });
+
   test('a key over which calls run waits until the others have as many', () => {
     const load = new TargetLoads();
     const wanted = [{ id: 'x', keys: ['a', 'b', 'c'] }];

@@ -1,7 +1,10 @@
 import { GoogleGenAI } from '@google/genai';
 import { expect, onTestFinished, test } from 'vitest';
 import gemini from '../../../channels/gemini.ts';
+import { openLedger } from '../../../core/money/ledger/open.ts';
+import { openUsageLog } from '../../../core/money/usage-log/open.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
+import { eventually } from '../../support/eventually.ts';
 import { startGateway, type TestGateway } from '../../support/gateway.ts';
 import { startGeminiObjects, type GeminiObjects } from '../../support/gemini-objects.ts';
 import { charges } from './_records.ts';
@@ -10,15 +13,15 @@ interface Stage {
   readonly a: GeminiObjects;
   readonly b: GeminiObjects;
   readonly gateway: TestGateway;
-  client(record?: object): Promise<GoogleGenAI>;
+  client(record?: object): Promise<GoogleGenAI & { readonly keyId: string }>;
 }
 
-async function startStage(): Promise<Stage> {
+async function startStage(options: Parameters<typeof providerObjects>[0] = {}): Promise<Stage> {
   const a = await startGeminiObjects();
   const b = await startGeminiObjects();
   const gateway = await startGateway({
-    plugins: [providerObjects({ poll: { first: 60_000, most: 60_000 } })],
-    prices: { 'gemini-*': { input: 1, output: 4 } },
+    plugins: [providerObjects({ poll: { first: 60_000, most: 60_000 }, ...options })],
+    prices: { 'gemini-*': { input: 1, output: 4, cacheRead: 0.1 } },
     channels: [
       gemini({
         id: 'a',
@@ -44,8 +47,9 @@ async function startStage(): Promise<Stage> {
     b,
     gateway,
     async client(record = {}) {
-      const { value } = await gateway.apiKeys.create({ name: 'one', ...record });
-      return new GoogleGenAI({ apiKey: value, httpOptions: { baseUrl: gateway.url } });
+      const { value, record: made } = await gateway.apiKeys.create({ name: 'one', ...record });
+      const client = new GoogleGenAI({ apiKey: value, httpOptions: { baseUrl: gateway.url } });
+      return Object.assign(client, { keyId: made.id });
     },
   };
 }
@@ -154,6 +158,97 @@ test('a cached content is made where its model is, used by its name there, chang
   await expect(ask(mine, 'gemini-b')).rejects.toMatchObject({ status: 404 });
 });
 
+test('the keeping of a cached content is charged by the hour, more when it is kept for longer, and what is left is given back', async () => {
+  const { b, client, gateway } = await startStage();
+  const budget = { unit: 'micro-dollar', period: 'total', amount: 2_000_000 } as const;
+  const mine = await client({ budgets: [budget] });
+  const spent = async () => {
+    const [state] = await openLedger(gateway.stores).states(mine.keyId, [budget]);
+    return { spent: state?.spent ?? 0, reserved: state?.reserved };
+  };
+  const create = (ttl: string) =>
+    mine.caches.create({ model: 'gemini-b', config: { contents: 'x'.repeat(400_000), ttl } });
+  // Up to 400,000 tokens at a dollar a million and hour: for six hours that is more than there is.
+  await expect(create('21600s')).rejects.toMatchObject({ status: 429 });
+  expect(b.requests).toEqual([]);
+  const { name = '', usageMetadata } = await create('7200s');
+  const tokens = usageMetadata?.totalTokenCount ?? 0;
+  expect(tokens).toBeGreaterThan(100_000);
+  expect(await spent()).toEqual({ spent: 2 * tokens, reserved: 0 });
+  // Used at the price of what is read from a cache: a thousand tokens at 0.1, three at 1 and two at 4 dollars a million.
+  await mine.models.generateContent({
+    model: 'gemini-b',
+    contents: 'Hello',
+    config: { cachedContent: name },
+  });
+  await eventually(async () => expect((await spent()).spent).toBe(2 * tokens + 111));
+  await expect(mine.caches.update({ name, config: { ttl: '864000s' } })).rejects.toMatchObject({
+    status: 429,
+  });
+  await mine.caches.update({ name, config: { ttl: '18000s' } });
+  // Five hours from now on, which is a little later.
+  const five = (await spent()).spent;
+  expect(five).toBeGreaterThanOrEqual(5 * tokens + 111);
+  expect(five).toBeLessThan(5.1 * tokens);
+  await mine.caches.delete({ name });
+  const rest = await spent();
+  expect(rest.spent).toBeGreaterThanOrEqual(111);
+  expect(rest.spent).toBeLessThan(0.1 * tokens);
+  expect(rest.reserved).toBe(0);
+  const { records } = await openUsageLog(gateway.stores).page({}, 100);
+  const stored = records.filter(({ operation }) => operation === 'cache-storage');
+  expect(stored.map(({ microDollars = 0 }) => Math.sign(microDollars))).toEqual([-1, 1, 1]);
+  expect(stored.reduce((sum, { microDollars = 0 }) => sum + microDollars, 111)).toBe(rest.spent);
+});
+
+test('a cached content whose keeping has no price is not charged', async () => {
+  const { client, gateway } = await startStage({ cacheStorage: {} });
+  const mine = await client({ budgets: [{ unit: 'micro-dollar', period: 'total', amount: 1 }] });
+  await mine.caches.create({ model: 'gemini-b', config: { contents: 'long', ttl: '60s' } });
+  const { records } = await openUsageLog(gateway.stores).page({}, 100);
+  expect(records.filter(({ operation }) => operation === 'cache-storage')).toEqual([]);
+});
+
+test('a file search store takes the key’s own files, and only its key searches in it', async () => {
+  const { a, client } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const { name = '' } = await mine.fileSearchStores.create({ config: { displayName: 'notes' } });
+  const file = await mine.files.upload({ file: blob('a b c'), config: { mimeType: 'text/plain' } });
+  const foreign = await theirs.files.upload({ file: blob('d'), config: { mimeType: 'text/plain' } });
+  const put = (from: GoogleGenAI, fileName = '') =>
+    from.fileSearchStores.importFile({ fileSearchStoreName: name, fileName });
+  expect(await put(mine, file.name)).toMatchObject({ name: `${name}/operations/o-1` });
+  await expect(put(mine, foreign.name)).rejects.toMatchObject({ status: 404 });
+  await expect(put(theirs, foreign.name)).rejects.toMatchObject({ status: 404 });
+  const documents: (string | undefined)[] = [];
+  for await (const one of await mine.fileSearchStores.documents.list({ parent: name }))
+    documents.push(one.name);
+  expect(documents).toEqual([`${name}/documents/d-1`]);
+  const ask = (from: GoogleGenAI, fileSearchStoreNames = [name]) =>
+    from.models.generateContent({
+      model: 'gemini-both',
+      contents: 'What?',
+      config: { tools: [{ fileSearch: { fileSearchStoreNames } }] },
+    });
+  expect((await ask(mine)).text).toBe('Hi');
+  const asked = a.requests.length;
+  await expect(ask(theirs)).rejects.toMatchObject({ status: 404 });
+  await expect(ask(mine, ['fileSearchStores/of-another'])).rejects.toMatchObject({ status: 404 });
+  await expect(theirs.fileSearchStores.documents.list({ parent: name })).rejects.toMatchObject({
+    status: 404,
+  });
+  expect(a.requests.length).toBe(asked);
+  const listed = async (from: GoogleGenAI) => {
+    const names: (string | undefined)[] = [];
+    for await (const one of await from.fileSearchStores.list()) names.push(one.name);
+    return names;
+  };
+  expect([await listed(mine), await listed(theirs)]).toEqual([[name], []]);
+  await mine.fileSearchStores.delete({ name, config: { force: true } });
+  expect(a.requests.at(-1)?.query.get('force')).toBe('true');
+  await expect(mine.fileSearchStores.get({ name })).rejects.toMatchObject({ status: 404 });
+});
+
 const answer = {
   response: {
     candidates: [],
@@ -201,5 +296,31 @@ test('a batch of the lines of a file leaves a file that its key can download', a
   const other = await mine.files.upload({ file: blob('no request'), config: { mimeType: 'text/plain' } });
   await expect(mine.batches.create({ model: 'gemini-a', src: other.name ?? '' })).rejects.toMatchObject({
     status: 400,
+  });
+});
+
+test('a batch of a file that comes in several requests is known line by line, wherever it was cut', async () => {
+  const { a, client } = await startStage();
+  const mine = await client();
+  const line = (text: string) =>
+    JSON.stringify({ key: 'one', request: { contents: [{ parts: [{ text }] }] } });
+  // The official SDK sends eight mebibytes at a time: in the middle of a line.
+  const lines = Array.from({ length: 20 }, () => line('x'.repeat(900_000)));
+  const uploaded = async (text: string) =>
+    (await mine.files.upload({ file: blob(text), config: { mimeType: 'jsonl' } })).name ?? '';
+  const asked = a.requests.length;
+  const good = await uploaded(lines.join('\n'));
+  expect(a.requests.length - asked).toBeGreaterThan(3);
+  expect((await mine.batches.create({ model: 'gemini-a', src: good })).name).toMatch(/^batches\//);
+  const bad = await uploaded([...lines, 'no request'].join('\n'));
+  await expect(mine.batches.create({ model: 'gemini-a', src: bad })).rejects.toMatchObject({ status: 400 });
+  const theirs = await client();
+  const other = await theirs.files.upload({ file: blob('x'), config: { mimeType: 'text/plain' } });
+  const named = JSON.stringify({
+    request: { contents: [{ parts: [{ fileData: { fileUri: other.uri } }] }] },
+  });
+  const foreign = await uploaded([...lines, named].join('\n'));
+  await expect(mine.batches.create({ model: 'gemini-a', src: foreign })).rejects.toMatchObject({
+    status: 404,
   });
 });

@@ -161,3 +161,25 @@ test('a model that the key may not use, or that nobody serves, makes no batch', 
   expect(provider.batches.size).toBe(0);
   await eventually(() => expect(provider.requests).toEqual([]));
 });
+
+test('InvokeModel with Claude’s body names the key’s own files, as messages do', async () => {
+  const { provider, client, gateway } = await startStage();
+  const [mine, theirs] = [await client(), await client()];
+  const { id } = await theirs.beta.files.upload({ file: await toFile(Buffer.from('x'), 'f.txt') });
+  const asked = provider.requests.length;
+  const ask = (from: Anthropic) =>
+    fetch(`${gateway.url}/model/claude-a/invoke`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${from.apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        anthropic_version: 'bedrock-2023-05-31',
+        max_tokens: 10,
+        messages: [{ role: 'user', content: [{ type: 'document', source: { type: 'file', file_id: id } }] }],
+      }),
+    });
+  const refused = await ask(mine);
+  expect([refused.status, await refused.text()]).toEqual([404, expect.stringContaining(id)]);
+  expect(provider.requests.length).toBe(asked);
+  await (await ask(theirs)).text();
+  expect(provider.requests.at(-1)?.path).toBe('/v1/messages');
+});

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import chatCompletions from '../../../core/formats/chat-completions/index.ts';
 import { boundaryOf, FormScan } from '../../../plugins/provider-objects/multipart.ts';
 import { RequestLines } from '../../../plugins/provider-objects/request-lines.ts';
 import { tries } from '../../support/tries.ts';
@@ -91,11 +92,28 @@ test('the requests of a file are known however it is cut, and of a file with any
   fc.assert(
     fc.property(fc.array(fc.nat(), { maxLength: 8 }), (places) => {
       const read = (bytes: Buffer) => {
-        const requests = new RequestLines('chat-completions');
-        for (const piece of cut(bytes, places)) requests.push(piece);
+        let requests = new RequestLines('chat-completions', () => chatCompletions);
+        for (const piece of cut(bytes, places)) {
+          requests.push(piece);
+          // As between two requests, by which other processes may come.
+          const begun = requests.begun();
+          if (begun !== undefined)
+            requests = new RequestLines(
+              'chat-completions',
+              () => chatCompletions,
+              JSON.parse(JSON.stringify(begun)) as typeof begun,
+            );
+        }
         return requests.end();
       };
-      expect(read(good)).toEqual({ models: ['gpt-a', 'gpt-b'], references: [], count: 3 });
+      const known = read(good);
+      expect(known).toMatchObject({
+        models: ['gpt-a', 'gpt-b'],
+        references: [],
+        count: 3,
+        endpoints: ['/v1/chat/completions'],
+        needs: { 'gpt-a': { calls: 2, open: 2 }, 'gpt-b': { calls: 1, open: 1 } },
+      });
       expect(read(bad)).toBeUndefined();
     }),
     { numRuns: tries(300) },

@@ -1,6 +1,7 @@
 import OpenAI, { toFile } from 'openai';
 import { expect, test } from 'vitest';
-import { startStage } from './_stage.ts';
+import { openLedger } from '../../../core/money/ledger/open.ts';
+import { batchLine, startStage } from './_stage.ts';
 
 const text = (name: string) => toFile(Buffer.from('x'), name);
 
@@ -13,7 +14,7 @@ test('a file that is uploaded in parts belongs to the key that completed it', as
     mime_type: 'text/plain',
     purpose: 'user_data',
   });
-  await mine.uploads.parts.create(id, { data: await text('part') });
+  const part = await mine.uploads.parts.create(id, { data: await text('part') });
   expect(a.requests.at(-1)).toMatchObject({
     path: `/v1/uploads/${id}/parts`,
     headers: { 'content-type': expect.stringContaining('multipart/form-data') },
@@ -22,9 +23,54 @@ test('a file that is uploaded in parts belongs to the key that completed it', as
     status: 404,
   });
   await expect(theirs.uploads.complete(id, { part_ids: ['part_1'] })).rejects.toMatchObject({ status: 404 });
-  const done = await mine.uploads.complete(id, { part_ids: ['part_1'] });
+  const done = await mine.uploads.complete(id, { part_ids: [part.id] });
   expect((await mine.files.list()).data.map((file) => file.id)).toEqual([done.file?.id]);
   expect((await theirs.files.list()).data).toEqual([]);
+});
+
+test('a batch of a file that was uploaded in parts is checked as one of a file in one piece, in whatever order they came', async () => {
+  const { a, client, gateway } = await startStage({ poll: { first: 60_000, most: 60_000 } });
+  const budget = { unit: 'token', period: 'total', amount: 200_000 } as const;
+  const mine = await client({ models: ['gpt-a'], budgets: [budget] });
+  const uploaded = async (content: string, order: readonly number[] = [0, 1, 2]): Promise<string> => {
+    const bytes = Buffer.from(content);
+    const third = Math.ceil(bytes.length / 3);
+    const { id } = await mine.uploads.create({
+      bytes: bytes.length,
+      filename: 'batch.jsonl',
+      mime_type: 'application/jsonl',
+      purpose: 'batch',
+    });
+    const parts: string[] = [];
+    for (const index of order) {
+      const data = await toFile(bytes.subarray(index * third, (index + 1) * third), 'part');
+      parts[index] = (await mine.uploads.parts.create(id, { data })).id;
+    }
+    const { file } = await mine.uploads.complete(id, { part_ids: parts });
+    return file?.id ?? '';
+  };
+  const begin = (input: string) =>
+    mine.batches.create({
+      input_file_id: input,
+      endpoint: '/v1/chat/completions',
+      completion_window: '24h',
+    });
+  const lines = (...models: readonly string[]) =>
+    models.map((model, index) => batchLine(model, `of-${index}`)).join('\n');
+  await expect(begin(await uploaded(lines('gpt-a', 'gpt-both')))).rejects.toMatchObject({ status: 403 });
+  await expect(begin(await uploaded(`${lines('gpt-a')}\nno request`))).rejects.toMatchObject({ status: 400 });
+  // More answers of the model's longest than the budget has room for.
+  const many = Array.from({ length: 13 }, () => 'gpt-a');
+  await expect(begin(await uploaded(lines(...many)))).rejects.toMatchObject({ status: 429 });
+  expect(a.batches.size).toBe(0);
+  const input = await uploaded(lines('gpt-a', 'gpt-a'), [2, 0, 1]);
+  const read = () => a.requests.filter(({ path }) => path === `/v1/files/${input}/content`).length;
+  expect((await begin(input)).status).toBe('validating');
+  expect(read()).toBe(1);
+  const [state] = await openLedger(gateway.stores).states(mine.keyId, [budget]);
+  expect(state?.reserved).toBeGreaterThan(2 * 16_384);
+  expect((await begin(input)).status).toBe('validating');
+  expect(read()).toBe(1);
 });
 
 test('a vector store takes the key’s own files, from the provider account where they all are', async () => {

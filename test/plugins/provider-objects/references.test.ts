@@ -1,5 +1,7 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { referencesIn } from '../../../plugins/provider-objects/references.ts';
+import { mayRefer, membersOf, referencesIn } from '../../../plugins/provider-objects/references.ts';
+import { tries } from '../../support/tries.ts';
 import type { JsonValue } from '../../../core/model/json.ts';
 
 const ids = (body: JsonValue, format: Parameters<typeof referencesIn>[1]): readonly string[] =>
@@ -96,3 +98,65 @@ test('a body of many turns is walked once, however deep', () => {
   const many = Array.from({ length: 1001 }, (_, index) => ({ file_id: `file-${index}` }));
   expect(() => referencesIn(many, 'chat-completions')).toThrow('at most 1000');
 });
+
+describe.each(['chat-completions', 'messages', 'generate-content'] as const)(
+  'a look at the letters of a call of %s',
+  (format) => {
+    const names = membersOf(format);
+    const looks = (text: string): readonly boolean[] => [
+      mayRefer(text, format),
+      mayRefer(Buffer.from(text), format),
+    ];
+
+    test.each(names)('finds %s', (name) => {
+      expect(looks(JSON.stringify({ [name]: 'x' }))).toEqual([true, true]);
+      expect(looks(JSON.stringify({ a: [{ [name]: ['x'] }] }))).toEqual([true, true]);
+    });
+
+    test('finds nothing in a call that names nothing', () => {
+      const call = {
+        model: 'm',
+        messages: [
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'A profile.' }] },
+        ],
+        tools: [{ name: 'read_file', input_schema: { properties: { file_path: { type: 'string' } } } }],
+      };
+      expect(looks(JSON.stringify(call))).toEqual([false, false]);
+    });
+
+    test('overlooks nothing that a walk finds, wherever it stands and however it is written', () => {
+      const word = fc.constantFrom(...names, 'type', 'role', 'file', 'content', 'id', 'source');
+      const value = fc.letrec<{ value: JsonValue }>((tie) => ({
+        value: fc.oneof(
+          { maxDepth: 4, depthIdentifier: 'json' },
+          fc.constantFrom<JsonValue>('file_id', 'file-1', 'files/x-1', 'cachedContents/c1', 7, null),
+          fc.string({ maxLength: 200 }),
+          fc.array(tie('value'), { maxLength: 3, depthIdentifier: 'json' }),
+          fc.dictionary(word, tie('value'), { maxKeys: 3, depthIdentifier: 'json' }),
+        ),
+      })).value;
+      fc.assert(
+        fc.property(value, fc.nat(70_000), fc.boolean(), fc.nat(40), (body, before, escapes, letter) => {
+          const long = [' '.repeat(before), body] as const;
+          let text = JSON.stringify(long);
+          if (escapes)
+            text = text.replaceAll(/"(\w+)":/g, (all, name: string) => {
+              const at = letter % name.length;
+              const code = name.charCodeAt(at).toString(16).padStart(4, '0');
+              return all.replace(name, `${name.slice(0, at)}\\u${code}${name.slice(at + 1)}`);
+            });
+          const found = (): boolean => {
+            try {
+              return referencesIn(JSON.parse(text) as JsonValue, format).length > 0;
+            } catch {
+              return true;
+            }
+          };
+          fc.pre(found());
+          expect(looks(text)).toEqual([true, true]);
+        }),
+        { numRuns: tries(3000) },
+      );
+    });
+  },
+);

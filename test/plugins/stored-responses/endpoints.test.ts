@@ -331,26 +331,39 @@ describe('a kept response as a stream', () => {
   test('that is still being made is followed to its end', async () => {
     await keep('resp_1', { ...running, status: 'queued' }, { runsUntil: soon() });
     const response = await own.fetch('/v1/responses/resp_1?stream=true');
-    const finished = (async () => {
-      await sleep(300);
-      await keep('resp_1', running, { runsUntil: soon() });
-      await sleep(400);
-      return keep('resp_1', { background: true });
-    })();
-    const events = eventsIn(await response.text());
+    let text = '';
+    const steps: [seen: string, next: () => Promise<unknown>][] = [
+      ['response.queued', () => keep('resp_1', running, { runsUntil: soon() })],
+      ['response.in_progress', () => keep('resp_1', { background: true })],
+    ];
+    let finished: unknown;
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += piece;
+      const [step] = steps;
+      if (step === undefined || !text.includes(step[0])) continue;
+      steps.shift();
+      finished = await step[1]();
+    }
+    const events = eventsIn(text);
     expect(events.slice(0, 3).map(({ type }) => type)).toEqual([
       'response.created',
       'response.queued',
       'response.in_progress',
     ]);
     expect(events[0]).toMatchObject({ response: { status: 'queued' } });
-    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: await finished });
+    expect(events.at(-1)).toMatchObject({ type: 'response.completed', response: finished });
     expect(events.map(({ sequence_number }) => sequence_number)).toEqual(events.map((_, n) => n));
   });
 
   test('whose run was interrupted meanwhile ends as failed', async () => {
-    await keep('resp_1', running, { runsUntil: Date.now() + 500 });
-    const events = await replayed('/v1/responses/resp_1?stream=true');
+    await keep('resp_1', running, { runsUntil: soon() });
+    const response = await own.fetch('/v1/responses/resp_1?stream=true');
+    let text = '';
+    for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      if (text === '') await keep('resp_1', running, { runsUntil: Date.now() - 1 });
+      text += piece;
+    }
+    const events = eventsIn(text);
     expect(events.map(({ type }) => type)).toEqual([
       'response.created',
       'response.in_progress',

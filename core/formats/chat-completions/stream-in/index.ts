@@ -14,12 +14,10 @@ import { formatName, mostBlocks, sameJson } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { extraWith, setOf } from '../../_shared/extra.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
+import { noise } from '../../_shared/foreign.ts';
 
 const chunkFields = setOf('id object created model choices usage');
 const choiceFields = setOf('index delta message finish_reason');
-/** A random string on every chunk: never the same, so no part of what all chunks share. */
-const noise = 'obfuscation';
-
 /** Events that put a chunk on the wire again: unknown fields of a chunk ride on one of them. */
 const carriers = setOf(
   'text-delta refusal-delta reasoning-delta tool-start tool-delta citation media-end finish',
@@ -45,6 +43,7 @@ export class ChatStreamDecoder extends ChunkDecoder {
   }
 
   protected head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra } {
+    // Never the same, so no part of what all chunks share.
     const { [noise]: noised, ...shared } = fieldsBeside(chunk, chunkFields);
     this.#shared = shared;
     const own: MutableObject = {};

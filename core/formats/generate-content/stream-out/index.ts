@@ -2,7 +2,7 @@ import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { loseForeignReply } from '../../_shared/foreign.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
@@ -335,7 +335,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   #loseExtra(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeign(extra, format, undefined, (path) => this.#lose(path));
+    if (extra !== undefined) loseForeignReply(extra, format, (path) => this.#lose(path));
   }
 
   #lose(path: string): void {

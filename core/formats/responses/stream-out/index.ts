@@ -4,7 +4,7 @@ import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { isReplyEvent } from '../../_shared/blocks.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { loseForeignReply } from '../../_shared/foreign.ts';
 import { WaitingBlocks } from '../../_shared/waiting-blocks.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { FrameWriter, isOrdinary } from './frames.ts';
@@ -191,7 +191,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   /** Reports what only another format knows. */
   #keep(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeign(extra, formatName, undefined, (path) => this.#lose(path));
+    if (extra !== undefined) loseForeignReply(extra, formatName, (path) => this.#lose(path));
   }
 
   #lose(path: string): void {

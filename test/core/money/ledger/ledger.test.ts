@@ -77,7 +77,7 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
       at(8);
       const other = openLedger(ahead);
       await other.sweep();
-      await expect(other.reserve('key_skew', budgets, most)).rejects.toThrow('reserved for running calls');
+      await expect(other.reserve('key_skew', budgets, most)).rejects.toThrow('reserved for what is running');
       expect(await other.renew([claim])).toEqual([]);
       at(0);
       await ledger.release([claim.id]);

@@ -260,6 +260,30 @@ describe('laws', () => {
     );
   });
 
+  test('calls that are reserved together never cost more than that, each rounded up by itself', () => {
+    const unit = fc.double({ min: 0, max: 0.1, noNaN: true });
+    const priced = fc
+      .tuple(row, fc.record({ perCall: unit, perSecond: unit, perImage: unit }))
+      .map(([one, more]) => ({ ...one, ...more }));
+    const call = fc.tuple(usage, fc.double({ min: 0, max: 100, noNaN: true }), fc.nat(4));
+    fc.assert(
+      fc.property(priced, fc.array(call, { minLength: 1, maxLength: 20 }), (x, given) => {
+        const prices = pricesOf({ x });
+        const calls = given.map(([one, seconds, images]) => ({ ...one, units: { seconds, images } }));
+        const sum = (of: (call: (typeof calls)[number]) => number): number =>
+          calls.reduce((total, one) => total + of(one), 0);
+        const most = prices.most(
+          'x',
+          sum(({ input }) => input),
+          sum(({ output }) => output),
+          { seconds: sum(({ units }) => units.seconds), images: sum(({ units }) => units.images) },
+          { calls: calls.length, longest: Math.max(...calls.map(({ input }) => input)) },
+        );
+        expect(sum((one) => costOf(prices, one))).toBeLessThanOrEqual(most ?? -1);
+      }),
+    );
+  });
+
   test('more tokens never cost less', () => {
     fc.assert(
       fc.property(row, usage, fc.nat(10_000), ({ tiers: _none, ...one }, call, more) => {

@@ -1,0 +1,287 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { caller, GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import {
+  isObject,
+  matchesModel,
+  wrongValue,
+  type Call,
+  type ProviderObject,
+  type Reservation,
+  type Settlement,
+} from 'sluice/internal';
+import type { Around } from './around.ts';
+import { mostInput, NeedsByModel } from './needs.ts';
+import { ownerOf } from './owner.ts';
+import type { Place } from './place.ts';
+
+/** What was charged for the keeping of a cached content, from its beginning until it ends by itself. Times are Unix milliseconds. */
+interface Storage {
+  readonly id: string;
+  readonly model: string;
+  readonly upstreamModel: string;
+  readonly channel: string;
+  /** Dollars for a million tokens and an hour. */
+  readonly price: number;
+  readonly tokens: number;
+  readonly from: number;
+  readonly until: number;
+  readonly microDollars: number;
+  /** How many settlements there were. */
+  readonly count: number;
+}
+
+/** What is kept with a cached content, and charged with it. */
+export interface Stored {
+  readonly known: JsonObject;
+  readonly settlements: readonly Settlement[];
+}
+
+/** A claim on a budget for what is about to be kept, or kept for longer. */
+export interface StorageClaim {
+  /** What is charged when the provider has described what it keeps. */
+  stored(seen: JsonObject): Stored;
+  /** Gives it back, unless it was charged. Called once, in the end. */
+  end(isCharged: boolean): void;
+}
+
+/** Milliseconds that a content is kept for which nobody says it. https://ai.google.dev/api/caching */
+const usualLife = 3_600_000;
+/** Milliseconds of a claim while its provider answers; it is renewed until then. */
+const whileAsked = 60_000;
+/** So much may the provider's clock be off, in milliseconds. */
+const slack = 60_000;
+const mostTries = 20;
+
+/** Claims what the keeping of a new content may cost. Undefined for a model whose keeping has no price. */
+export async function claimStorage(
+  call: Call,
+  { channel }: Place,
+  { model, body }: { readonly model: string; readonly body: JsonObject },
+  around: Around,
+): Promise<StorageClaim | undefined> {
+  const upstreamModel = channel.upstreamModel(model) ?? model;
+  const price = priceOf(upstreamModel, around);
+  const now = Date.now();
+  const until = endIn(body, now) ?? now + usualLife;
+  if (price === undefined) return undefined;
+  const begun: Storage = {
+    id: `cache_${randomBytes(16).toString('hex')}`,
+    model,
+    upstreamModel,
+    channel: channel.id,
+    price,
+    tokens: mostTokens(model, body, channel.id, around),
+    from: now,
+    until: now,
+    microDollars: 0,
+    count: 0,
+  };
+  return claimed(call, begun, until, around);
+}
+
+/** Claims what it may cost to keep a content for longer. Undefined for one whose keeping was not charged. */
+export async function claimLonger(
+  call: Call,
+  object: ProviderObject,
+  body: JsonObject,
+  around: Around,
+): Promise<StorageClaim | undefined> {
+  const before = storageOf(object);
+  const until = endIn(body, Date.now());
+  return before && claimed(call, before, until ?? before.until, around);
+}
+
+async function claimed(
+  call: Call,
+  before: Storage,
+  until: number,
+  { tools: { bookkeeper } }: Around,
+): Promise<StorageClaim> {
+  const key = call.get(caller);
+  const budgets = key?.budgets ?? [];
+  const more = costOf(before, Math.max(before.until, until) + slack) - before.microDollars;
+  let claim: Reservation | undefined;
+  if (key !== undefined && budgets.some(({ unit }) => unit === 'micro-dollar') && more > 0)
+    claim = await bookkeeper.reserve(key.id, budgets, { microDollars: more, tokens: 0 }, whileAsked);
+  const unwatch = claim && bookkeeper.watch(claim);
+  return {
+    stored: (seen) => storedAs(ownerOf(call), before, seen, until, claim?.id),
+    end(isCharged) {
+      unwatch?.();
+      if (!isCharged && claim !== undefined) bookkeeper.release(claim.id);
+    },
+  };
+}
+
+/** What a content has come to that is kept as its provider says now. */
+function storedAs(
+  owner: string,
+  before: Storage,
+  { createTime, expireTime, usageMetadata }: JsonObject,
+  wanted: number,
+  reservation: string | undefined,
+): Stored {
+  const told = isObject(usageMetadata) ? Number(usageMetadata['totalTokenCount']) : Number.NaN;
+  const isNew = before.count === 0;
+  const now: Storage = {
+    ...before,
+    tokens: isNew && told >= 0 ? Math.ceil(told) : before.tokens,
+    from: (isNew ? timeOf(createTime) : undefined) ?? before.from,
+    until: timeOf(expireTime) ?? wanted,
+    count: before.count + 1,
+  };
+  const after = { ...now, microDollars: costOf(now, now.until) };
+  return {
+    known: { storage: { ...after } },
+    settlements: [settlementOf(owner, before, after, reservation)],
+  };
+}
+
+/** Keeps what a provider says now of a content that is kept for longer or shorter, with what that costs or gives back. */
+export async function keepLonger(
+  call: Call,
+  object: ProviderObject,
+  seen: JsonObject,
+  claim: StorageClaim,
+  { store }: Around,
+): Promise<void> {
+  let now: ProviderObject | undefined = object;
+  let { known, settlements } = claim.stored(seen);
+  for (let tries = 0; tries < mostTries && now !== undefined; tries += 1) {
+    // oxlint-disable-next-line no-await-in-loop -- again where somebody else has changed it meanwhile
+    if (await store.change(now, { ...now, seen, known: { ...now.known, ...known } }, settlements)) return;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    now = await store.find(now.owner, now.kind, now.id);
+    const before = now && storageOf(now);
+    if (before === undefined) return;
+    ({ known, settlements } = storedAs(
+      ownerOf(call),
+      before,
+      seen,
+      before.until,
+      settlements[0]?.reservation,
+    ));
+  }
+}
+
+/** Forgets an object that its provider has no more, and gives back what was charged for the time in which it is not kept. */
+export async function forget(object: ProviderObject, { store }: Pick<Around, 'store'>): Promise<void> {
+  let now: ProviderObject | undefined = object;
+  for (let tries = 0; now !== undefined; tries += 1) {
+    const before = storageOf(now);
+    if (before === undefined || before.until <= Date.now() || tries === mostTries) {
+      // oxlint-disable-next-line no-await-in-loop -- the last step
+      await store.remove(now);
+      return;
+    }
+    const until = Math.max(before.from, Date.now());
+    const after = { ...before, until, microDollars: costOf(before, until), count: before.count + 1 };
+    // oxlint-disable-next-line no-await-in-loop -- again where somebody else has changed it meanwhile
+    if (await store.change(now, undefined, [settlementOf(now.owner, before, after, undefined)])) return;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await setTimeout(tries);
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    now = await store.find(now.owner, now.kind, now.id);
+  }
+}
+
+function settlementOf(
+  owner: string,
+  before: Storage,
+  after: Storage,
+  reservation: string | undefined,
+): Settlement {
+  const { id, model, upstreamModel, channel, price, tokens, from, count } = after;
+  const more = after.microDollars - before.microDollars;
+  const now = Date.now();
+  const hours = (after.until - before.until) / 3_600_000;
+  return {
+    ...(owner === '' ? {} : { keyId: owner }),
+    ...(reservation === undefined ? {} : { reservation }),
+    charged: { microDollars: Math.abs(more), tokens: 0 },
+    // It is given back to the time at which it was charged.
+    ...(more < 0 ? { refundOf: from } : {}),
+    record: {
+      id: count === 1 ? id : `${id}_${count}`,
+      at: now,
+      ...(owner === '' ? {} : { keyId: owner }),
+      ip: '',
+      operation: 'cache-storage',
+      format: 'generate-content',
+      upstreamFormat: 'generate-content',
+      model,
+      upstreamModel,
+      channel,
+      stream: false,
+      status: 200,
+      ended: 'complete',
+      reason: `${tokens} tokens are kept for ${hours.toFixed(2)} hours${more < 0 ? ' that were charged and are given back' : ''}.`,
+      input: 0,
+      output: 0,
+      cacheRead: 0,
+      cacheWrite: 0,
+      reasoning: 0,
+      microDollars: more,
+      price: { model: upstreamModel, cacheStorage: price },
+      ms: 0,
+    },
+  };
+}
+
+function storageOf({ known }: ProviderObject): Storage | undefined {
+  const { storage } = known;
+  return isObject(storage) ? (storage as unknown as Storage) : undefined;
+}
+
+/** Micro-dollars of all the time from its beginning. */
+function costOf({ price, tokens, from }: Storage, until: number): number {
+  const hours = Math.max(0, until - from) / 3_600_000;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.ceil(tokens * price * hours));
+}
+
+function priceOf(model: string, { cacheStorage }: Around): number | undefined {
+  const [fitting] = Object.keys(cacheStorage)
+    .filter((pattern) => matchesModel([pattern], model))
+    .toSorted((one, other) => other.length - one.length);
+  return fitting === undefined ? undefined : cacheStorage[fitting];
+}
+
+/** The most tokens that a content can have: what stands in it, and never more than its model reads. */
+function mostTokens(model: string, body: JsonObject, channel: string, { tools }: Around): number {
+  const traits = tools.catalog.targets(model).find((one) => one.channel.id === channel)?.traits ?? {};
+  const codec = tools.format('generate-content')?.codecs.chat;
+  const needs = new NeedsByModel();
+  try {
+    if (codec !== undefined) needs.add(model, codec, body);
+  } catch {
+    // Its provider will say what is wrong with it.
+  }
+  const [one] = Object.values(needs.all);
+  return one === undefined ? Buffer.byteLength(JSON.stringify(body)) : mostInput(one, traits);
+}
+
+/** Until when a content is wanted, in Unix milliseconds; undefined where that is not said. Throws 400 for what is no time. */
+function endIn(
+  { ttl, expireTime, expire_time: snake = expireTime }: JsonObject,
+  now: number,
+): number | undefined {
+  const seconds = typeof ttl === 'string' ? /^(\d{1,12}(?:\.\d{1,9})?)s$/.exec(ttl)?.[1] : undefined;
+  if (isGiven(ttl) && seconds === undefined) throw wrongValue('ttl', 'a number of seconds, such as 3600s');
+  const end = timeOf(snake);
+  if (isGiven(snake) && end === undefined)
+    throw wrongValue('expireTime', 'a time, such as 2026-01-01T00:00:00Z');
+  if (isGiven(ttl) && isGiven(snake))
+    throw new GatewayError('invalid_value', 'Give either ttl or expireTime.', { param: 'ttl' });
+  if (seconds !== undefined) return now + Math.ceil(Number(seconds) * 1000);
+  return end;
+}
+
+function timeOf(text: JsonValue | undefined): number | undefined {
+  const time = typeof text === 'string' ? Date.parse(text) : Number.NaN;
+  return Number.isFinite(time) ? time : undefined;
+}
+
+function isGiven(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
+}

@@ -1,0 +1,95 @@
+import { setImmediate } from 'node:timers/promises';
+import { caller, GatewayError, type JsonObject } from 'sluice';
+import { isObject, noPriceError, type Call, type Codec, type Reservation } from 'sluice/internal';
+import type { Around } from './around.ts';
+import { mostOf, NeedsByModel, type Needs } from './needs.ts';
+import type { Place } from './place.ts';
+
+/** Milliseconds for which a batch's claim is held that is being made: what is renewed until then, and given back when the gateway is killed. */
+const whileMade = 60_000;
+
+/** How many requests are measured before others get their turn. */
+const atOnce = 200;
+
+/** What the requests of a batch need, by the public name of their model. */
+export type NeedsOf = () => Promise<Readonly<Record<string, Needs>>>;
+
+/**
+ * Claims the most that a batch may come to of the budgets of its key; undefined for a key without any. Throws 429 where there is no room for
+ * it, and 403 for a model without a price where a budget is in dollars.
+ */
+export async function reserved(
+  call: Call,
+  { channel }: Place,
+  needsOf: NeedsOf,
+  { tools: { bookkeeper, catalog, prices }, batchShare }: Around,
+): Promise<Reservation | undefined> {
+  const key = call.get(caller);
+  const budgets = key?.budgets ?? [];
+  if (key === undefined || budgets.length === 0) return undefined;
+  const isPriced = budgets.some(({ unit }) => unit === 'micro-dollar');
+  let [tokens, microDollars] = [0, 0];
+  for (const [model, needs] of Object.entries(await needsOf())) {
+    const target = catalog.targets(model).find((one) => one.channel.id === channel.id);
+    const most = mostOf(model, needs, target?.traits ?? {}, prices);
+    if (isPriced && (most.microDollars === undefined || prices.unpriced(model))) throw noPriceError(model);
+    tokens += most.tokens;
+    // Each model's answers are charged together.
+    microDollars += Math.ceil((most.microDollars ?? 0) * batchShare);
+  }
+  try {
+    return await bookkeeper.reserve(key.id, budgets, { tokens, microDollars }, whileMade);
+  } catch (error) {
+    if (error instanceof GatewayError) throw error;
+    throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {
+      retryAfter: 5,
+      cause: error,
+    });
+  }
+}
+
+/** What requests that stand in a body need. Throws 400 naming the first that cannot be read. */
+export async function measured(
+  requests: readonly {
+    readonly model: string;
+    readonly codec: Codec | undefined;
+    readonly body: JsonObject;
+  }[],
+  pathOf: (index: number) => string,
+): Promise<Readonly<Record<string, Needs>>> {
+  const needs = new NeedsByModel();
+  for (const [index, { model, codec, body }] of requests.entries()) {
+    try {
+      if (codec !== undefined) needs.add(model, codec, body);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      throw new GatewayError('invalid_value', `${pathOf(index)}: ${error.message}`, { param: pathOf(index) });
+    }
+    // oxlint-disable-next-line no-await-in-loop -- others have their turn
+    if (index % atOnce === atOnce - 1) await setImmediate();
+  }
+  return needs.all;
+}
+
+/** What the lines of a file need. Throws 400 where that is not known. `model`: the one of lines that name none. */
+export function needsOfLines(
+  requested: JsonObject,
+  model: string,
+  param: string,
+): Readonly<Record<string, Needs>> {
+  const { needs, unreadable } = requested;
+  if (isObject(needs))
+    return Object.fromEntries(
+      Object.entries(needs as unknown as Readonly<Record<string, Needs>>).map(([name, one]) => [
+        name === '' ? model : name,
+        one,
+      ]),
+    );
+  throw new GatewayError(
+    'invalid_value',
+    typeof unreadable === 'string'
+      ? `This API key has a budget, and what the file may come to cannot be told: ${unreadable}.`
+      : 'This API key has a budget, and what the file may come to is not known: upload it again.',
+    { param },
+  );
+}
