@@ -71,11 +71,12 @@ function thinkingOf(block: ReasoningBlock, { traits, lose }: EncodeTarget): Bloc
   );
 }
 
-/** A document by its address, or as a data URL; a text is said as text. */
+/** A document by its address, or as a data URL; a text is said as text. One that was uploaded goes by its id. */
 function documentOf(block: MediaBlock, { lose }: EncodeTarget): Block {
   const { source, name, cache, at } = block;
-  if (source.kind === 'file') return block;
+  if (source.kind === 'file' && source.format !== 'chat-completions') return block;
   if (cache !== undefined) lose(`${at ?? 'messages'}.cache`);
+  if (source.kind === 'file') return part({ type: 'file', file_id: source.id }, block);
   if (source.kind === 'data' && source.mimeType.startsWith('text/')) {
     const text = Buffer.from(source.data, 'base64').toString('utf8');
     return part({ type: 'text', text: name === undefined ? text : `${name}:\n${text}` }, block);

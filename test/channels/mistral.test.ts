@@ -29,6 +29,22 @@ const chat = (body: Json): Promise<Response> =>
 const messages = (body: Json): Promise<Response> =>
   ask('/v1/messages', { model: 'mistral-small-latest', max_tokens: 99, ...body });
 const sent = (index = 0): Json => provider.posted(index);
+/** A file of the key's own, which its calls may name. */
+const upload = async (id: string): Promise<void> => {
+  answer = { id, object: 'file', bytes: 1, created_at: 1, filename: 'a.pdf', purpose: 'user_data' };
+  const body = new FormData();
+  body.set('purpose', 'user_data');
+  body.set('file', new Blob(['x']), 'a.pdf');
+  const { url, key } = provider.gateway;
+  const made = await fetch(`${url}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}` },
+    body,
+  });
+  expect(made.status).toBe(200);
+  answer = whole('Bonjour.');
+  provider.requests.length = 0;
+};
 const hello = [{ role: 'user', content: 'Hello' }];
 
 const usage = { prompt_tokens: 31, total_tokens: 192, completion_tokens: 161 };
@@ -173,6 +189,7 @@ describe('parts', () => {
         ],
       },
     ]);
+    await upload('f1');
     await chat({
       model: 'voxtral-small-latest',
       messages: [
@@ -180,16 +197,18 @@ describe('parts', () => {
           role: 'user',
           content: [
             { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
+            { type: 'file', file: { file_id: 'f1' } },
             { type: 'document_url', document_url: 'https://example.com/b.pdf' },
           ],
         },
       ],
     });
-    expect(sent(1)['messages']).toEqual([
+    expect(sent()['messages']).toEqual([
       {
         role: 'user',
         content: [
           { type: 'input_audio', input_audio: 'AAAA' },
+          { type: 'file', file_id: 'f1' },
           { type: 'document_url', document_url: 'https://example.com/b.pdf' },
         ],
       },
@@ -199,12 +218,15 @@ describe('parts', () => {
   test('parts that clients of Mistral write pass', async () => {
     const parts = [
       { type: 'input_audio', input_audio: 'https://example.com/a.mp3' },
+      { type: 'file', file_id: 'f2' },
       { type: 'image_url', image_url: 'https://example.com/a.png' },
     ];
+    await upload('f2');
     await chat({ messages: [{ role: 'user', content: parts }] });
     const [turn] = sent()['messages'] as readonly Json[];
     expect(turn?.['content']).toEqual([
       parts[0],
+      parts[1],
       { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
     ]);
   });

@@ -1,17 +1,22 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
-import type { GatewayEvent } from '../../model/event.ts';
-import type { Extra } from '../../model/extra.ts';
+import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import type { Kept } from '../_shared/extra.ts';
 import { isText, objectsOf, textOf } from '../_shared/fields.ts';
+import { Losses } from '../_shared/losses.ts';
+import { sameJson } from '../_shared/same-json.ts';
+import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { isNamed, tellsError } from '../_shared/told-error.ts';
 import { unusable } from '../_shared/unusable.ts';
 import { upstreamError } from '../_shared/upstream-error.ts';
 import { chatErrorBody } from './errors.ts';
+import { completionId } from './ids.ts';
 
 const nothing: readonly WireFrame[] = [];
+const noFields: JsonObject = {};
 
 /** Reads the chunks of a completion's stream, official or not quite. */
 export abstract class ChunkDecoder implements StreamDecoder {
@@ -29,7 +34,7 @@ export abstract class ChunkDecoder implements StreamDecoder {
   }
 
   /** What only this format knows of the reply's head. */
-  protected abstract head(chunk: JsonObject, choice: JsonObject | undefined): { readonly extra?: Extra };
+  protected abstract head(chunk: JsonObject, choice: JsonObject | undefined): Kept;
   /** The events of a chunk's answers; `isFirst`: the reply begins with it. */
   protected abstract read(
     chunk: JsonObject,
@@ -99,6 +104,22 @@ export function numberOf({ index }: JsonObject): number {
   return typeof index === 'number' && Number.isInteger(index) && index >= 0 ? index : 0;
 }
 
+/** The fields that are neither known nor the same as those that every chunk repeats; undefined for most chunks. */
+export function differing(
+  value: JsonObject,
+  known: ReadonlySet<string>,
+  shared: JsonObject,
+): MutableObject | undefined {
+  let fields: MutableObject | undefined;
+  for (const key in value) {
+    if (known.has(key) || key === '__proto__' || (key in shared && sameJson(value[key], shared[key])))
+      continue;
+    fields ??= {};
+    fields[key] = value[key];
+  }
+  return fields;
+}
+
 /** Why an answer ended, in the provider's word; undefined while it goes on. Throws where that is an error. */
 export function finishOf({ finish_reason: word }: JsonObject): string | undefined {
   if (!isText(word)) return undefined;
@@ -137,26 +158,48 @@ function isError(chunk: JsonObject, event: string | undefined): boolean {
   return [chunk.message, chunk.msg, chunk.detail, chunk.error_msg].some(isText);
 }
 
+/** How a format calls its replies. */
+interface ChunkWords {
+  readonly format: string;
+  /** How a reply's id begins. */
+  readonly prefix: string;
+  /** What a chunk calls itself. */
+  readonly object: string;
+}
+
+/** What stands at the top of every chunk, and what only this format knows of the reply. */
+interface Head {
+  readonly id: string;
+  /** Unix seconds. */
+  readonly created: number;
+  readonly own: JsonObject;
+}
+
 /** Writes the chunks of a completion's stream: one finish for each answer, usage if the client asked for it, `[DONE]`. */
 export abstract class ChunkEncoder implements StreamEncoder {
+  protected readonly losses: Losses;
   protected readonly context: ReplyContext;
   /** The client wants to be told the usage; then every other chunk says that it has none. */
-  protected readonly asksUsage: boolean;
-  readonly #lost = new Set<string>();
+  readonly #asksUsage: boolean;
+  readonly #words: ChunkWords;
+  #head: Head | undefined;
   #usage: Usage | undefined;
   #over = false;
 
-  constructor(context: ReplyContext, asksUsage?: boolean) {
+  constructor(words: ChunkWords, context: ReplyContext, asksUsage?: boolean) {
     const { stream_options: options } = context.body;
     this.context = context;
-    this.asksUsage = asksUsage ?? (isObject(options) && options.include_usage === true);
+    this.losses = new Losses(words.format, context);
+    this.#words = words;
+    this.#asksUsage = asksUsage ?? (isObject(options) && options.include_usage === true);
   }
 
   protected abstract write(event: GatewayEvent): readonly WireFrame[];
   /** The ends of answers that had none; one answer at the least. */
   protected abstract ends(): WireFrame[];
-  /** The chunk that has no answer. */
-  protected abstract top(usage: Usage | undefined): JsonObject;
+  protected abstract usageOf(usage: Usage | undefined): JsonObject;
+  /** Fields that the provider writes at the top of every chunk. */
+  protected abstract shared(own: JsonObject): JsonValue | undefined;
 
   event(event: GatewayEvent): readonly WireFrame[] {
     if (this.#over) return nothing;
@@ -168,7 +211,8 @@ export abstract class ChunkEncoder implements StreamEncoder {
   end(): readonly WireFrame[] {
     if (this.#over) return nothing;
     const frames = this.ends();
-    if (this.asksUsage) frames.push({ json: this.top(this.#usage) });
+    if (this.#asksUsage)
+      frames.push({ json: { ...this.top(), choices: [], usage: this.usageOf(this.#usage) } });
     frames.push({ text: '[DONE]' });
     this.#over = true;
     return frames;
@@ -184,12 +228,61 @@ export abstract class ChunkEncoder implements StreamEncoder {
     return nothing;
   }
 
-  /** Reports a loss once. */
+  /** The reply begins, if it has not begun. */
+  protected begin(head?: HeadEvent, own: JsonObject = noFields): Head {
+    return (this.#head ??= {
+      id: completionId(this.#words.prefix, head?.id ?? ''),
+      created: head?.created ?? this.context.created,
+      own,
+    });
+  }
+
+  protected get begun(): boolean {
+    return this.#head !== undefined;
+  }
+
+  /** What stands at the top of a chunk; `without` are the shared fields that this one has not. */
+  protected top(without?: JsonValue): MutableObject {
+    const top = this.#named({});
+    spreadShared(top, this.shared(this.begin().own), without);
+    return top;
+  }
+
+  /** A chunk with these answers, whose top it is. */
+  protected chunk(top: MutableObject, choices: readonly JsonObject[]): WireFrame {
+    top.choices = choices;
+    if (this.#asksUsage) top.usage = null;
+    return { json: top };
+  }
+
+  /** A chunk that only this format knows goes as it came, under this reply's name. */
+  protected renamed(value: JsonObject, choices: readonly JsonObject[]): WireFrame {
+    return this.chunk(this.#named({ ...value }), choices);
+  }
+
+  #named(top: MutableObject): MutableObject {
+    const { id, created } = this.begin();
+    top.id = id;
+    top.object = this.#words.object;
+    top.created = created;
+    top.model = this.context.model;
+    return top;
+  }
+
+  /** Nothing is said of what has no place here, but that it is lost. */
   protected lose(name: string): readonly WireFrame[] {
-    if (!this.#lost.has(name)) {
-      this.#lost.add(name);
-      this.context.lose(name);
-    }
+    this.losses.lose(name);
     return nothing;
   }
+}
+
+/** Puts the shared fields on a chunk or an answer, but for those that it has not. */
+export function spreadShared(
+  target: MutableObject,
+  shared: JsonValue | undefined,
+  without: JsonValue | undefined,
+): void {
+  if (!isObject(shared)) return;
+  const left: readonly unknown[] = Array.isArray(without) ? without : [];
+  for (const key in shared) if (!left.includes(key)) target[key] = shared[key];
 }

@@ -5,6 +5,7 @@ import { given, optionalBoolean, optionalObject, optionalString, requiredString 
 import { setOf } from '../_shared/extra.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { defined } from '../_shared/fields.ts';
+import type { EncodeTarget } from '../../sdk/format.ts';
 
 /** Members of a schema's object that the neutral model has words for. */
 export const schemaFields = setOf('name description schema strict');
@@ -37,9 +38,52 @@ export function responseFormatReader(holder?: string): (value: JsonValue, path: 
   };
 }
 
-/** The members of a neutral form with a schema, as the family spells them. `named`: the official API insists on a name, so one is given. */
-export function schemaMembers(value: ResponseFormat, named: boolean): JsonObject {
-  const { name, description, schema, strict } = value;
+/** How a format of the family asks for a form of answers. */
+interface FormWords {
+  readonly place: (format: JsonObject) => void;
+  /** The official API insists on a name, so one is given where the client had none. */
+  readonly named: boolean;
+  /** Where the members of a schema stand: beside the `type` if nowhere else. */
+  readonly holder?: string;
+  readonly tool: (tool: OutputTool) => JsonObject;
+  readonly choice: (name: string) => JsonObject;
+}
+
+/**
+ * Asks for a form of answers. A model that has no structured output gets a tool that must be called, whose name is returned, or is asked
+ * for mere JSON where other tools leave no room for that, or there is no schema.
+ */
+export function writeAnswerForm(
+  format: ResponseFormat | undefined,
+  body: MutableObject,
+  { traits, lose }: EncodeTarget,
+  words: FormWords,
+): string | undefined {
+  if (format === undefined) return undefined;
+  if (format.type !== 'json-schema') {
+    words.place({ type: format.type === 'json' ? 'json_object' : 'text' });
+    return undefined;
+  }
+  if (traits.jsonSchema !== false) {
+    const members = schemaMembers(format, words.named);
+    if (format.name !== undefined && members.name !== format.name) lose('settings.responseFormat.name');
+    const { holder } = words;
+    words.place({ type: 'json_schema', ...(holder === undefined ? members : { [holder]: members }) });
+    return undefined;
+  }
+  const { schema } = format;
+  if (schema === undefined || body.tools !== undefined || body.tool_choice !== undefined) {
+    lose('settings.responseFormat');
+    words.place({ type: 'json_object' });
+    return undefined;
+  }
+  const description = format.description ?? 'Gives the answer in the required form.';
+  body.tools = [words.tool({ name: outputTool, description, parameters: schema })];
+  body.tool_choice = words.choice(outputTool);
+  return outputTool;
+}
+
+function schemaMembers({ name, description, schema, strict }: ResponseFormat, named: boolean): JsonObject {
   return defined({ name: named ? legalName(name ?? 'response') : name, description, schema, strict });
 }
 
@@ -48,15 +92,10 @@ function legalName(name: string): string {
 }
 
 /** The tool that stands in for structured output. */
-export const outputTool = 'json_output';
+const outputTool = 'json_output';
 
-/** What it takes, for a model that has no structured output; undefined where other tools leave no room for it, or there is no schema. */
-export function outputToolFor(
-  format: ResponseFormat,
-  body: JsonObject,
-): { readonly name: string; readonly description: string; readonly parameters: JsonObject } | undefined {
-  if (format.schema === undefined || body.tools !== undefined || body.tool_choice !== undefined)
-    return undefined;
-  const description = format.description ?? 'Gives the answer in the required form.';
-  return { name: outputTool, description, parameters: format.schema };
+interface OutputTool extends JsonObject {
+  readonly name: string;
+  readonly description: string;
+  readonly parameters: JsonObject;
 }

@@ -4,17 +4,26 @@ import { given } from './check.ts';
 import type { MutableObject } from './settings.ts';
 
 const nothing: JsonObject = {};
-const nothingKept: { readonly extra?: Extra } = {};
+const nothingKept: Kept = {};
 
-/** Reads what one format alone knows of a piece: its own entry of `extra`, empty when there is none. */
-export function entryOf(format: string): (extra: Extra | undefined) => JsonObject {
-  return (extra) => extra?.[format] ?? nothing;
+/** To be spread into a piece or an event. */
+export interface Kept {
+  readonly extra?: Extra;
 }
 
-/** `{extra}` with these fields as the entry of a format, to spread into a piece or an event; empty when there is nothing to keep. */
-export function extraWith(format: string, fields: JsonObject): { readonly extra?: Extra } {
-  for (const _ in fields) return { extra: { [format]: fields } };
-  return nothingKept;
+/** How a format keeps what it alone knows of a piece, in its own entry of `extra`. `nulls`: whether an unknown field that is null is kept. */
+export function extrasOf(format: string, nulls = true) {
+  return {
+    /** What this format alone knows of a piece; an empty object when there is nothing. */
+    own: (extra: Extra | undefined): JsonObject => extra?.[format] ?? nothing,
+    /** `{extra}` with these fields, to spread into a piece or an event; an empty object when there is nothing to keep. */
+    withExtra(fields: JsonObject): Kept {
+      for (const _ in fields) return { extra: { [format]: fields } };
+      return nothingKept;
+    },
+    /** Gathers what is left of a piece that the neutral model has no word for. */
+    leftovers: (): Leftovers => new Leftovers(format, nulls),
+  };
 }
 
 /** Names that could pass for a spelling, or for a field of an object inside the piece. */
@@ -34,7 +43,7 @@ export class Leftovers {
   #aside: MutableObject | undefined;
 
   /** `nulls`: whether an unknown field that is null is kept. */
-  constructor(format: string, nulls = true) {
+  constructor(format: string, nulls: boolean) {
     this.#format = format;
     this.#nulls = nulls;
   }
@@ -49,6 +58,13 @@ export class Leftovers {
       else this.put(prefix + key, field);
     }
     return this;
+  }
+
+  /** Keeps what is not in `known` of an object inside the piece, and that it was there, though nothing was in it. */
+  takeInner(name: string, value: JsonObject | undefined, known: ReadonlySet<string>): this {
+    if (value === undefined) return this;
+    if (!Object.values(value).some(given)) this.put(`$${name}`, 'empty');
+    return this.take(value, known, `${name}.`);
   }
 
   put(name: string, value: JsonValue): this {
@@ -70,7 +86,7 @@ export class Leftovers {
   }
 
   /** To be spread into the piece. */
-  extra(): { readonly extra?: Extra } {
+  extra(): Kept {
     return this.#fields === undefined ? nothingKept : { extra: { [this.#format]: this.#fields } };
   }
 }

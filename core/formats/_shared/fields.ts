@@ -40,3 +40,8 @@ export function textOf(value: JsonValue | undefined): string {
 export function isText(value: JsonValue | undefined): value is string {
   return typeof value === 'string' && value !== '';
 }
+
+/** The texts of a list of parts; empty for a part that holds none. */
+export function textsIn(parts: JsonValue | undefined): readonly string[] {
+  return listOf(parts).map((part) => (isObject(part) ? textOf(part.text) : ''));
+}

@@ -1,69 +1,12 @@
-import type { Block, ChatRequest, Message, Tool } from '../../model/chat.ts';
+import type { Block, ChatRequest, Message } from '../../model/chat.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
-import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
-import { listOf } from './fields.ts';
+import { putBack } from './extra.ts';
+import { defined } from './fields.ts';
+import { loseForeign } from './foreign.ts';
 import { joinedTurns } from './join-turns.ts';
-import { refuseContent } from './refuse.ts';
-import { ToolNames } from './tool-ids.ts';
+import type { MutableObject } from './settings.ts';
 import { orderTurns, type Turn, type TurnWords } from './turn-order.ts';
-
-/** What the encoders of one request share, in formats whose messages are blocks of two speakers who alternate. */
-export interface Writing {
-  /** The format that is written. */
-  readonly format: string;
-  readonly target: EncodeTarget;
-  /** The client wrote this format: what it wrote is given back as it was, right or wrong. */
-  readonly native: boolean;
-  /** The provider's spelling of a tool's name. */
-  readonly toolName: (name: string) => string;
-  /** What the reply to the request must undo. */
-  readonly undoing: (
-    customTools: readonly string[],
-    unwrapTool: string | undefined,
-  ) => Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool'>;
-}
-
-/** What the encoders of a request to a channel of this format share. `limit` is the length of its longest tool name. */
-export function writingOf(
-  format: string,
-  request: ChatRequest,
-  target: EncodeTarget,
-  limit: number,
-): Writing {
-  const native = request.format === format;
-  const longest = Math.min(target.traits.toolNameLimit ?? limit, limit);
-  // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
-  const names = native ? new ToolNames(longest, /[^]/) : new ToolNames(longest);
-  let renamed = false;
-  return {
-    format,
-    target,
-    native,
-    toolName(tool) {
-      const spelled = native && tool === '' ? tool : names.there(tool);
-      renamed ||= spelled !== tool;
-      return spelled;
-    },
-    undoing: (customTools, unwrapTool) => ({
-      ...(renamed ? { toolNames: names } : {}),
-      ...(customTools.length === 0 ? {} : { customTools }),
-      ...(unwrapTool === undefined ? {} : { unwrapTool }),
-    }),
-  };
-}
-
-/** The names of the tools that take free text: they go as functions with one string. */
-export function freeTextTools(tools: readonly Tool[]): readonly string[] {
-  return tools.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
-}
-
-/** Stop sequences with visible characters: providers refuse others. Undefined when none is left. */
-export function visibleStops(stops: JsonValue | undefined, { target }: Writing): JsonValue | undefined {
-  const all = listOf(stops);
-  const visible = all.filter((stop) => typeof stop === 'string' && stop.trim() !== '');
-  if (visible.length < all.length) target.lose('settings.stop');
-  return visible.length === 0 ? undefined : visible;
-}
+import { placeOf, refuse, type Writing } from './writing.ts';
 
 /** How such a format spells a history. */
 export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'lose'> {
@@ -71,47 +14,35 @@ export interface HistoryWords<W extends Writing> extends Omit<TurnWords, 'lose'>
   readonly blocks: (block: Block, writing: W) => readonly JsonObject[];
   /** The blocks of a message that is marked as a whole: the mark stands on the last of them, or behind it. */
   readonly marked: (message: Message, blocks: readonly JsonObject[], writing: W) => readonly JsonObject[];
+  /** What the instructions before the first turn are on the wire; undefined where there are none. */
+  readonly system: (entries: readonly Message[], blocks: readonly JsonObject[]) => JsonValue | undefined;
+  /** The content of a message that a client of this format wrote. */
+  readonly said: (message: Message, blocks: readonly JsonObject[]) => JsonValue;
+  /** A turn of a client of another format. */
+  readonly turn: (turn: Turn) => JsonObject;
 }
 
-/** Where the client said it. */
-export function placeOf({ at }: { readonly at?: string }): string {
-  return at ?? 'messages';
+/** `system` and `messages` of the wire. Absent where there are none. */
+export interface WrittenHistory {
+  readonly system?: JsonValue;
+  readonly messages?: readonly JsonObject[];
 }
 
-/** {@link refuseContent} */
-export function refuse(block: Block, what: string, { target, format }: Writing): undefined {
-  return refuseContent(block, what, format, target);
-}
+/** Marks instructions that stood among the messages. */
+const amongMessages = '$message';
 
-/** The cache mark of a piece. Such formats know two lifetimes; another is left to the provider's default. */
-export function cacheMark<Type extends string>(
-  type: Type,
-  { ttl }: { readonly ttl?: string },
-  { native, target }: Writing,
-  at: string,
-): { readonly type: Type; readonly ttl?: string } {
-  if (ttl === undefined) return { type };
-  if (ttl === '5m' || ttl === '1h' || native) return { type, ttl };
-  target.lose(`${at}.cache`);
-  return { type };
-}
-
-/** The tools that may be called, where a format knows no subset of them: the others are left out. */
-export function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Writing): readonly Tool[] {
-  if (toolChoice?.type !== 'allowed') return tools;
-  const names = new Set(toolChoice.names);
-  target.lose('tool_choice');
-  return tools.filter((tool) => {
-    const kept = names.has(tool.name ?? '') || names.has(tool.type) || names.has(tool.type.replace('-', '_'));
-    if (!kept) target.lose(tool.at ?? 'tools');
-    return kept;
-  });
-}
-
-/** The schema of a function for providers that insist on that of an object. A client of the format has its own as it is. */
-export function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject {
-  if (schema === undefined) return { type: 'object', properties: {} };
-  return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
+/** System messages before the first other one are instructions too; where they stood is a spelling of the format. */
+export function splitInstructions(
+  messages: readonly Message[],
+  format: string,
+): { readonly leading: readonly Message[]; readonly rest: readonly Message[] } {
+  const first = messages.findIndex(({ role }) => role !== 'system');
+  const count = first < 0 ? messages.length : first;
+  const leading = messages.slice(0, count).map((message) => ({
+    ...message,
+    extra: { [format]: { ...message.extra?.[format], [amongMessages]: true } },
+  }));
+  return { leading, rest: messages.slice(count) };
 }
 
 /** Writes messages in the words of a format. */
@@ -124,14 +55,54 @@ export class HistoryWriter<W extends Writing> {
     this.#writing = writing;
   }
 
-  /** The history of a client of another format, in the provider's order. */
-  turns(request: ChatRequest): readonly Turn[] {
+  /** The instructions and the history: as they were for a client of this format, put in the provider's order for any other. */
+  write(request: ChatRequest): WrittenHistory {
+    const { native, format, target } = this.#writing;
+    for (const message of [...request.system, ...request.messages])
+      loseForeign(message.extra, format, message.at, target.lose);
+    if (native) return this.#asWritten(request);
+    const system = this.#system(request.system);
     const turns = joinedTurns(request).map((message) => this.#turn(message));
-    return orderTurns(turns, { ...this.#words, lose: this.#writing.target.lose });
+    const ordered = orderTurns(turns, { ...this.#words, lose: target.lose });
+    if (ordered.length > 0 || system === undefined)
+      return { ...defined({ system }), messages: ordered.map((turn) => this.#words.turn(turn)) };
+    // With nothing but instructions to send, they are what the user says.
+    target.lose(`${placeOf(request.system.at(-1) ?? {})}.role`);
+    return { messages: [{ role: 'user', content: system }] };
+  }
+
+  #asWritten(request: ChatRequest): WrittenHistory {
+    const { format } = this.#writing;
+    const isMessage = ({ extra }: Message): boolean => extra?.[format]?.[amongMessages] === true;
+    const system = this.#system(request.system.filter((entry) => !isMessage(entry)));
+    const written = [...request.system.filter(isMessage), ...request.messages];
+    const messages = written.flatMap((message) => this.#message(message));
+    return { ...defined({ system }), ...(written.length === 0 ? {} : { messages }) };
+  }
+
+  /** One message as it was; none when nothing of it may be sent. */
+  #message(message: Message): readonly JsonObject[] {
+    const { format, target } = this.#writing;
+    if (message.role === 'system' && target.traits.midSystem === false)
+      return [this.#words.turn(this.#wrapped(message))];
+    const blocks = this.#content(message);
+    if (blocks.length === 0 && message.content.length > 0) return [];
+    const role = message.role === 'tool' ? 'user' : message.role;
+    const wire: MutableObject = { role, content: this.#words.said(message, blocks) };
+    putBack(wire, message.extra?.[format] ?? {});
+    return [wire];
+  }
+
+  #system(entries: readonly Message[]): JsonValue | undefined {
+    const { native } = this.#writing;
+    const blocks = entries.flatMap((entry) => (native ? this.#content(entry) : this.#instructions(entry)));
+    return entries.length === 0 || (blocks.length === 0 && !native)
+      ? undefined
+      : this.#words.system(entries, blocks);
   }
 
   /** A message's blocks. */
-  content(message: Message): readonly JsonObject[] {
+  #content(message: Message): readonly JsonObject[] {
     const writing = this.#writing;
     const blocks = message.content.flatMap((block): readonly JsonObject[] => {
       if (writing.native || !isMisplaced(block, message.role)) return this.#words.blocks(block, writing);
@@ -144,20 +115,20 @@ export class HistoryWriter<W extends Writing> {
   }
 
   /** The blocks of instructions. Only text may instruct. */
-  instructions(message: Message): readonly JsonObject[] {
+  #instructions(message: Message): readonly JsonObject[] {
     const content = message.content.filter((block) => {
       const allowed = block.type === 'text' || block.type === 'refusal';
       if (!allowed) refuse(block, `a ${block.type} in instructions`, this.#writing);
       return allowed;
     });
-    return this.content({ ...message, content });
+    return this.#content({ ...message, content });
   }
 
   /** A system message for a model that takes none in the middle: the user's words, marked as what they are. */
-  wrapped(message: Message): Turn {
+  #wrapped(message: Message): Turn {
     const at = placeOf(message);
     this.#writing.target.lose(`${at}.role`);
-    const said = this.instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
+    const said = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
     const text = said.join('\n');
     const content = text === '' ? [] : [this.#words.text(`<system>${text}</system>`)];
     return { role: 'user', at, content, calls: [], results: [], plain: false };
@@ -168,11 +139,11 @@ export class HistoryWriter<W extends Writing> {
     switch (message.role) {
       case 'system':
         return this.#writing.target.traits.midSystem === false
-          ? this.wrapped(message)
-          : { ...said, role: 'system', content: this.instructions(message) };
+          ? this.#wrapped(message)
+          : { ...said, role: 'system', content: this.#instructions(message) };
       case 'assistant': {
         const calls = message.content.filter((block) => block.type === 'tool-call').map(({ id }) => id);
-        return { ...said, role: 'assistant', content: this.content(message), calls };
+        return { ...said, role: 'assistant', content: this.#content(message), calls };
       }
       default: {
         const results: Turn['results'][number][] = [];
@@ -186,7 +157,7 @@ export class HistoryWriter<W extends Writing> {
               wire: this.#words.blocks(block, this.#writing),
             });
         }
-        return { ...said, role: 'user', content: this.content({ ...message, content: rest }), results };
+        return { ...said, role: 'user', content: this.#content({ ...message, content: rest }), results };
       }
     }
   }

@@ -1,5 +1,8 @@
 import { effortOfBudget, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
 
+/** A wish for reasoning that is being read. */
+export type ReasoningDraft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
+
 /**
  * The effort itself where it is among the allowed, else the nearest lower one that is, else the lowest; undefined where none is. A wish to
  * think is never one not to think, as long as any other effort is allowed.

@@ -1,6 +1,13 @@
 import type { ChatSettings } from '../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalBoolean, optionalNumber, optionalString } from './check.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  given,
+  optionalArray,
+  optionalBoolean,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+} from './check.ts';
 import { wrongType } from '../../sdk/errors.ts';
 import { defined } from './fields.ts';
 
@@ -25,8 +32,8 @@ export function valueAt(body: JsonObject, path: string): JsonValue | undefined {
   if (!path.includes('.')) return body[path];
   let value: JsonValue | undefined = body;
   for (const step of path.split('.')) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    value = (value as JsonObject)[step];
+    if (!isObject(value)) return undefined;
+    value = value[step];
   }
   return value;
 }
@@ -38,12 +45,29 @@ export function putAt(body: MutableObject, path: string, value: JsonValue): void
   let object = body;
   for (const step of steps) {
     const inner = object[step];
-    const next: MutableObject =
-      typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? (inner as MutableObject) : {};
+    const next: MutableObject = isObject(inner) ? (inner as MutableObject) : {};
     object[step] = next;
     object = next;
   }
   object[last] = value;
+}
+
+/** Takes out what stands at a dotted path, and the object that held it where nothing else is in it. */
+export function removeAt(body: MutableObject, path: string): void {
+  const [top = path, member] = path.split('.');
+  const holder = body[top];
+  const rest: MutableObject = member !== undefined && isObject(holder) ? { ...holder } : {};
+  if (member !== undefined) delete rest[member];
+  if (Object.keys(rest).length > 0) body[top] = rest;
+  else delete body[top];
+}
+
+/** The client's path of a setting: its first row's, or that of one that spans several fields; its own name where the format has none. */
+export function pathsOf(
+  rows: readonly SettingRow[],
+  spanning: { readonly [Name in keyof ChatSettings]?: string } = {},
+): (name: keyof ChatSettings) => string {
+  return (name) => spanning[name] ?? rows.find((row) => row.name === name)?.path ?? name;
 }
 
 /** Reads and checks every setting of the table. One table serves decode, limits and, through `writeSettings`, encode. Throws 400 with the path. */
@@ -103,9 +127,7 @@ function checkKind(raw: JsonValue, row: SettingRow): JsonValue {
       return list;
     }
     case 'object':
-      if (typeof raw !== 'object' || raw === null || Array.isArray(raw))
-        throw wrongType(row.path, 'an object');
-      return raw;
+      return optionalObject(raw, row.path) ?? null;
   }
 }
 

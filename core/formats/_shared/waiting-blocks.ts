@@ -1,20 +1,18 @@
-import type { GatewayEvent } from '../../model/event.ts';
-
 /** The events of a block that waits for the floor. */
-export interface WaitingBlock {
+interface WaitingBlock<Event> {
   readonly block: number;
-  readonly events: readonly GatewayEvent[];
+  readonly events: readonly Event[];
 }
 
 /** Blocks that wait while another one is said, for formats that say one after the other. The one that waits longest comes first. */
-export class WaitingBlocks {
-  readonly #events = new Map<number, GatewayEvent[]>();
+export class WaitingBlocks<Event> {
+  readonly #events = new Map<number, Event[]>();
   /** The blocks in their order: a Map from which the first is taken again and again has to look for it. */
   readonly #order: number[] = [];
   #next = 0;
 
   /** Another event of the block, which waits from now on. */
-  add(block: number, event: GatewayEvent): void {
+  add(block: number, event: Event): void {
     const events = this.#events.get(block);
     if (events !== undefined) {
       events.push(event);
@@ -25,7 +23,7 @@ export class WaitingBlocks {
   }
 
   /** Undefined when none waits. */
-  take(): WaitingBlock | undefined {
+  take(): WaitingBlock<Event> | undefined {
     const block = this.#order[this.#next];
     const events = block === undefined ? undefined : this.#events.get(block);
     if (block === undefined || events === undefined) return undefined;

@@ -11,7 +11,7 @@ import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { checkSampling, validate } from './validate.ts';
-import { ChatWholeEncoder, decodeWhole } from './whole/index.ts';
+import { decodeWhole, encodeWhole } from './whole/index.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
@@ -31,7 +31,7 @@ export const chatCodec: Codec<ChatRequest> = {
   decodeStream: (traits) => new ChatStreamDecoder(traits),
   encodeStream: (context) => new ChatStreamEncoder(context),
   decodeWhole,
-  encodeWhole: (context) => new ChatWholeEncoder(context),
+  encodeWhole,
   usageTap,
   settingPath,
   words,

@@ -1,6 +1,5 @@
-import type { ResponseFormat } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { responseFormatReader, schemaFields, schemaMembers } from '../_openai/response-format.ts';
+import { isObject, type JsonValue } from '../../model/json.ts';
+import { responseFormatReader, schemaFields } from '../_openai/response-format.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
 
 const outerFields = setOf('type');
@@ -15,10 +14,4 @@ export function keepResponseFormat(value: JsonValue | undefined, left: Leftovers
   const schema = value.type === 'json_schema' ? value.json_schema : undefined;
   left.take(value, isObject(schema) ? outerSchemaFields : outerFields, 'response_format.');
   if (isObject(schema)) left.take(schema, schemaFields, 'response_format.json_schema.');
-}
-
-/** `response_format` of a neutral one. `named`: the official API insists on a name, so one is given where the client had none. */
-export function writeResponseFormat(value: ResponseFormat, named: boolean): JsonObject {
-  if (value.type !== 'json-schema') return { type: value.type === 'json' ? 'json_object' : 'text' };
-  return { type: 'json_schema', json_schema: schemaMembers(value, named) };
 }

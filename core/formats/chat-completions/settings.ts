@@ -1,5 +1,4 @@
-import type { ChatSettings } from '../../model/chat.ts';
-import type { SettingRow } from '../_shared/settings.ts';
+import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { chatRows, completionRows } from '../_openai/settings.ts';
 import { setOf } from '../_shared/extra.ts';
@@ -25,8 +24,7 @@ export const rows: readonly SettingRow[] = [
 export const handled = setOf('maxOutput stop responseFormat user serviceTier reasoning');
 
 /** The client's path of a setting. */
-export function settingPath(name: keyof ChatSettings): string {
-  if (name === 'reasoning') return 'reasoning_effort';
-  if (name === 'maxOutput') return 'max_completion_tokens';
-  return rows.find((row) => row.name === name)?.path ?? name;
-}
+export const settingPath = pathsOf(rows, {
+  reasoning: 'reasoning_effort',
+  maxOutput: 'max_completion_tokens',
+});

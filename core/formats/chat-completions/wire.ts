@@ -1,30 +1,10 @@
-import { entryOf, Leftovers } from '../_shared/extra.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import { extrasOf } from '../_shared/extra.ts';
 
 /** The name of this format, in `extra`, proofs, usage and losses. */
 export const formatName = 'chat-completions';
 
-/** What this format alone knows of a piece: its own entry of `extra`, empty when there is none. */
-export const own = entryOf(formatName);
-
-/** What is left of a piece that the neutral model has no word for. */
-export const leftovers = (): Leftovers => new Leftovers(formatName);
+/** {@link extrasOf} */
+export const { own, withExtra, leftovers } = extrasOf(formatName);
 
 /** Most blocks, tool calls or choices that one reply may hold. */
 export const mostBlocks = 1024;
-
-/** Equality of two JSON values, whatever the order of keys. Beyond a depth of 40 the answer is no: it is only used to leave out what can be rebuilt. */
-export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined, depth = 40): boolean {
-  if (left === right) return true;
-  if (depth === 0 || typeof left !== 'object' || typeof right !== 'object' || left === null || right === null)
-    return false;
-  if (Array.isArray(left) || Array.isArray(right)) {
-    if (!Array.isArray(left) || !Array.isArray(right) || left.length !== right.length) return false;
-    return left.every((item, index) => sameJson(item as JsonValue, right[index] as JsonValue, depth - 1));
-  }
-  const first = left as JsonObject;
-  const second = right as JsonObject;
-  const keys = Object.keys(first);
-  if (keys.length !== Object.keys(second).length) return false;
-  return keys.every((key) => key in second && sameJson(first[key], second[key], depth - 1));
-}

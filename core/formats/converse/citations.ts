@@ -1,24 +1,18 @@
 import type { Citation } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { textsIn } from '../_shared/fields.ts';
 import { own, withExtra } from './wire.ts';
 
 /** A citation of the wire. What it is in this format's words is kept: places in documents mean nothing to others. */
 export function decodeCitation(value: JsonObject): Citation {
   const web = isObject(value.location) && isObject(value.location.web) ? value.location.web : {};
-  const quote = quoteOf(value.sourceContent);
+  const quote = textsIn(value.sourceContent).join('');
   return {
     ...(typeof web.url === 'string' ? { url: web.url } : {}),
     ...(typeof value.title === 'string' ? { title: value.title } : {}),
     ...(quote === '' ? {} : { quote }),
     ...withExtra({ $wire: value }),
   };
-}
-
-function quoteOf(content: JsonValue | undefined): string {
-  if (!Array.isArray(content)) return '';
-  return (content as readonly JsonValue[])
-    .map((part) => (isObject(part) && typeof part.text === 'string' ? part.text : ''))
-    .join('');
 }
 
 /** The wire form of a citation that this format made; undefined for another's. */

@@ -2,6 +2,7 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest, MediaBlock } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
+import { folded } from '../_shared/folded.ts';
 import type { Codec } from '../../sdk/format.ts';
 import { patch } from './patch.ts';
 import { decodeRequest, modelOf } from './request-in/index.ts';
@@ -10,13 +11,14 @@ import { settingPath } from './settings.ts';
 import { ConverseStreamDecoder } from './stream-in.ts';
 import { ConverseStreamEncoder } from './stream-out.ts';
 import { usageTap } from './usage.ts';
-import { ConverseWholeEncoder, decodeWhole } from './whole/index.ts';
-import { name } from './wire.ts';
+import { ConverseFold } from './whole/fold.ts';
+import { decodeWhole } from './whole/index.ts';
+import { formatName } from './wire.ts';
 import { words } from './words.ts';
 
 /** What the codecs of both operations share. */
 export const base = {
-  format: name,
+  format: formatName,
   marks: { usage: ['"usage"'], terminal: ['messageStop'] },
   // The binary framing knows no comments; they would only mean something inside the gateway.
   toleratesComments: false,
@@ -42,7 +44,7 @@ export const chat: Codec<ChatRequest> = {
   decodeStream: () => new ConverseStreamDecoder(),
   encodeStream: (context) => new ConverseStreamEncoder(context),
   decodeWhole,
-  encodeWhole: (context) => new ConverseWholeEncoder(context),
+  encodeWhole: (context) => folded(new ConverseStreamEncoder(context), new ConverseFold()),
   usageTap,
 };
 
@@ -50,7 +52,7 @@ export const chat: Codec<ChatRequest> = {
 function onlyNative(body: JsonObject): GatewayError | undefined {
   const param = ['guardrailConfig', 'promptVariables'].find((field) => given(body[field]));
   if (param === undefined) return undefined;
-  return new GatewayError('unsupported_parameter', `${param} needs a channel of the ${name} format.`, {
+  return new GatewayError('unsupported_parameter', `${param} needs a channel of the ${formatName} format.`, {
     param,
   });
 }

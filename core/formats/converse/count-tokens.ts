@@ -1,13 +1,16 @@
 import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
-import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { optionalObject } from '../_shared/check.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
-import type { Codec, ReplyContext, RouteParams, WholeEncoder } from '../../sdk/format.ts';
+import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
+import type { Codec, RouteParams } from '../../sdk/format.ts';
 import { base } from './codec.ts';
 import { decodeRequest, modelOf } from './request-in/index.ts';
 import { modelPath } from './request-out/index.ts';
+import { formatName } from './wire.ts';
+
+/** Where a count stands. */
+const countField = 'inputTokens';
 
 /** The conversation that shall be counted. Throws 400 for the body of another API, which is counted where that is spoken. */
 function counted(body: JsonObject): JsonObject {
@@ -34,29 +37,7 @@ export const countTokens: Codec<ChatRequest> = {
   patch: (body) => body,
   passThrough: (model) => ({ path: modelPath(model, 'count-tokens') }),
   decodeRequest: decodeCountRequest,
-  decodeWhole: decodeCount,
-  encodeWhole: encodeCount,
+  decodeWhole: (body) => decodeCount(body, formatName, countField),
+  encodeWhole: ({ inputEstimate }) => countEncoder({ [countField]: inputEstimate }, formatName, countField),
   usageTap: () => ({ read: () => undefined }),
 };
-
-function decodeCount(body: JsonObject): readonly GatewayEvent[] {
-  throwIfError(body);
-  const { inputTokens: tokens } = body;
-  if (typeof tokens !== 'number') {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no count.', {
-      origin: 'upstream',
-    });
-  }
-  return [{ type: 'result', value: { tokens } }];
-}
-
-function encodeCount({ inputEstimate }: ReplyContext): WholeEncoder {
-  let inputTokens = inputEstimate;
-  return {
-    event(event) {
-      if (event.type === 'result' && isObject(event.value) && typeof event.value.tokens === 'number')
-        inputTokens = event.value.tokens;
-    },
-    end: () => ({ inputTokens }),
-  };
-}

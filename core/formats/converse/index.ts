@@ -2,7 +2,7 @@ import type { Format, Operation, Route } from '../../sdk/format.ts';
 import { chat } from './codec.ts';
 import { countTokens } from './count-tokens.ts';
 import { errorReply, replyHeaders } from '../_shared/exceptions.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 
 /** A method of a model, whose name may be an address with slashes and colons, written as one part of the path. */
 function method(path: string, operation: Operation, stream = false): Route {
@@ -15,7 +15,7 @@ function method(path: string, operation: Operation, stream = false): Route {
 }
 
 const converse: Format = {
-  name,
+  name: formatName,
   routes: [
     method('converse', 'chat'),
     method('converse-stream', 'chat', true),

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import { removeAt, type MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { writeReasoning } from './reasoning.ts';
 
@@ -15,20 +15,11 @@ export function patch(
   const next: MutableObject = { ...body };
   const config: MutableObject = { ...(isObject(body.inferenceConfig) ? body.inferenceConfig : {}) };
   if (settings.maxOutput !== undefined) config.maxTokens = settings.maxOutput;
-  if (Object.keys(config).length > 0) next.inferenceConfig = config;
+  if (isObject(body.inferenceConfig) || Object.keys(config).length > 0) next.inferenceConfig = config;
   if (settings.reasoning === undefined) return next;
-  const { thinking: _, ...fields } = isObject(body.additionalModelRequestFields)
-    ? body.additionalModelRequestFields
-    : {};
-  const { effort: _effort, ...output } = isObject(body.outputConfig) ? body.outputConfig : {};
-  set(next, 'additionalModelRequestFields', fields);
-  set(next, 'outputConfig', output);
+  removeAt(next, 'additionalModelRequestFields.thinking');
+  removeAt(next, 'outputConfig.effort');
   const maxOutput = typeof config.maxTokens === 'number' ? config.maxTokens : undefined;
   writeReasoning(next, settings.reasoning, {}, { traits, maxOutput, lose });
   return next;
-}
-
-function set(into: MutableObject, field: string, value: JsonObject): void {
-  if (Object.keys(value).length > 0) into[field] = value;
-  else delete into[field];
 }

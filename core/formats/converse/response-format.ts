@@ -4,33 +4,32 @@ import type { EncodeTarget } from '../../sdk/format.ts';
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { innerObject, keepInner, own } from './wire.ts';
+import { putAt, type MutableObject } from '../_shared/settings.ts';
+import { own } from './wire.ts';
 import { listOf, defined } from '../_shared/fields.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf, type Leftovers } from '../_shared/extra.ts';
 
 const place = 'outputConfig.textFormat';
 const schemaPlace = `${place}.structure.jsonSchema`;
 const formatFields = setOf('type structure');
 const schemaFields = setOf('schema name description');
 
-/** The answer's form from `outputConfig.textFormat`, whose schema is a text; what only this format knows goes to `rest`. */
-export function decodeFormat(body: JsonObject, rest: MutableObject): ResponseFormat | undefined {
+/** The answer's form from `outputConfig.textFormat`, whose schema is a text; what only this format knows goes to `left`. */
+export function decodeFormat(body: JsonObject, left: Leftovers): ResponseFormat | undefined {
   const wire = optionalObject(optionalObject(body.outputConfig, 'outputConfig')?.textFormat, place);
   if (wire === undefined) return undefined;
   const structure = optionalObject(wire.structure, `${place}.structure`);
   const definition = optionalObject(structure?.jsonSchema, schemaPlace);
   if (wire.type !== 'json_schema') {
-    rest[place] = wire;
+    left.put(place, wire);
     return undefined;
   }
   if (definition === undefined) throw missing(schemaPlace);
   const text = requiredString(definition.schema, `${schemaPlace}.schema`);
   const schema = parseObject(text);
   if (schema === undefined) throw wrongValue(`${schemaPlace}.schema`, 'a JSON schema, written as text');
-  keepInner(rest, place, wire, formatFields);
-  keepInner(rest, schemaPlace, definition, schemaFields);
-  if (JSON.stringify(schema) !== text) rest.$schema = text;
+  left.take(wire, formatFields, `${place}.`).take(definition, schemaFields, `${schemaPlace}.`);
+  if (JSON.stringify(schema) !== text) left.put('$schema', text);
   const name = optionalString(definition.name, `${schemaPlace}.name`);
   const description = optionalString(definition.description, `${schemaPlace}.description`);
   return {
@@ -56,10 +55,8 @@ export function writeResponseFormat(
     // As the text that the client wrote, where it did.
     schema(value) {
       const schema = typeof $schema === 'string' ? $schema : JSON.stringify(value);
-      innerObject(body, 'outputConfig').textFormat = {
-        type: 'json_schema',
-        structure: { jsonSchema: { schema, ...defined({ name, description }) } },
-      };
+      const jsonSchema = { schema, ...defined({ name, description }) };
+      putAt(body, place, { type: 'json_schema', structure: { jsonSchema } });
     },
     instruct(text) {
       body.system = [...listOf(body.system), { text }];

@@ -1,5 +1,4 @@
-import type { ChatSettings } from '../../model/chat.ts';
-import type { SettingRow } from '../_shared/settings.ts';
+import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 import { setOf } from '../_shared/extra.ts';
 
 /** Every setting that has one field of its own. Reasoning and response format span several and have their own files. */
@@ -23,18 +22,14 @@ const tiers = setOf('priority default flex reserved');
 
 /** The fields of each object of the top level that are settings, or are read by the files of their own. */
 export const knownFields: Readonly<Record<string, ReadonlySet<string>>> = {
-  inferenceConfig: new Set(['maxTokens', 'temperature', 'topP', 'stopSequences']),
-  additionalModelRequestFields: new Set(['top_k', 'thinking']),
-  serviceTier: new Set(['type']),
-  outputConfig: new Set(['textFormat', 'effort']),
+  inferenceConfig: setOf('maxTokens temperature topP stopSequences'),
+  additionalModelRequestFields: setOf('top_k thinking'),
+  serviceTier: setOf('type'),
+  outputConfig: setOf('textFormat effort'),
 };
 
-const spanning: Partial<Record<keyof ChatSettings, string>> = {
+/** The client's path of a setting. */
+export const settingPath = pathsOf(settingRows, {
   reasoning: 'additionalModelRequestFields.thinking',
   responseFormat: 'outputConfig.textFormat',
-};
-
-/** The client's path of a `ChatSettings` member; the member's own name where this format has none. */
-export function settingPath(member: keyof ChatSettings): string {
-  return settingRows.find((row) => row.name === member)?.path ?? spanning[member] ?? member;
-}
+});

@@ -11,14 +11,15 @@ import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { decodeCitation } from './citations.ts';
 import { mediaKinds, mimeOf } from './parts.ts';
 import { decodeUsage } from './usage.ts';
-import { name, reasonOfStop, withExtra } from './wire.ts';
+import { reasonOfStop } from './finish.ts';
+import { formatName, withExtra } from './wire.ts';
 
 const none: readonly GatewayEvent[] = [];
 
 /** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
 export class ConverseStreamDecoder implements StreamDecoder {
   readonly #open = new OpenBlocks({
-    format: name,
+    format: formatName,
     stop: (index, body) => opaque('contentBlockStop', body ?? { contentBlockIndex: index }),
   });
   #started = false;
@@ -156,7 +157,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
       type: 'finish',
       choice: 0,
       reason: reasonOfStop[raw] ?? 'other',
-      ...(raw === '' ? {} : { raw, format: name }),
+      ...(raw === '' ? {} : { raw, format: formatName }),
       ...(stopSequence === undefined ? {} : { stopSequence }),
       ...withExtra(rest),
     });
@@ -177,7 +178,7 @@ function unpadded(body: JsonObject): MutableObject {
 }
 
 function opaque(event: string, body: JsonObject): GatewayEvent {
-  return { type: 'opaque', format: name, value: { event, body }, choice: 0 };
+  return { type: 'opaque', format: formatName, value: { event, body }, choice: 0 };
 }
 
 function indexOf({ contentBlockIndex: index }: JsonObject): number {

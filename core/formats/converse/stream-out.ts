@@ -1,16 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { GatewayError } from '../../sdk/errors.ts';
-import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
+import type { HeadEvent } from '../../model/event.ts';
+import type { ReplyContext } from '../../sdk/format.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { BlockEncoder, type BlockWords, type EventOf, type OpenBlock } from '../_shared/block-encoder.ts';
+import { BlockEncoder, type BlockWords, type OpenBlock } from '../_shared/block-encoder.ts';
+import type { EventOf } from '../_shared/floor.ts';
 import { citationForClient } from './citations.ts';
 import { streamError } from '../_shared/exceptions.ts';
 import { formatOf, mediaKinds } from './parts.ts';
 import { encodeUsage } from './usage.ts';
-import { name, own, stopOfReason } from './wire.ts';
+import { stopOfReason } from './finish.ts';
+import { formatName, own } from './wire.ts';
 
 const blockWords: BlockWords = {
-  format: name,
+  format: formatName,
   text: (text) => ({ text }),
   thinking: (text) => ({ reasoningContent: { text } }),
   input: (input) => ({ toolUse: { input } }),
@@ -26,7 +29,8 @@ export class ConverseStreamEncoder extends BlockEncoder {
     super(blockWords, context);
   }
 
-  protected sayHead(): void {
+  protected override sayHead(head: HeadEvent | undefined): void {
+    super.sayHead(head);
     this.say('messageStart', { role: 'assistant' });
   }
 
@@ -44,7 +48,7 @@ export class ConverseStreamEncoder extends BlockEncoder {
 
   /** `messageStop`, and `metadata` with the usage and the time that it took. */
   protected sayEnd(): void {
-    const { finish, usage } = this.ending;
+    const { finish, usage } = this;
     const { body, inputEstimate } = this.context;
     const stopReason = this.stopReason();
     this.say('messageStop', {
@@ -81,17 +85,17 @@ export class ConverseStreamEncoder extends BlockEncoder {
       if (current !== undefined) return;
       const [image] = mediaKinds;
       const format = image === undefined ? undefined : formatOf(image, event.mimeType ?? 'image/png');
-      if (event.media !== 'image' || format === undefined) return this.lose('media');
+      if (event.media !== 'image' || format === undefined) return this.losses.lose('media');
       this.open(this.take(event.block, 'media'), { image: { format } });
       return;
     }
-    if (event.transcript !== undefined) this.lose('media.transcript');
+    if (event.transcript !== undefined) this.losses.lose('media.transcript');
     if (event.data !== undefined && current?.index !== undefined && current.kind === 'media')
       this.sayDelta(current.index, { image: { source: { bytes: event.data } } });
   }
 
-  protected errorFrame(error: GatewayError): WireFrame {
-    return { event: 'error', json: streamError(error) };
+  protected sayError(error: GatewayError): void {
+    this.say('error', streamError(error));
   }
 
   protected placeOf({ event, body }: JsonObject): ReturnType<BlockEncoder['placeOf']> {

@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { tapping, tokenCount } from '../_shared/usage.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 
 /**
  * What `metadata` tells. The wire counts cache reads and writes beside `inputTokens`, the neutral `input` holds all three. `raw` is all of
@@ -19,7 +19,7 @@ export function decodeUsage(metadata: JsonObject): Usage {
     cacheWrite,
     reasoning: 0,
     ...(long > 0 ? { cacheWriteLong: long } : {}),
-    format: name,
+    format: formatName,
     raw: metadata,
   };
 }
@@ -35,7 +35,7 @@ function longLived(details: JsonValue | undefined): number {
 
 /** Neutral usage as the members of `metadata`: as they were when this format wrote them, else computed. */
 export function encodeUsage(usage: Usage): JsonObject {
-  if (usage.format === name && usage.raw !== undefined) return usage.raw;
+  if (usage.format === formatName && usage.raw !== undefined) return usage.raw;
   const { input, output, cacheRead, cacheWrite, cacheWriteLong = 0 } = usage;
   return {
     usage: {

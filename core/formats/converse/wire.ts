@@ -1,49 +1,7 @@
-import type { FinishReason } from '../../model/event.ts';
-import type { Extra } from '../../model/extra.ts';
-import type { JsonObject } from '../../model/json.ts';
-
-export { innerObject, keepInner, restore, unknown } from '../_shared/kept-fields.ts';
+import { extrasOf } from '../_shared/extra.ts';
 
 /** The name of this format: the key of its `extra` entries and the `format` of its proofs. */
-export const name = 'converse';
+export const formatName = 'converse';
 
-/** The provider's stop reason → neutral reason. From the service model of the runtime API. */
-export const reasonOfStop: Readonly<Record<string, FinishReason>> = {
-  end_turn: 'stop',
-  stop_sequence: 'stop-sequence',
-  max_tokens: 'length',
-  model_context_window_exceeded: 'context-window',
-  tool_use: 'tool-calls',
-  content_filtered: 'content-filter',
-  guardrail_intervened: 'content-filter',
-  malformed_model_output: 'malformed',
-  malformed_tool_use: 'malformed',
-};
-
-/** Neutral reason → stop reason. */
-export const stopOfReason: Readonly<Record<FinishReason, string>> = {
-  stop: 'end_turn',
-  'stop-sequence': 'stop_sequence',
-  length: 'max_tokens',
-  'context-window': 'model_context_window_exceeded',
-  'tool-calls': 'tool_use',
-  'content-filter': 'content_filtered',
-  refusal: 'content_filtered',
-  pause: 'end_turn',
-  compaction: 'end_turn',
-  malformed: 'malformed_model_output',
-  other: 'end_turn',
-};
-
-/** What this format alone knows of a piece; an empty object when there is nothing. */
-export function own(extra: Extra | undefined): JsonObject {
-  return extra?.[name] ?? nothing;
-}
-
-const nothing: JsonObject = {};
-
-/** `{extra}` to spread into a piece; an empty object when there is nothing to keep. */
-export function withExtra(fields: JsonObject | undefined): { readonly extra?: Extra } {
-  for (const _ in fields) return { extra: { [name]: fields } };
-  return {};
-}
+/** {@link extrasOf} */
+export const { own, withExtra, leftovers } = extrasOf(formatName);

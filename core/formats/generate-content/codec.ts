@@ -12,7 +12,7 @@ import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, encodeWhole } from './whole.ts';
-import { name, official, requestFields } from './wire.ts';
+import { formatName, official, requestFields } from './wire.ts';
 import { words } from './words.ts';
 
 /** Fields that mean something only to the account that holds the other half, and without which the answer would be another. */
@@ -20,7 +20,7 @@ const accountBound = ['cachedContent', 'continuationToken'];
 
 /** generateContent and streamGenerateContent. */
 export const chat: Codec<ChatRequest> = {
-  format: name,
+  format: formatName,
   operation: 'chat',
   upstreamFraming: 'sse',
   marks: {
@@ -54,6 +54,6 @@ function onlyNative(body: JsonObject): GatewayError | undefined {
   const request = official(body, requestFields);
   const param = accountBound.find((field) => typeof request[field] === 'string' && request[field] !== '');
   if (param === undefined) return undefined;
-  const message = `${param} needs a channel of the ${name} format.`;
+  const message = `${param} needs a channel of the ${formatName} format.`;
   return new GatewayError('unsupported_parameter', message, { param });
 }

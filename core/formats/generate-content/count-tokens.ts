@@ -11,7 +11,7 @@ import { Encoding } from './request-out/scope.ts';
 import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { countFields, name, official, leftovers, own } from './wire.ts';
+import { countFields, formatName, official, leftovers, own } from './wire.ts';
 import { words } from './words.ts';
 
 /** Where a count stands. */
@@ -19,7 +19,7 @@ const countField = 'totalTokens';
 
 /** countTokens: the contents alone, or a whole request inside `generateContentRequest`. */
 export const countTokens: Codec<ChatRequest> = {
-  format: name,
+  format: formatName,
   operation: 'count-tokens',
   upstreamFraming: 'none',
   marks: { usage: [], terminal: [] },
@@ -32,8 +32,8 @@ export const countTokens: Codec<ChatRequest> = {
   wantsBytes,
   decodeRequest: decodeCount,
   encodeRequest: encodeCount,
-  decodeWhole: (body) => decodeCounted(body, name, countField),
-  encodeWhole: () => countEncoder({ [countField]: 0 }, name, countField),
+  decodeWhole: (body) => decodeCounted(body, formatName, countField),
+  encodeWhole: () => countEncoder({ [countField]: 0 }, formatName, countField),
   usageTap: () => ({ read: () => undefined }),
   settingPath: chat.settingPath,
   words,
@@ -64,7 +64,7 @@ function inWrapper(error: unknown): unknown {
 function encodeCount(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const encoding = new Encoding(request, target);
   const inner = encodeBody(request, encoding);
-  const outer = own(request.extra)?.$wrapped;
+  const outer = own(request.extra).$wrapped;
   const bare = encoding.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
   const model = inner.model ?? (encoding.native ? undefined : renamed('models/', target.model));
   const wrapped: MutableObject = {

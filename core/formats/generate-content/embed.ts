@@ -20,7 +20,7 @@ import { modelOf } from './request-in/index.ts';
 import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';
 import { readUsage, writeUsage } from './usage.ts';
-import { embedFields, name, official } from './wire.ts';
+import { embedFields, formatName, official } from './wire.ts';
 import { unusable } from '../_shared/unusable.ts';
 import { defined } from '../_shared/fields.ts';
 
@@ -41,7 +41,7 @@ const purposes: readonly (readonly [EmbedPurpose, string])[] = [
 
 /** `:embedContent` and `:batchEmbedContents`: providers are always asked by the second, which has room for one as well. */
 export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
-  format: name,
+  format: formatName,
   operation: 'embed',
   path: '',
   marks: { usage: ['"usageMetadata"'], terminal: [] },
@@ -86,10 +86,11 @@ function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
   const [first] = read;
   if (first === undefined) throw missing('content');
   const { requests: _, ...outer } = body;
-  const own = batch === undefined || Object.keys(outer).length === 0 ? {} : { extra: { [name]: outer } };
+  const own =
+    batch === undefined || Object.keys(outer).length === 0 ? {} : { extra: { [formatName]: outer } };
   return {
     operation: 'embed',
-    format: name,
+    format: formatName,
     model: modelOf(params),
     inputs: read.map((one) => withDifferences(one, first)),
     ...defined({ dimensions: first.dimensions, purpose: first.purpose, title: first.title }),
@@ -102,7 +103,7 @@ function readOne(wire: JsonObject, at: string): One {
   const task = optionalString(body.taskType, `${at}taskType`);
   const content = requiredObject(body.content, `${at}content`);
   return {
-    input: { ...readContent(content, at), extra: { [name]: { $raw: wire } } },
+    input: { ...readContent(content, at), extra: { [formatName]: { $raw: wire } } },
     purpose: purposes.find(([, word]) => word === task)?.[0],
     title: optionalString(body.title, `${at}title`),
     dimensions: optionalNumber(body.outputDimensionality, `${at}outputDimensionality`, {
@@ -120,7 +121,7 @@ function readContent(content: JsonObject, at: string): EmbedInput {
     return optionalString(part.text, `${at}content.parts[${index}].text`);
   });
   if (texts.every((text) => text !== undefined)) return { type: 'text', text: texts.join('\n') };
-  return { type: 'opaque', format: name, value: content };
+  return { type: 'opaque', format: formatName, value: content };
 }
 
 /** Requests of a batch may differ where other formats have one setting for all: what differs is theirs alone. */
@@ -130,32 +131,36 @@ function withDifferences({ input, purpose, title, dimensions }: One, first: One)
     ...(title === first.title ? {} : { title: title ?? null }),
     ...(dimensions === first.dimensions ? {} : { outputDimensionality: dimensions ?? null }),
   };
-  return { ...input, extra: { [name]: { ...input.extra?.[name], ...differing } } };
+  return { ...input, extra: { [formatName]: { ...input.extra?.[formatName], ...differing } } };
 }
 
 function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { inputs, dimensions, purpose, title, user, extra, format } = request;
-  loseForeign(extra, name, undefined, lose);
+  loseForeign(extra, formatName, undefined, lose);
   if (user !== undefined) lose('user');
   const taskType = purposes.find(([word]) => word === purpose)?.[1];
   const settings: JsonObject = {
     ...defined({ taskType, title, outputDimensionality: dimensions }),
   };
   const requests = inputs.map((input, index): JsonObject => {
-    const raw = input.extra?.[name]?.$raw;
-    if (format === name && isObject(raw)) return { ...raw, model: renamed('models/', model) };
+    const raw = input.extra?.[formatName]?.$raw;
+    if (format === formatName && isObject(raw)) return { ...raw, model: renamed('models/', model) };
     return {
       model: renamed('models/', model),
       content: { parts: [{ text: textOf(input, index) }] },
       ...settings,
     };
   });
-  return { ...methodPath(model, 'batchEmbedContents'), body: { requests, ...extra?.[name] } };
+  return { ...methodPath(model, 'batchEmbedContents'), body: { requests, ...extra?.[formatName] } };
 }
 
 function textOf(input: EmbedInput, index: number): string {
   if (input.type === 'text') return input.text;
-  throw cannotCarry(`input[${index}]`, input.type === 'tokens' ? 'a list of tokens' : 'this input', name);
+  throw cannotCarry(
+    `input[${index}]`,
+    input.type === 'tokens' ? 'a list of tokens' : 'this input',
+    formatName,
+  );
 }
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -167,7 +172,7 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   if (sound.length !== vectors.length || sound.length === 0) {
     throw unusable('sent JSON that is no list of embeddings');
   }
-  const extra = extraOf(name, rest);
+  const extra = extraOf(formatName, rest);
   const events: GatewayEvent[] = [{ type: 'result', value: { vectors: sound, ...extra } }];
   if (isObject(usageMetadata)) events.push({ type: 'usage', usage: readUsage(usageMetadata) });
   return events;
@@ -196,7 +201,7 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
       const vectors = result.vectors.map((vector) => ({ values: asNumbers(vector) }));
       const [only = { values: [] }] = vectors;
       const said = given(body.requests) ? { embeddings: vectors } : { embedding: only };
-      return { ...said, ...usage, ...result.extra?.[name] };
+      return { ...said, ...usage, ...result.extra?.[formatName] };
     },
   };
 }

@@ -8,7 +8,7 @@ import { images } from './images/index.ts';
 import { models } from './models.ts';
 import { speak } from './speak.ts';
 import { videos } from './videos/index.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 
 /** Where the methods of a model are called: both versions, with `tunedModels/` as another name of `models/`. */
 const folders = ['/v1beta/models', '/v1/models', '/v1beta/tunedModels', '/v1/tunedModels'];
@@ -56,7 +56,7 @@ const routes: readonly Route[] = [
 ];
 
 const generateContent: Format = {
-  name,
+  name: formatName,
   routes,
   codecs: { chat, 'count-tokens': countTokens, embed, speak, ...images, ...videos },
   errorReply,

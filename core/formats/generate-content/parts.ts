@@ -4,7 +4,7 @@ import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
-import { fileFields, inlineFields, name as format, official } from './wire.ts';
+import { fileFields, inlineFields, formatName, official } from './wire.ts';
 
 /** What kind of block a MIME type makes. */
 export function mediaType(mimeType: string | undefined): MediaBlock['type'] {
@@ -75,7 +75,7 @@ export function readMedia(part: JsonObject, at: string, extras: Leftovers): Omit
   const mimeType = optionalString(wire.mimeType, `${path}.mimeType`);
   const typed = defined({ mimeType });
   const source: Source = isVendorFile(uri)
-    ? { kind: 'file', id: uri, format, ...typed }
+    ? { kind: 'file', id: uri, format: formatName, ...typed }
     : { kind: 'url', url: uri, ...typed };
   return { source, type: mediaType(mimeType ?? typeOfAddress(uri)), ...defined({ name }) };
 }

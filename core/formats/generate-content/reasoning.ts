@@ -5,7 +5,7 @@ import { optionalBoolean, optionalNumber, optionalString } from '../_shared/chec
 import type { MutableObject } from '../_shared/settings.ts';
 import type { Proof } from '../../model/extra.ts';
 import { sealProof, unsealProof } from '../_shared/proof.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
 import { setOf } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
@@ -132,10 +132,10 @@ export function readSignature(value: string): Proof {
     const opened = unsealProof(Buffer.from(value, 'base64').toString());
     if (opened !== undefined) return opened.proof;
   }
-  return { format: name, kind: 'signature', value };
+  return { format: formatName, kind: 'signature', value };
 }
 
 /** A proof as a `thoughtSignature`: base64 is what the field holds, also for another vendor's proof in its container. */
 export function writeSignature(proof: Proof): string {
-  return proof.format === name ? proof.value : Buffer.from(sealProof(proof)).toString('base64');
+  return proof.format === formatName ? proof.value : Buffer.from(sealProof(proof)).toString('base64');
 }

@@ -4,7 +4,14 @@ import type { ChatSettings } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
-import { putAt, readSettings, valueAt, type MutableObject, type SettingRow } from '../_shared/settings.ts';
+import {
+  pathsOf,
+  putAt,
+  readSettings,
+  valueAt,
+  type MutableObject,
+  type SettingRow,
+} from '../_shared/settings.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
@@ -191,10 +198,10 @@ function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras
 export function writeAsWritten(
   body: MutableObject,
   settings: ChatSettings,
-  fields: JsonObject | undefined,
+  fields: JsonObject,
   row: Respelled,
 ): boolean {
-  const raw = isObject(fields?.$written) ? fields.$written[row.name] : undefined;
+  const raw = isObject(fields.$written) ? fields.$written[row.name] : undefined;
   if (!isObject(raw)) return false;
   const view: MutableObject = {};
   for (const [path, value] of Object.entries(raw)) if (value !== undefined) putAt(view, path, value);
@@ -203,16 +210,9 @@ export function writeAsWritten(
   return true;
 }
 
-const paths = new Map<string, string>([
-  ...rows.map((row) => [row.name, row.path] as const),
-  ['reasoning', 'generationConfig.thinkingConfig'],
-  ['responseFormat', 'generationConfig.responseSchema'],
-  ...respelled.flatMap(({ name, write, paths: [path = name] }) =>
-    write === undefined ? [] : [[name, path] as const],
-  ),
-]);
-
-/** Where a client of this format writes a setting; the setting's own name when it has no place here. */
-export function settingPath(name: keyof ChatSettings): string {
-  return paths.get(name) ?? name;
-}
+/** The client's path of a setting. */
+export const settingPath = pathsOf(rows, {
+  reasoning: 'generationConfig.thinkingConfig',
+  responseFormat: 'generationConfig.responseSchema',
+  modalities: 'generationConfig.responseModalities',
+});

@@ -7,12 +7,12 @@ import { oneShot, throwIfError } from '../_shared/one-shot.ts';
 import type { Codec, EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { methodPath } from './request-out/index.ts';
 import { readUsage } from './usage.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 import { listOf } from '../_shared/fields.ts';
 
 /** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
 export const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
-  format: name,
+  format: formatName,
   operation: 'speak',
   path: '',
   decodeRequest: noClient,
@@ -27,7 +27,7 @@ function noClient(): never {
 
 function encodeRequest(request: SpeakRequest, { model, lose }: EncodeTarget): EncodedRequest {
   const { text, voice, fileFormat, speed, instructions, extra } = request;
-  loseForeign(extra, name, undefined, lose);
+  loseForeign(extra, formatName, undefined, lose);
   if (speed !== undefined) lose('speed');
   // Only samples are given. What was not asked for is WAV, which every player knows.
   if (fileFormat !== 'pcm' && fileFormat !== 'wav') lose('response_format');

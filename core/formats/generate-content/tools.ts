@@ -4,7 +4,7 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import { given, optionalArray, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { name as format, official, partFields, resultFields, leftovers } from './wire.ts';
+import { formatName, official, partFields, resultFields, leftovers } from './wire.ts';
 import { readMedia } from './parts.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
@@ -73,7 +73,7 @@ function decodeFile(value: JsonValue, at: string): Block {
   const part = official(value, partFields);
   const extras = leftovers();
   const inline = given(part.inlineData);
-  if (!inline && !given(part.fileData)) return { type: 'opaque', format, value: part, at };
+  if (!inline && !given(part.fileData)) return { type: 'opaque', format: formatName, value: part, at };
   const media = readMedia(part, at, extras);
   extras.take(part, new Set([inline ? 'inlineData' : 'fileData']));
   return { ...media, at, ...extras.extra() };

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { tapping } from '../_shared/usage.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { name as format } from './wire.ts';
+import { formatName } from './wire.ts';
 
 /** A count; int64 may be written as a string. */
 function count(value: JsonValue | undefined): number {
@@ -25,14 +25,14 @@ export function readUsage(raw: JsonObject): Usage {
     cacheRead: count(raw.cachedContentTokenCount),
     cacheWrite: 0,
     reasoning,
-    format,
+    format: formatName,
     raw,
   };
 }
 
 /** Neutral usage as `usageMetadata`; what came in this format goes back as it was. */
 export function writeUsage(usage: Usage): JsonObject {
-  if (usage.format === format && usage.raw !== undefined) return usage.raw;
+  if (usage.format === formatName && usage.raw !== undefined) return usage.raw;
   const written: MutableObject = { promptTokenCount: usage.input };
   if (usage.cacheRead > 0) written.cachedContentTokenCount = usage.cacheRead;
   written.candidatesTokenCount = Math.max(0, usage.output - usage.reasoning);

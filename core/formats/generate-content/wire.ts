@@ -1,15 +1,12 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { entryOf, Leftovers, setOf } from '../_shared/extra.ts';
+import { extrasOf, setOf } from '../_shared/extra.ts';
 
 /** The name under which this format keeps what only it knows. */
-export const name = 'generate-content';
+export const formatName = 'generate-content';
 
-/** What this format alone knows of a piece: its own entry of `extra`, empty when there is none. */
-export const own = entryOf(name);
-
-/** What is left of a piece that the neutral model has no word for. */
-export const leftovers = (): Leftovers => new Leftovers(name);
+/** {@link extrasOf} */
+export const { own, withExtra, leftovers } = extrasOf(formatName);
 
 /** The field names of one structure. Proto JSON lets every one of them be written in snake_case too. */
 export interface Fields {

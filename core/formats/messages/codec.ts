@@ -14,7 +14,7 @@ import { patch, withBudget } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { MessagesFold, unfold } from './whole.ts';
 import { MessagesUsageTap } from './usage.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 import { words } from './words.ts';
 import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
 import { folded } from '../_shared/folded.ts';
@@ -30,7 +30,7 @@ function base(
 ): Omit<Codec<ChatRequest>, 'decodeWhole' | 'encodeWhole' | 'usageTap'> {
   const counting = operation === 'count-tokens';
   return {
-    format: name,
+    format: formatName,
     operation,
     upstreamFraming: counting ? 'none' : 'sse',
     toleratesComments: true,
@@ -97,7 +97,7 @@ export const chatCodec: Codec<ChatRequest> = {
 /** Counts the tokens of a request. Counts are never billed, so that no usage is read from them. */
 export const countCodec: Codec<ChatRequest> = {
   ...base('count-tokens'),
-  decodeWhole: (body) => decodeCount(body, name, countField),
-  encodeWhole: ({ inputEstimate }) => countEncoder({ [countField]: inputEstimate }, name, countField),
+  decodeWhole: (body) => decodeCount(body, formatName, countField),
+  encodeWhole: ({ inputEstimate }) => countEncoder({ [countField]: inputEstimate }, formatName, countField),
   usageTap: () => ({ read: () => undefined }),
 };

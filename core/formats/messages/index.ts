@@ -3,10 +3,10 @@ import { chatCodec, countCodec } from './codec.ts';
 import { errorReply, replyHeaders } from './errors.ts';
 import { checkVersion, rateHeaders } from './headers.ts';
 import { modelListing } from './models.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 
 const messages: Format = {
-  name,
+  name: formatName,
   routes: [
     { method: 'POST', path: '/v1/messages', operation: 'chat', checkHeaders: checkVersion },
     {

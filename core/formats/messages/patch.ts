@@ -4,8 +4,9 @@ import type { ModelTraits } from '../../model/traits.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../../sdk/format.ts';
-import { askForThinking } from '../_shared/thinking.ts';
-import { historyForbidsThinking, makeRoomForThinking, thinks } from './reasoning.ts';
+import { askForThinking } from '../_shared/thinking/index.ts';
+import { historyForbidsThinking, makeRoomForThinking, thinks } from '../_shared/thinking/room.ts';
+import { thinkingWords } from './reasoning.ts';
 
 type Lose = (path: string) => void;
 
@@ -44,13 +45,14 @@ function patchReasoning(
   delete next.thinking;
   setEffort(next, plan.effort);
   if (plan.thinking !== undefined) next.thinking = plan.thinking;
-  if (thinks(next) && historyForbidsThinking(next)) {
+  if (!thinks(next.thinking)) return;
+  if (historyForbidsThinking(next, thinkingWords)) {
     delete next.thinking;
     lose('settings.reasoning');
+    return;
   }
-  if (!thinks(next)) return;
   if (plan.maxOutput !== undefined && !counting) next.max_tokens = plan.maxOutput;
-  makeRoomForThinking(next, lose);
+  makeRoomForThinking(next, thinkingWords, lose);
 }
 
 function setEffort(next: MutableObject, effort: string | undefined): void {

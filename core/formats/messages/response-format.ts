@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { given, optionalObject, requiredObject } from '../_shared/check.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { thinks } from './reasoning.ts';
+import { thinks } from '../_shared/thinking/room.ts';
 import type { Writing } from './request-out/scope.ts';
 import { setOf, type Leftovers } from '../_shared/extra.ts';
 import { listOf } from '../_shared/fields.ts';
@@ -63,7 +63,7 @@ function forceTool(body: MutableObject, schema: JsonObject, description: string)
   while (tools.some((tool) => isObject(tool) && tool.name === name)) name += '_';
   body.tools = [...tools, { name, description, input_schema: schema }];
   const choice = isObject(body.tool_choice) ? body.tool_choice : {};
-  if (thinks(body)) {
+  if (thinks(body.thinking)) {
     body.tool_choice = { ...choice, type: 'auto' };
     addInstruction(body, `Give your final answer by calling the tool ${name}.`);
   } else if (tools.length === 0 || choice.type === 'none') {

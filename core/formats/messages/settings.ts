@@ -1,5 +1,5 @@
 import type { ChatSettings } from '../../model/chat.ts';
-import type { SettingRow } from '../_shared/settings.ts';
+import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 
 /** Every setting that has one field of its own. Reasoning, response format and parallel tools span several and have their own files. */
 export const settingRows: readonly SettingRow[] = [
@@ -18,16 +18,12 @@ export const settingRows: readonly SettingRow[] = [
   },
 ];
 
-const spanning: Partial<Record<keyof ChatSettings, string>> = {
+/** The client's path of a setting. */
+export const settingPath = pathsOf(settingRows, {
   reasoning: 'thinking',
   responseFormat: 'output_config.format',
   parallelTools: 'tool_choice.disable_parallel_tool_use',
-};
-
-/** The client's path of a `ChatSettings` member; the member's own name where this format has none. */
-export function settingPath(member: keyof ChatSettings): string {
-  return settingRows.find((row) => row.name === member)?.path ?? spanning[member] ?? member;
-}
+});
 
 /** Settings that a count request has no place for. */
 export const notCounted: readonly (keyof ChatSettings)[] = [

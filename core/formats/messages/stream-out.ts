@@ -1,21 +1,22 @@
 import type { GatewayError } from '../../sdk/errors.ts';
-import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
+import type { ReplyContext } from '../../sdk/format.ts';
 import type { HeadEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { BlockEncoder, type BlockWords, type EventOf, type OpenBlock } from '../_shared/block-encoder.ts';
+import { BlockEncoder, type BlockWords, type OpenBlock } from '../_shared/block-encoder.ts';
 import { setOf } from '../_shared/extra.ts';
+import type { EventOf } from '../_shared/floor.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { citationForClient } from './citations.ts';
 import { errorBody } from './errors.ts';
 import { stopOfReason } from './finish.ts';
 import { freshCallId, replyId } from './ids.ts';
 import { encodeUsage } from './usage.ts';
-import { name, own, unpack } from './wire.ts';
+import { formatName, own, unpack } from './wire.ts';
 
 const blockWords: BlockWords = {
-  format: name,
+  format: formatName,
   text: (text) => ({ type: 'text_delta', text }),
   thinking: (thinking) => ({ type: 'thinking_delta', thinking }),
   input: (partial_json) => ({ type: 'input_json_delta', partial_json }),
@@ -40,10 +41,11 @@ export class MessagesStreamEncoder extends BlockEncoder {
   }
 
   /** The reply's frame, with the usage known so far or an estimate of the input. */
-  protected sayHead(head: HeadEvent | undefined): void {
+  protected override sayHead(head: HeadEvent | undefined): void {
+    super.sayHead(head);
     const { $usage } = own(head?.extra);
     const { inner, frame } = unpack(head?.extra);
-    const { usage } = this.ending;
+    const { usage } = this;
     const message: JsonObject = {
       id: replyId(head?.id ?? ''),
       type: 'message',
@@ -82,7 +84,7 @@ export class MessagesStreamEncoder extends BlockEncoder {
 
   /** `message_delta` with the true numbers, and `message_stop`. */
   protected sayEnd(): void {
-    const { finish } = this.ending;
+    const { finish } = this;
     const { $usage } = own(finish?.extra);
     const { inner, frame } = unpack(finish?.extra);
     const delta = {
@@ -90,15 +92,15 @@ export class MessagesStreamEncoder extends BlockEncoder {
       stop_sequence: finish?.stopSequence ?? null,
       ...inner,
     };
-    const usage = totals(this.ending.usage, $usage, this.context);
+    const usage = totals(this.usage, $usage, this.context);
     this.say('message_delta', { type: 'message_delta', delta, usage, ...frame });
     this.say('message_stop', { ...this.#last, type: 'message_stop' });
   }
 
   protected override stopReason(): string {
-    const { finish, refused } = this.ending;
+    const { finish, refused } = this;
     const reason = super.stopReason();
-    const plain = reason === 'end_turn' && finish?.format !== name && finish?.reason !== 'tool-calls';
+    const plain = reason === 'end_turn' && finish?.format !== formatName && finish?.reason !== 'tool-calls';
     return plain && refused ? 'refusal' : reason;
   }
 
@@ -114,11 +116,11 @@ export class MessagesStreamEncoder extends BlockEncoder {
     this.sayDelta(this.open(current), { type: 'signature_delta', signature });
   }
 
-  protected errorFrame(error: GatewayError): WireFrame {
-    return { event: 'error', json: errorBody(error, this.context.requestId) };
+  protected sayError(error: GatewayError): void {
+    this.say('error', errorBody(error, this.context.requestId));
   }
 
-  protected override ping(): void {
+  protected override sayAlive(): void {
     this.say('ping', { type: 'ping' });
   }
 
@@ -176,7 +178,7 @@ function estimate({ inputEstimate }: ReplyContext): JsonObject {
 function totals(usage: Usage | undefined, named: JsonValue | undefined, context: ReplyContext): JsonObject {
   if (usage === undefined) return estimate(context);
   const wire = encodeUsage(usage);
-  if (usage.format !== name || !Array.isArray(named)) return wire;
+  if (usage.format !== formatName || !Array.isArray(named)) return wire;
   const picked: MutableObject = {};
   for (const key of named as readonly JsonValue[]) if (typeof key === 'string') picked[key] = wire[key];
   picked.output_tokens ??= wire.output_tokens ?? 0;

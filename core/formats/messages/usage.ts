@@ -2,7 +2,7 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import type { Usage } from '../../model/usage.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { UsageTap } from '../../sdk/format.ts';
-import { name } from './wire.ts';
+import { formatName } from './wire.ts';
 
 /** A count of the wire; 0 for whatever is no count. */
 function count(value: JsonValue | undefined): number {
@@ -24,14 +24,14 @@ export function decodeUsage(raw: JsonObject): Usage {
     cacheWrite,
     reasoning: count(details.thinking_tokens),
     ...(long > 0 ? { cacheWriteLong: long } : {}),
-    format: name,
+    format: formatName,
     raw,
   };
 }
 
 /** Neutral usage as wire usage: as it was when this format wrote it, else computed. */
 export function encodeUsage(usage: Usage): JsonObject {
-  if (usage.format === name && usage.raw !== undefined) return usage.raw;
+  if (usage.format === formatName && usage.raw !== undefined) return usage.raw;
   const { input, output, cacheRead, cacheWrite, cacheWriteLong, reasoning } = usage;
   return {
     input_tokens: Math.max(0, input - cacheRead - cacheWrite),

@@ -1,10 +1,9 @@
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { argumentsObject, brokenArguments } from '../_shared/call-arguments.ts';
+import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { listOf } from '../_shared/fields.ts';
+import { listOf, textOf } from '../_shared/fields.ts';
 
 /** Puts the frames of one reply together, as a client's SDK does. */
 export class MessagesFold implements FrameFold {
@@ -82,10 +81,6 @@ function append(block: MutableObject, key: string, value: JsonValue | undefined)
   block[key] = typeof before === 'string' && typeof value === 'string' ? before + value : value;
 }
 
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
-}
-
 /** The frames in which a stream would have said this whole reply. */
 export function unfold(reply: JsonObject): JsonObject[] {
   const { content, stop_reason, stop_sequence, stop_details, ...message } = reply;
@@ -133,7 +128,7 @@ function pieces(block: JsonObject): { readonly start: JsonObject; readonly delta
     case 'tool_use':
       return {
         start: { ...block, input: {} },
-        deltas: [{ type: 'input_json_delta', partial_json: inputOf(block.input) }],
+        deltas: [{ type: 'input_json_delta', partial_json: repliedArguments(block.input) }],
       };
     default:
       return { start: block, deltas: [] };
@@ -151,14 +146,4 @@ function textPieces(block: JsonObject): {
     for (const citation of block.citations) deltas.push({ type: 'citations_delta', citation });
   }
   return { start, deltas };
-}
-
-/** An input as JSON text; some upstreams send it as text already. */
-function inputOf(input: JsonValue | undefined): string {
-  if (typeof input === 'string') return input;
-  try {
-    return brokenArguments(input ?? {}) ?? JSON.stringify(input ?? {});
-  } catch {
-    throw unusable('sent a tool call nested too deeply');
-  }
 }

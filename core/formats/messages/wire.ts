@@ -1,24 +1,16 @@
 import type { Extra } from '../../model/extra.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
-import { entryOf, extraWith, Leftovers, setOf } from '../_shared/extra.ts';
+import { extrasOf, setOf } from '../_shared/extra.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 
 /** The name of this format: the key of its `extra` entries and the `format` of its proofs. */
-export const name = 'messages';
+export const formatName = 'messages';
 
 /** Image types that the format takes. */
 export const imageTypes = setOf('image/jpeg image/png image/gif image/webp');
 
-/** What this format alone knows of a piece; an empty object when there is nothing. */
-export const own = entryOf(name);
-
-/** `{extra}` to spread into a piece; an empty object when there is nothing to keep. */
-export function withExtra(fields: JsonObject): { readonly extra?: Extra } {
-  return extraWith(name, fields);
-}
-
-/** What is left of a piece of a request that the neutral model has no word for. */
-export const leftovers = (): Leftovers => new Leftovers(name);
+/** {@link extrasOf} */
+export const { own, withExtra, leftovers } = extrasOf(formatName);
 
 /** Keeps an unknown field of a reply. A null says nothing, so that it is only a spelling. */
 export function keepField(into: MutableObject, key: string, value: JsonValue | undefined): void {

@@ -1,5 +1,4 @@
-import type { ChatSettings } from '../../model/chat.ts';
-import type { SettingRow } from '../_shared/settings.ts';
+import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { setOf } from '../_shared/extra.ts';
 import { chatRows, samplingRows, serviceTiers } from '../_openai/settings.ts';
@@ -23,8 +22,4 @@ export const handled = setOf('responseFormat verbosity user serviceTier reasonin
 export const tiers: ReadonlySet<string> = new Set([...serviceTiers, 'ultrafast']);
 
 /** The client's path of a setting. */
-export function settingPath(name: keyof ChatSettings): string {
-  if (name === 'reasoning') return 'reasoning';
-  if (name === 'logprobs') return 'include';
-  return rows.find((row) => row.name === name)?.path ?? name;
-}
+export const settingPath = pathsOf(rows, { logprobs: 'include' });

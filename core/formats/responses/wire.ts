@@ -1,7 +1,7 @@
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { entryOf, extraWith, Leftovers } from '../_shared/extra.ts';
+import { extrasOf } from '../_shared/extra.ts';
 
 /** The format's name, in `extra`, proofs, usage and losses. */
 export const formatName = 'responses';
@@ -12,14 +12,9 @@ export const formatName = 'responses';
  * `$item` (starts): the item as it was added; `$done` (ends): the item as it was finished;
  * `$part`, `$partDone`: the same of a content part; `$frame`: unknown fields of a delta;
  * `$separator`: a gap between two parts that other formats write as text.
- * Fields without `$` are unknown ones, named for the sake of the losses alone.
+ * Fields without `$` are unknown ones, named for the sake of the losses alone. An unknown field that is null says nothing here.
  */
-export const own = entryOf(formatName);
-
-/** `{extra}` to spread into an event; an empty object when there is nothing to keep. */
-export function withExtra(fields: JsonObject): { readonly extra?: Extra } {
-  return extraWith(formatName, fields);
-}
+export const { own, withExtra, leftovers } = extrasOf(formatName, false);
 
 /** Unknown fields of a piece that say something. One that looks like a mark (`$…`) is left out, so that none can be forged. */
 export function unknown(value: JsonObject, known: ReadonlySet<string>): MutableObject {
@@ -43,9 +38,6 @@ export function frameOf(extra: Extra | undefined): JsonObject | undefined {
   const { $frame } = own(extra);
   return isObject($frame) ? $frame : undefined;
 }
-
-/** What is left of a piece that the neutral model has no word for. An unknown field that is null says nothing here. */
-export const leftovers = (): Leftovers => new Leftovers(formatName, false);
 
 /** An object kept under a mark; empty when there is none. */
 export function marked(piece: { readonly extra?: Extra | undefined }, name: string): JsonObject {

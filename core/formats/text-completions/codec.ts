@@ -9,7 +9,7 @@ import { onlyNative, validate } from './validate.ts';
 import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
-import { decodeWhole, TextWholeEncoder } from './whole.ts';
+import { decodeWhole, encodeWhole } from './whole.ts';
 import { completionsPath, formatName } from './wire.ts';
 
 /** Text completions: a chat of one user turn, as far as the rest of the gateway is concerned. */
@@ -28,7 +28,7 @@ export const chatCodec: Codec<ChatRequest> = {
   decodeStream: () => new TextStreamDecoder(),
   encodeStream: (context) => new TextStreamEncoder(context),
   decodeWhole,
-  encodeWhole: (context) => new TextWholeEncoder(context),
+  encodeWhole,
   usageTap,
   settingPath,
 };

@@ -1,6 +1,6 @@
 import { cannotCarry } from '../../sdk/errors.ts';
 import type { Block, ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
@@ -9,7 +9,8 @@ import { rows } from './settings.ts';
 import { completionsPath, formatName, own } from './wire.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import { writeStop } from '../_openai/settings.ts';
-import { setOf } from '../_shared/extra.ts';
+import { writeStream } from '../_openai/stream.ts';
+import { putBack, setOf } from '../_shared/extra.ts';
 
 const handled = setOf('stop');
 
@@ -27,11 +28,10 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   });
   writeStop(request.settings, own(request.extra), body, { target, foreign: request.format !== formatName });
   const { $kept, ...rest } = own(request.extra);
-  if (isObject($kept)) Object.assign(body, $kept);
-  for (const key in rest)
-    if (!key.startsWith('$') && !key.startsWith('stream_options.')) body[key] = rest[key];
+  Object.assign(body, $kept);
+  putBack(body, rest, ['stream_options']);
   loseForeign(request.extra, formatName, '', target.lose);
-  writeStream(request, body, target);
+  writeStream(request, rest, body, target, formatName);
   return { path: completionsPath, body };
 }
 
@@ -98,17 +98,4 @@ function refuseTools({ tools, toolChoice }: ChatRequest, target: EncodeTarget): 
     const at = tool.at ?? 'tools';
     refuseContent({ at, spare: toolChoice?.type === 'none' }, 'a tool', formatName, target);
   }
-}
-
-/** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */
-function writeStream(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
-  const fields = own(request.extra);
-  const options: MutableObject = isObject(fields.$stream_options) ? { ...fields.$stream_options } : {};
-  const prefix = 'stream_options.';
-  for (const key in fields) if (key.startsWith(prefix)) options[key.slice(prefix.length)] = fields[key];
-  const asClient = request.format === formatName && request.stream === target.stream;
-  if (target.stream) body.stream = true;
-  else if (fields.$stream === false) body.stream = false;
-  if (!asClient && target.stream) body.stream_options = { ...options, include_usage: true };
-  else if (asClient && fields.$stream_options !== undefined) body.stream_options = options;
 }

@@ -1,5 +1,4 @@
-import type { ChatSettings } from '../../model/chat.ts';
-import type { SettingRow } from '../_shared/settings.ts';
+import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 import { completionRows } from '../_openai/settings.ts';
 
 /**
@@ -14,6 +13,4 @@ export const rows: readonly SettingRow[] = [
 ];
 
 /** The client's path of a setting. */
-export function settingPath(name: keyof ChatSettings): string {
-  return rows.find((row) => row.name === name)?.path ?? name;
-}
+export const settingPath = pathsOf(rows);

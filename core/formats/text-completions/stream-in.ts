@@ -1,20 +1,20 @@
 import type { GatewayEvent } from '../../model/event.ts';
-import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { BlockCounter, endOf } from '../_shared/blocks.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { ChunkDecoder, finishOf, numberOf } from '../_openai/chunks.ts';
-import { fieldsBeside, isText } from '../_shared/fields.ts';
+import { ChunkDecoder, differing, finishOf, numberOf } from '../_openai/chunks.ts';
+import { defined, isText } from '../_shared/fields.ts';
 import type { Usage } from '../../model/usage.ts';
 import { readUsage } from './usage.ts';
-import { formatName, mostChoices } from './wire.ts';
+import { formatName, mostChoices, withExtra } from './wire.ts';
 import { unusable } from '../_shared/unusable.ts';
 import { readFinish } from '../_openai/finish.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf, type Kept } from '../_shared/extra.ts';
 
 /** With the random string on every chunk, which is no part of the answer. */
 const chunkFields = setOf('id object created model choices usage obfuscation');
 const choiceFields = setOf('index text finish_reason obfuscation');
+/** That there are none is what every answer says. */
+const usual: JsonObject = { logprobs: null };
 /** Most chunks without an answer that are held until the reply's id is known. */
 const mostHeld = 64;
 
@@ -38,22 +38,21 @@ export class TextStreamDecoder extends ChunkDecoder {
     return isObject(usage) ? readUsage(usage) : undefined;
   }
 
-  protected head(chunk: JsonObject): { readonly extra?: Extra } {
-    this.#shared = fieldsBeside(chunk, chunkFields);
+  protected head(chunk: JsonObject): Kept {
+    const shared = differing(chunk, chunkFields, {});
+    this.#shared = shared ?? {};
     // An echo of the prompt is in the text already.
-    return {
-      extra: { [formatName]: { $native: true, ...(isEmpty(this.#shared) ? {} : { chunk: this.#shared }) } },
-    };
+    return withExtra({ $native: true, ...defined({ chunk: shared }) });
   }
 
   protected read(
     chunk: JsonObject,
     choices: readonly JsonObject[],
-    isFirst: boolean,
+    _isFirst: boolean,
     events: GatewayEvent[],
   ): void {
-    const unknown = isFirst ? {} : this.#unshared(chunk);
-    if (choices.length === 0 && !isEmpty(unknown)) {
+    const unknown = differing(chunk, chunkFields, this.#shared);
+    if (choices.length === 0 && unknown !== undefined) {
       const { usage: _, ...value } = chunk;
       events.push({ type: 'opaque', format: formatName, value });
     }
@@ -72,15 +71,7 @@ export class TextStreamDecoder extends ChunkDecoder {
     };
   }
 
-  #unshared(chunk: JsonObject): JsonObject {
-    const unknown: MutableObject = {};
-    const all = fieldsBeside(chunk, chunkFields);
-    for (const key in all)
-      if (JSON.stringify(all[key]) !== JSON.stringify(this.#shared[key])) unknown[key] = all[key];
-    return unknown;
-  }
-
-  #choice(choice: JsonObject, chunk: JsonObject, events: GatewayEvent[]): void {
+  #choice(choice: JsonObject, chunk: JsonObject | undefined, events: GatewayEvent[]): void {
     const index = numberOf(choice);
     if (index >= mostChoices) throw unusable('sent too many answers');
     let answer = this.#answers.get(index);
@@ -89,10 +80,9 @@ export class TextStreamDecoder extends ChunkDecoder {
       this.#answers.set(index, answer);
     }
     if (answer.finished) return;
-    const beside = fieldsBeside(choice, choiceFields);
-    // That there are none is what every chunk says.
-    if (beside.logprobs === null) delete beside.logprobs;
-    let extra = extraOf(beside, chunk);
+    const beside = differing(choice, choiceFields, usual);
+    let extra =
+      beside === undefined && chunk === undefined ? noExtra : withExtra(defined({ choice: beside, chunk }));
     if (isText(choice.text)) {
       if (answer.block === undefined) {
         answer.block = this.#blocks.next();
@@ -118,7 +108,7 @@ function finish(
   choice: number,
   answer: Answer,
   raw: string,
-  extra: { readonly extra?: Extra } | undefined,
+  extra: Kept | undefined,
   events: GatewayEvent[],
 ): void {
   answer.finished = true;
@@ -126,18 +116,4 @@ function finish(
   events.push({ type: 'finish', choice, reason: readFinish(raw), raw, format: formatName, ...extra });
 }
 
-const noExtra: { readonly extra?: Extra } = {};
-
-function extraOf(choice: JsonObject, chunk: JsonObject): { readonly extra?: Extra } {
-  if (isEmpty(choice) && isEmpty(chunk)) return noExtra;
-  return {
-    extra: {
-      [formatName]: { ...(isEmpty(choice) ? {} : { choice }), ...(isEmpty(chunk) ? {} : { chunk }) },
-    },
-  };
-}
-
-function isEmpty(object: JsonObject): boolean {
-  for (const _ in object) return false;
-  return true;
-}
+const noExtra: Kept = {};

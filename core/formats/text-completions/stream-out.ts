@@ -1,41 +1,32 @@
-import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
+import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { ChunkEncoder } from '../_openai/chunks.ts';
+import { ChunkEncoder, numberOf } from '../_openai/chunks.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { WireFrame } from '../../sdk/format.ts';
-import { completionId } from '../_openai/ids.ts';
+import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';
 import { writeFinish } from './finish.ts';
 import { objectsOf } from '../_shared/fields.ts';
 import { loseForeignReply } from '../_shared/foreign.ts';
 
-/** How a reply's id begins. */
-const prefix = 'cmpl-';
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
-
-interface Head {
-  readonly id: string;
-  readonly created: number;
-  /** What the provider writes at the top of every chunk. */
-  readonly shared: JsonObject;
-  /** The provider speaks this format, and has echoed the prompt by itself. */
-  readonly native: boolean;
-}
 
 /** Writes a stream of text completions: pieces of text. */
 export class TextStreamEncoder extends ChunkEncoder {
   /** The answers that have begun, and whether they are finished. */
   readonly #answers = new Map<number, { finished: boolean }>();
-  #head: Head | undefined;
+
+  constructor(context: ReplyContext, asksUsage?: boolean) {
+    super({ format: formatName, prefix: 'cmpl-', object: 'text_completion' }, context, asksUsage);
+  }
 
   protected write(event: GatewayEvent): readonly WireFrame[] {
     if ('extra' in event) loseForeignReply(event.extra, formatName, (path) => void this.lose(path));
     switch (event.type) {
       case 'head':
-        this.#begin(event);
+        this.begin(event, own(event.extra));
         return nothing;
       case 'text-start':
       case 'refusal-start':
@@ -49,7 +40,7 @@ export class TextStreamEncoder extends ChunkEncoder {
       case 'finish':
         return this.#finish(event);
       case 'opaque':
-        return this.#opaque(event.format, event.value);
+        return this.losses.isOwn(event) ? this.#opaque(event.value) : nothing;
       case 'reasoning-delta':
         return this.lose('reasoning');
       case 'tool-start':
@@ -73,36 +64,20 @@ export class TextStreamEncoder extends ChunkEncoder {
     return frames;
   }
 
-  protected top(usage: Usage | undefined): JsonObject {
-    return { ...this.#top(), choices: [], usage: writeUsage(usage) };
+  protected usageOf(usage: Usage | undefined): JsonObject {
+    return writeUsage(usage);
   }
 
-  #begin(head: HeadEvent): void {
-    if (this.#head !== undefined) return;
-    const { chunk, $native } = own(head.extra);
-    this.#head = {
-      id: completionId(prefix, head.id),
-      created: Math.floor(head.created ?? this.context.created),
-      shared: isObject(chunk) ? chunk : noFields,
-      native: $native === true,
-    };
-  }
-
-  #started(): Head {
-    this.#head ??= {
-      id: completionId(prefix, ''),
-      created: this.context.created,
-      shared: noFields,
-      native: false,
-    };
-    return this.#head;
+  protected shared({ chunk }: JsonObject): JsonValue | undefined {
+    return chunk;
   }
 
   /** An answer that begins, with its prompt where the client wants to see it again. */
   #open(index: number): readonly WireFrame[] {
     if (this.#answers.has(index)) return nothing;
     this.#answers.set(index, { finished: false });
-    const prompt = this.#started().native ? '' : echoed(this.context.body, index);
+    // A provider that speaks this format has echoed the prompt by itself.
+    const prompt = this.begin().own.$native === true ? '' : echoed(this.context.body, index);
     return prompt === '' ? nothing : [this.#frame(index, prompt, null, noFields)];
   }
 
@@ -122,31 +97,20 @@ export class TextStreamEncoder extends ChunkEncoder {
     return [...frames, this.#frame(event.choice, '', word, own(event.extra))];
   }
 
-  /** A chunk of this format goes as it came, under this reply's name. */
-  #opaque(format: string, value: JsonObject): readonly WireFrame[] {
-    if (format !== formatName)
-      return this.lose(`opaque.${typeof value.type === 'string' ? value.type : format}`);
+  #opaque(value: JsonObject): readonly WireFrame[] {
     const choices = objectsOf(value.choices);
-    for (const { index } of choices) this.#open(typeof index === 'number' ? index : 0);
-    return [{ json: { ...value, ...this.#top(), choices, ...this.#noUsage() } }];
-  }
-
-  /** What stands at the top of every chunk. */
-  #top(): MutableObject {
-    const { id, created, shared } = this.#started();
-    return { id, object: 'text_completion', created, model: this.context.model, ...shared };
-  }
-
-  #noUsage(): JsonObject {
-    return this.asksUsage ? { usage: null } : noFields;
+    for (const choice of choices) this.#open(numberOf(choice));
+    const { chunk } = this.begin().own;
+    return [this.renamed({ ...value, ...(isObject(chunk) ? chunk : {}) }, choices)];
   }
 
   #frame(index: number, text: string, finish: string | null, { choice, chunk }: JsonObject): WireFrame {
     const written: MutableObject = { text, index, logprobs: null };
     if (isObject(choice)) Object.assign(written, choice);
     written.finish_reason = finish;
-    const json = { ...this.#top(), ...(isObject(chunk) ? chunk : noFields), choices: [written] };
-    return { json: { ...json, ...this.#noUsage() } };
+    const top = this.top();
+    if (isObject(chunk)) Object.assign(top, chunk);
+    return this.chunk(top, [written]);
   }
 }
 

@@ -1,22 +1,11 @@
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { noUsage, tapping, tokenCount } from '../_shared/usage.ts';
+import { noUsage, tapping } from '../_shared/usage.ts';
+import { usageReader } from '../_openai/usage.ts';
 import { formatName } from './wire.ts';
 
 /** Token counts in the neutral meaning. */
-export function readUsage(raw: JsonObject): Usage {
-  const prompt = isObject(raw.prompt_tokens_details) ? raw.prompt_tokens_details : {};
-  const completion = isObject(raw.completion_tokens_details) ? raw.completion_tokens_details : {};
-  return {
-    input: tokenCount(raw.prompt_tokens),
-    output: tokenCount(raw.completion_tokens),
-    cacheRead: tokenCount(prompt.cached_tokens),
-    cacheWrite: tokenCount(prompt.cache_write_tokens),
-    reasoning: tokenCount(completion.reasoning_tokens),
-    format: formatName,
-    raw,
-  };
-}
+export const readUsage = usageReader(formatName, 'prompt_tokens', 'completion_tokens');
 
 /** The usage object for a client: the provider's own where it spoke this format, else computed, with the details that say something. */
 export function writeUsage(usage: Usage | undefined): JsonObject {

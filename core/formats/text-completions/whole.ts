@@ -1,9 +1,10 @@
 import { checkCompletion } from '../_openai/chunks.ts';
+import { gathered } from '../_openai/whole.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import { joinLists } from '../_shared/join-lists.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import type { ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
+import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { TextStreamEncoder } from './stream-out.ts';
 import { formatName, own } from './wire.ts';
@@ -39,48 +40,30 @@ function withoutUsage(event: GatewayEvent): GatewayEvent {
     : event;
 }
 
-/** Gathers events into a whole reply: a fold over what the stream encoder writes. */
-export class TextWholeEncoder implements WholeEncoder {
-  readonly #stream: TextStreamEncoder;
+/** Gathers events into a whole reply. */
+export function encodeWhole(context: ReplyContext): WholeEncoder {
+  return gathered(new TextStreamEncoder(context, true), new TextFold(), own);
+}
+
+/** Puts the chunks of one reply together into a whole one. */
+class TextFold implements FrameFold {
   readonly #choices = new Map<number, MutableObject>();
-  #top: JsonObject = {};
+  readonly #top: MutableObject = {};
   #usage: JsonObject | undefined;
-  #tellsUsage = true;
 
-  constructor(context: ReplyContext) {
-    this.#stream = new TextStreamEncoder(context, true);
-  }
-
-  event(event: GatewayEvent): void {
-    if (event.type === 'head' && own(event.extra).$usage === false) this.#tellsUsage = false;
-    if (event.type === 'usage') this.#tellsUsage = true;
-    this.#add(this.#stream.event(event));
+  frame(frame: WireFrame): void {
+    if ('text' in frame) return;
+    const { choices, usage, ...top } = frame.json;
+    Object.assign(this.#top, top);
+    if (isObject(usage)) this.#usage = usage;
+    for (const choice of objectsOf(choices)) this.#join(choice);
   }
 
   end(): JsonObject {
-    this.#add(this.#stream.end());
     const choices = [...this.#choices].toSorted(([one], [other]) => one - other).map(([, choice]) => choice);
+    const usage = this.#usage === undefined ? {} : { usage: this.#usage };
     const { id, object, created, model, ...rest } = this.#top;
-    return {
-      id,
-      object,
-      created,
-      model,
-      choices,
-      ...(this.#tellsUsage && this.#usage !== undefined ? { usage: this.#usage } : {}),
-      ...rest,
-    };
-  }
-
-  #add(frames: readonly WireFrame[]): void {
-    for (const frame of frames) {
-      if ('text' in frame) continue;
-      const { choices, usage, ...top } = frame.json;
-      this.#top = { ...this.#top, ...top };
-      if (isObject(usage)) this.#usage = usage;
-      if (!Array.isArray(choices)) continue;
-      for (const choice of choices as readonly JsonValue[]) if (isObject(choice)) this.#join(choice);
-    }
+    return { id, object, created, model, choices, ...usage, ...rest };
   }
 
   #join(piece: JsonObject): void {

@@ -1,10 +1,10 @@
-import { entryOf } from '../_shared/extra.ts';
+import { extrasOf } from '../_shared/extra.ts';
 
 /** The name of this format, in `extra`, usage and losses. */
 export const formatName = 'text-completions';
 
-/** What this format alone knows of a piece: its own entry of `extra`, empty when there is none. */
-export const own = entryOf(formatName);
+/** {@link extrasOf} */
+export const { own, withExtra, leftovers } = extrasOf(formatName, false);
 
 /** Where requests go, below the provider's base URL. */
 export const completionsPath = '/completions';

@@ -12,12 +12,13 @@ function codecOf(format: string): Codec<ChatRequest> {
 }
 
 const odd = { $secret: 1, 'top.level': 2, 'list[0]': 3 };
-const formats = ['chat-completions', 'messages', 'generate-content', 'responses'];
+const formats = ['chat-completions', 'messages', 'generate-content', 'responses', 'converse'];
 const bodies = {
   'chat-completions': { model: 'm', messages: [{ role: 'user', content: 'Hi' }], ...odd },
   messages: { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], ...odd },
   'generate-content': { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }], ...odd },
   responses: { model: 'm', input: 'Hi', ...odd },
+  converse: { messages: [{ role: 'user', content: [{ text: 'Hi' }] }], ...odd },
 } as const;
 
 function sent(from: keyof typeof bodies, to: string): { readonly body: object; readonly losses: string[] } {

@@ -155,3 +155,12 @@ test('a picture by address is refused by its place: it has to be fetched first',
   );
   expect(chat.wantsBytes?.(picture as never, {})).toBe(true);
 });
+
+test('an edit leaves the client its own body, also where the object that the edit goes into is empty', () => {
+  const body = { messages: [], inferenceConfig: {}, additionalModelRequestFields: {}, outputConfig: {} };
+  const before = structuredClone(body);
+  const patched = chat.patch(body, { settings: { reasoning: { budget: 20_000 } } }, {});
+  expect(patched.additionalModelRequestFields).toMatchObject({ thinking: { budget_tokens: 20_000 } });
+  expect(patched.inferenceConfig).toHaveProperty('maxTokens');
+  expect(body).toEqual(before);
+});

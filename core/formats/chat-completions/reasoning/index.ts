@@ -10,7 +10,7 @@ import {
 } from '../../_shared/check.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { sameJson } from '../wire.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
 import { effortOf } from '../../_shared/reasoning.ts';
 

@@ -13,7 +13,8 @@ import {
 import { decodeContent } from './parts.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
-import { formatName, sameJson, leftovers } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { readArguments } from '../../_openai/calls.ts';
 
 const messageFields = setOf(

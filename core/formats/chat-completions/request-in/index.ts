@@ -4,8 +4,6 @@ import { type JsonObject } from '../../../model/json.ts';
 import {
   given,
   readObjects,
-  optionalBoolean,
-  optionalObject,
   optionalString,
   peek,
   requiredString,
@@ -21,6 +19,7 @@ import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { keepUser } from '../../_openai/settings.ts';
+import { keepStream } from '../../_openai/stream.ts';
 
 const bodyFields = new Set([
   ...setOf(`
@@ -29,7 +28,6 @@ const bodyFields = new Set([
   ...reasoningFields,
   ...rows.map((row) => row.path),
 ]);
-const streamFields = setOf('include_usage');
 const messageFields = setOf('role content');
 const toolFields = setOf('role content tool_call_id name');
 
@@ -42,8 +40,7 @@ export function decodeRequest(body: JsonObject): ChatRequest {
   const toolChoice = decodeToolChoice(body, left);
   const settings = decodeSettings(body, left);
   if (Array.isArray(body.tools) && body.tools.length === 0) left.put('$tools', 'empty');
-  if (body.stream === false) left.put('$stream', false);
-  keepStreamOptions(body, left);
+  keepStream(body, left);
   return {
     operation: 'chat',
     format: formatName,
@@ -73,15 +70,6 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   }
   keepUser(body, left);
   return reasoning === undefined ? settings : { ...settings, reasoning };
-}
-
-/** `include_usage` is between the gateway and its client; obfuscation is a wish of the client's that only its own format can grant. */
-function keepStreamOptions(body: JsonObject, left: Leftovers): void {
-  const options = optionalObject(body.stream_options, 'stream_options');
-  if (options === undefined) return;
-  const usage = optionalBoolean(options.include_usage, 'stream_options.include_usage');
-  left.put('$stream_options', usage === undefined ? {} : { include_usage: usage });
-  left.take(options, streamFields, 'stream_options.');
 }
 
 function decodeMessages(body: JsonObject): {

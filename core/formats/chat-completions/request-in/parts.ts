@@ -29,6 +29,7 @@ const imageInner = setOf('url detail');
 const audioFields = new Set(['type', 'input_audio', ...cacheFields]);
 const audioInner = setOf('data format');
 const fileFields = new Set(['type', 'file', ...cacheFields]);
+const bareFileFields = new Set(['type', 'file_id', ...cacheFields]);
 const fileInner = setOf('file_data file_id filename');
 const videoFields = new Set(['type', 'video_url', ...cacheFields]);
 const videoInner = setOf('url');
@@ -53,7 +54,7 @@ function decodePart(part: JsonObject, at: string): Block {
     case 'input_audio':
       return decodeAudio(part, at, left.take(part, audioFields));
     case 'file':
-      return decodeFile(part, at, left.take(part, fileFields));
+      return decodeFile(part, at, left.take(part, isBareFile(part) ? bareFileFields : fileFields));
     case 'video_url':
       return decodeVideo(part, at, left.take(part, videoFields));
     default:
@@ -134,7 +135,8 @@ function audioData(data: string, mimeType: string, left: Leftovers): Source {
 
 function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   const path = `${at}.file`;
-  const object = requiredObject(part.file, path);
+  // Mistral's clients name a file beside the type.
+  const object = isBareFile(part) ? { file_id: part.file_id ?? null } : requiredObject(part.file, path);
   const data = optionalString(object.file_data, `${path}.file_data`);
   const id = optionalString(object.file_id, `${path}.file_id`);
   const name = optionalString(object.filename, `${path}.filename`);
@@ -151,6 +153,10 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
     ...cacheOf(part, left),
     ...left.extra(),
   };
+}
+
+function isBareFile({ file, file_id: id }: JsonObject): boolean {
+  return file === undefined && typeof id === 'string';
 }
 
 /** `file_data` is a data URL, a URL (at aggregators) or bare base64. */

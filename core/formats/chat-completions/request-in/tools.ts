@@ -11,7 +11,8 @@ import {
   readObjects,
 } from '../../_shared/check.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { formatName, sameJson, leftovers } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { functionMembers } from '../../_openai/calls.ts';
 import { defined } from '../../_shared/fields.ts';
 

@@ -7,13 +7,13 @@ import { writeMessages } from './turns.ts';
 import { writeTools } from './tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { spelledReasoning, writeReasoning } from '../reasoning/index.ts';
-import { writeResponseFormat } from '../response-format.ts';
 import { handled, rows } from '../settings.ts';
 import { formatName, own } from '../wire.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { serviceTiers, takes, writeStop, writeUserAndTier } from '../../_openai/settings.ts';
 import { headersFor } from '../../_openai/headers.ts';
-import { outputToolFor } from '../../_openai/response-format.ts';
+import { writeStream } from '../../_openai/stream.ts';
+import { writeAnswerForm } from '../../_openai/response-format.ts';
 
 /** Where chat requests go, below the provider's base URL. */
 export const chatPath = '/chat/completions';
@@ -33,7 +33,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     'stream_options',
   ]);
   loseForeign(request.extra, formatName, '', target.lose);
-  writeStream(request, body, target);
+  writeStream(request, own(request.extra), body, target, formatName);
   return {
     path: chatPath,
     ...headersFor(target.headers),
@@ -68,7 +68,13 @@ function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scop
   if (own(request.extra).$modalities === 'string' && settings.modalities?.length === 1)
     body.modalities = settings.modalities[0];
   const unwrapTool = takes('responseFormat', settings, target)
-    ? writeFormat(request, body, scope)
+    ? writeAnswerForm(settings.responseFormat, body, target, {
+        place: (format) => (body.response_format = format),
+        named: scope.foreign,
+        holder: 'json_schema',
+        tool: (tool) => ({ type: 'function', function: tool }),
+        choice: (name) => ({ type: 'function', function: { name } }),
+      })
     : undefined;
   if (takes('maxOutput', settings, target)) writeLimit(request, settings.maxOutput ?? 0, body, target);
   writeStop(settings, own(request.extra), body, scope);
@@ -101,36 +107,4 @@ function writeWishes(request: ChatRequest, body: MutableObject, scope: Scope): v
   const spelled = spelledReasoning(own(request.extra).$reasoning, reasoning, traits);
   if (spelled !== undefined) Object.assign(body, spelled);
   else if (reasoning !== undefined) writeReasoning(reasoning, traits, body, lose);
-}
-
-function writeFormat(request: ChatRequest, body: MutableObject, scope: Scope): string | undefined {
-  const format = request.settings.responseFormat;
-  if (format === undefined) return undefined;
-  const { target } = scope;
-  if (format.type !== 'json-schema' || target.traits.jsonSchema !== false) {
-    body.response_format = writeResponseFormat(format, scope.foreign);
-    return undefined;
-  }
-  const tool = outputToolFor(format, body);
-  if (tool !== undefined) {
-    body.tools = [{ type: 'function', function: tool }];
-    body.tool_choice = { type: 'function', function: { name: tool.name } };
-    return tool.name;
-  }
-  target.lose('settings.responseFormat');
-  body.response_format = { type: 'json_object' };
-  return undefined;
-}
-
-/** A stream begun for a client of another format (or for one that wants no stream) always tells its usage. */
-function writeStream(request: ChatRequest, body: MutableObject, target: EncodeTarget): void {
-  const { $stream, $stream_options } = own(request.extra);
-  const told = isObject($stream_options) ? $stream_options : undefined;
-  const options: JsonObject = { ...told, ...(isObject(body.stream_options) ? body.stream_options : {}) };
-  const asClient = request.format === formatName && request.stream === target.stream;
-  delete body.stream_options;
-  if (target.stream) body.stream = true;
-  else if ($stream === false) body.stream = false;
-  if (!asClient && target.stream) body.stream_options = { ...options, include_usage: true };
-  else if (asClient && told !== undefined) body.stream_options = options;
 }

@@ -5,7 +5,8 @@ import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { formatName, sameJson, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 

@@ -12,9 +12,10 @@ import { writeCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
 import { InlineThinking, type Run } from '../reasoning/inline.ts';
 import { detailEntries, readDetail, type Detail } from '../reasoning/details.ts';
-import { formatName, sameJson } from '../wire.ts';
+import { formatName, withExtra } from '../wire.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { readFinish } from '../../_openai/finish.ts';
-import { extraWith, setOf } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/extra.ts';
 import { isText, objectsOf } from '../../_shared/fields.ts';
 
 /** The fields of a delta that become events. */
@@ -184,7 +185,7 @@ export class ChoiceDecoder {
     else if (isText(delta.reasoning))
       own[delta.reasoning === text ? '$also' : '$copy'] =
         delta.reasoning === text ? ['reasoning'] : { reasoning: delta.reasoning };
-    events.push({ type: 'reasoning-delta', block, choice: this.#choice, text, ...extraOf(own) });
+    events.push({ type: 'reasoning-delta', block, choice: this.#choice, text, ...withExtra(own) });
   }
 
   #details(entries: readonly JsonObject[], delta: JsonObject, events: GatewayEvent[]): void {
@@ -266,7 +267,13 @@ export class ChoiceDecoder {
       ...marks,
       $detail: { ...entry, [typeof entry.text === 'string' ? 'text' : 'summary']: '' },
     };
-    events.push({ type: 'reasoning-delta', block, choice: this.#choice, text: detail.text, ...extraOf(own) });
+    events.push({
+      type: 'reasoning-delta',
+      block,
+      choice: this.#choice,
+      text: detail.text,
+      ...withExtra(own),
+    });
     // The signature rides in `$detail`; the block must still say who vouches for it.
     if (detail.proof !== undefined) this.#leave(events, detail.proof, { [formatName]: { $written: true } });
   }
@@ -295,7 +302,7 @@ export class ChoiceDecoder {
     if (this.#sound === undefined) {
       this.#leave(events);
       this.#sound = { block: this.#nextBlock(), rest: '' };
-      const own = Object.keys(rest).length === 0 ? {} : extraOf({ $audio: rest });
+      const own = withExtra(Object.keys(rest).length === 0 ? {} : { $audio: rest });
       events.push({
         type: 'media-start',
         block: this.#sound.block,
@@ -308,7 +315,7 @@ export class ChoiceDecoder {
         type: 'media-delta',
         block: this.#sound.block,
         choice: this.#choice,
-        ...extraOf({ $audio: rest }),
+        ...withExtra({ $audio: rest }),
       });
     }
     const { block } = this.#sound;
@@ -341,7 +348,7 @@ export class ChoiceDecoder {
     if (rest !== '')
       events.push({ type: 'media-delta', block, choice: this.#choice, data: rest.padEnd(4, '=') });
     this.#sound = undefined;
-    events.push({ type: 'media-end', block, choice: this.#choice, ...extraOf(own) });
+    events.push({ type: 'media-end', block, choice: this.#choice, ...withExtra(own) });
   }
 
   #images(list: readonly unknown[], events: GatewayEvent[]): void {
@@ -355,7 +362,7 @@ export class ChoiceDecoder {
       const block = this.#nextBlock();
       const choice = this.#choice;
       const parsed = parseDataUrl(url);
-      const own = extraOf({
+      const own = withExtra({
         ...(Object.keys(rest).length === 0 ? {} : { image: rest }),
         ...(Object.keys(others).length === 0 ? {} : { imageUrl: others }),
       });
@@ -393,10 +400,6 @@ function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined>
 
 function isLonger(value: JsonValue | undefined, ending: string): boolean {
   return isText(value) && value.length > ending.length && value.endsWith(ending);
-}
-
-function extraOf(own: JsonObject): { readonly extra?: Extra } {
-  return extraWith(formatName, own);
 }
 
 function pick(object: JsonObject, fields: readonly string[]): JsonObject {

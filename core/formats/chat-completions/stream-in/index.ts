@@ -5,19 +5,23 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import type { ModelTraits } from '../../../model/traits.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { ChunkDecoder, finishOf, numberOf } from '../../_openai/chunks.ts';
+import { ChunkDecoder, differing, finishOf, numberOf } from '../../_openai/chunks.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
-import { formatName, mostBlocks, sameJson } from '../wire.ts';
+import { formatName, mostBlocks, withExtra } from '../wire.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { unusable } from '../../_shared/unusable.ts';
-import { extraWith, setOf } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/extra.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
 import { noise } from '../../_shared/foreign.ts';
 
 const chunkFields = setOf('id object created model choices usage');
 const choiceFields = setOf('index delta message finish_reason');
+/** The same where an event carries all that the log probabilities say. */
+const scoredFields: ReadonlySet<string> = new Set([...choiceFields, 'logprobs']);
+
 /** Events that put a chunk on the wire again: unknown fields of a chunk ride on one of them. */
 const carriers = setOf(
   'text-delta refusal-delta reasoning-delta tool-start tool-delta citation media-end finish',
@@ -55,7 +59,7 @@ export class ChatStreamDecoder extends ChunkDecoder {
       const delta = deltaOf(choice);
       if (isRoleOnly(delta) && !isUsual(delta)) own.$role = delta;
     }
-    return extraWith(formatName, own);
+    return withExtra(own);
   }
 
   protected read(
@@ -103,14 +107,8 @@ export class ChatStreamDecoder extends ChunkDecoder {
     if (word !== undefined) decoder.finish(word, events);
     const spoke = events.length > 0;
     const own: MutableObject = { ...shared };
-    difference(
-      choice,
-      choiceFields,
-      this.#sharedChoice,
-      own,
-      'choice',
-      keepsLogprobs(choice, events) ? undefined : 'logprobs',
-    );
+    const known = keepsLogprobs(choice, events) ? choiceFields : scoredFields;
+    difference(choice, known, this.#sharedChoice, own, 'choice');
     unread(delta, opens, spoke, own);
     const strays = decoder.takeStrays();
     if (strays.length > 0)
@@ -162,22 +160,15 @@ function sharedOf(choice: JsonObject): JsonObject {
   return logprobs === null ? { logprobs, ...shared } : shared;
 }
 
-/** Puts into `own[name]` what differs from the shared fields, and into `own['$without']` what is missing of them. `used`: a field that became an event. */
+/** Puts into `own[name]` what differs from the shared fields, and into `own['$without']` what is missing of them. */
 function difference(
   value: JsonObject,
   known: ReadonlySet<string>,
   shared: JsonObject,
   own: MutableObject,
   name: 'chunk' | 'choice',
-  used?: string,
 ): void {
-  let more: MutableObject | undefined;
-  for (const key in value) {
-    if (known.has(key) || key === used || key === '__proto__') continue;
-    if (key in shared && sameJson(value[key], shared[key])) continue;
-    more ??= {};
-    more[key] = value[key];
-  }
+  const more = differing(value, known, shared);
   if (more !== undefined) own[name] = more;
   let without: string[] | undefined;
   for (const key in shared) {

@@ -1,19 +1,15 @@
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { ChunkEncoder } from '../../_openai/chunks.ts';
+import { ChunkEncoder, spreadShared } from '../../_openai/chunks.ts';
 import { isReplyEvent } from '../../_shared/blocks.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './choice.ts';
-import { completionId } from '../../_openai/ids.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName, own } from '../wire.ts';
-import { typeName } from '../../_openai/scope.ts';
 import { objectsOf, listOf } from '../../_shared/fields.ts';
 
-/** How a reply's id begins. */
-const prefix = 'chatcmpl-';
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
 const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
@@ -22,16 +18,15 @@ const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
 export class ChatStreamEncoder extends ChunkEncoder {
   readonly #scope: ReplyScope;
   readonly #answers = new Map<number, ChoiceEncoder>();
-  #head: { readonly id: string; readonly created: number; readonly own: JsonObject } | undefined;
 
-  constructor(context: ReplyContext) {
-    super(context);
+  constructor(context: ReplyContext, asksUsage?: boolean) {
+    super({ format: formatName, prefix: 'chatcmpl-', object: 'chat.completion.chunk' }, context, asksUsage);
     const { body } = context;
     this.#scope = {
       legacy: Array.isArray(body.functions) && !Array.isArray(body.tools),
       created: context.created,
       callIds: new Map(),
-      lose: (name) => this.lose(name),
+      lose: (name) => this.losses.lose(name),
     };
   }
 
@@ -43,7 +38,7 @@ export class ChatStreamEncoder extends ChunkEncoder {
       case 'usage':
         return nothing;
       case 'opaque':
-        return this.#opaque(event.format, event.value);
+        return this.losses.isOwn(event) ? this.#opaque(event.value) : nothing;
       default:
         return this.#choice(event);
     }
@@ -60,17 +55,17 @@ export class ChatStreamEncoder extends ChunkEncoder {
     return frames;
   }
 
-  protected top(usage: Usage | undefined): JsonObject {
-    return { ...this.#top(noFields), choices: [], usage: writeUsage(usage) };
+  protected usageOf(usage: Usage | undefined): JsonObject {
+    return writeUsage(usage);
+  }
+
+  protected shared({ chunk }: JsonObject): JsonValue | undefined {
+    return chunk;
   }
 
   #begin(head: HeadEvent): readonly WireFrame[] {
-    if (this.#head !== undefined) return nothing;
-    this.#head = {
-      id: completionId(prefix, head.id),
-      created: head.created ?? this.context.created,
-      own: own(head.extra),
-    };
+    if (this.begun) return nothing;
+    this.begin(head, own(head.extra));
     const frames: WireFrame[] = [];
     this.#answer(0, frames);
     return frames;
@@ -82,17 +77,12 @@ export class ChatStreamEncoder extends ChunkEncoder {
     if (known !== undefined) return known;
     const encoder = new ChoiceEncoder(this.#scope);
     this.#answers.set(index, encoder);
-    const fields = this.#started().own;
+    const fields = this.begin().own;
     const delta = isObject(fields.$role) ? fields.$role : roleDelta;
     // What stood on the first chunk alone stands there again.
     const first = index === 0 && isObject(fields.$first) ? { chunk: fields.$first } : noFields;
     frames.push(this.#frame(index, { delta }, first));
     return encoder;
-  }
-
-  #started(): { readonly id: string; readonly created: number; readonly own: JsonObject } {
-    this.#head ??= { id: completionId(prefix, ''), created: this.context.created, own: noFields };
-    return this.#head;
   }
 
   #choice(event: ChoiceEvent): readonly WireFrame[] {
@@ -104,9 +94,7 @@ export class ChatStreamEncoder extends ChunkEncoder {
     return frames;
   }
 
-  /** A chunk of this format goes as it came, under this reply's name. */
-  #opaque(format: string, value: JsonObject): readonly WireFrame[] {
-    if (format !== formatName) return this.lose(`opaque.${typeName(value)}`);
+  #opaque(value: JsonObject): readonly WireFrame[] {
     const frames: WireFrame[] = [];
     const choices = objectsOf(value.choices);
     const open: JsonObject[] = [];
@@ -116,41 +104,19 @@ export class ChatStreamEncoder extends ChunkEncoder {
       open.push({ ...choice, index, delta: isObject(choice.delta) ? choice.delta : {}, finish_reason: null });
     }
     if (choices.length > 0 && open.length === 0) return frames;
-    const { id, created } = this.#started();
-    const usage = this.asksUsage ? { usage: null } : noFields;
-    frames.push({
-      json: {
-        ...value,
-        id,
-        object: 'chat.completion.chunk',
-        created,
-        model: this.context.model,
-        choices: open,
-        ...usage,
-      },
-    });
+    frames.push(this.renamed(value, open));
     return frames;
   }
 
-  /** What stands at the top of every chunk. */
-  #top(fields: JsonObject): MutableObject {
-    const { id, created, own: shared } = this.#started();
-    const top: MutableObject = { id, object: 'chat.completion.chunk', created, model: this.context.model };
-    spread(top, shared.chunk, fields.$withoutChunk);
-    if (isObject(fields.chunk)) Object.assign(top, fields.chunk);
-    return top;
-  }
-
   #frame(index: number, piece: Piece, fields: JsonObject): WireFrame {
-    const chunk = this.#top(fields);
+    const top = this.top(fields.$withoutChunk);
+    if (isObject(fields.chunk)) Object.assign(top, fields.chunk);
     const choice: MutableObject = { index, delta: deltaOf(piece.delta, fields) };
-    spread(choice, this.#started().own.$choice, fields.$withoutChoice);
+    spreadShared(choice, this.begin().own.$choice, fields.$withoutChoice);
     if (piece.beside !== undefined) Object.assign(choice, piece.beside);
     if (isObject(fields.choice)) Object.assign(choice, fields.choice);
     choice.finish_reason = piece.finish ?? null;
-    chunk.choices = [choice];
-    if (this.asksUsage) chunk.usage = null;
-    return { json: chunk };
+    return this.chunk(top, [choice]);
   }
 }
 
@@ -168,10 +134,4 @@ function deltaOf(delta: JsonObject, fields: JsonObject): JsonObject {
     }
   }
   return merged;
-}
-
-function spread(target: MutableObject, shared: JsonValue | undefined, without: JsonValue | undefined): void {
-  if (!isObject(shared)) return;
-  const left: readonly unknown[] = Array.isArray(without) ? without : [];
-  for (const key in shared) if (!left.includes(key)) target[key] = shared[key];
 }

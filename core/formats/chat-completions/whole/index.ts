@@ -1,4 +1,5 @@
 import { checkCompletion } from '../../_openai/chunks.ts';
+import { gathered } from '../../_openai/whole.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
@@ -89,42 +90,12 @@ function empties(message: JsonObject): JsonObject {
   return found;
 }
 
-/** Gathers events into a whole reply: a fold over what the stream encoder writes. */
-export class ChatWholeEncoder implements WholeEncoder {
-  readonly #stream: ChatStreamEncoder;
-  readonly #fold = new ChatFold();
-  #tellsUsage = true;
-
-  constructor(context: ReplyContext) {
-    // Member by member: a context's members may be getters, which a spread would lose.
-    const { model, requestId, created } = context;
-    this.#stream = new ChatStreamEncoder({
-      model,
-      requestId,
-      created,
-      // This format says no number before the true ones are known.
-      inputEstimate: 0,
-      lose: (path) => context.lose(path),
-      body: { ...context.body, stream_options: { include_usage: true } },
-    });
-  }
-
-  event(event: GatewayEvent): void {
-    if (event.type === 'head' && own(event.extra).$usage === false) this.#tellsUsage = false;
-    if (event.type === 'usage') this.#tellsUsage = true;
-    for (const frame of this.#stream.event(event)) this.#fold.frame(frame);
-    if (event.type !== 'finish') return;
-    const { $message, $choiceEmpty } = own(event.extra);
-    if (isObject($message))
-      this.#fold.shape(event.choice, {
-        message: $message,
-        choice: isObject($choiceEmpty) ? $choiceEmpty : {},
-      });
-  }
-
-  end(): JsonObject {
-    for (const frame of this.#stream.end()) this.#fold.frame(frame);
-    const { usage, ...reply } = this.#fold.end();
-    return this.#tellsUsage && usage !== undefined ? { ...reply, usage } : reply;
-  }
+/** Gathers events into a whole reply. */
+export function encodeWhole(context: ReplyContext): WholeEncoder {
+  const fold = new ChatFold();
+  return gathered(new ChatStreamEncoder(context, true), fold, own, ({ choice: index, extra }) => {
+    const { $message: message, $choiceEmpty } = own(extra);
+    if (!isObject(message)) return;
+    fold.shape(index, { message, choice: isObject($choiceEmpty) ? $choiceEmpty : {} });
+  });
 }

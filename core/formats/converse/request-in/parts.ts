@@ -13,13 +13,13 @@ import {
   jsonText,
   readObjects,
 } from '../../_shared/check.ts';
+import { isText, textsIn } from '../../_shared/fields.ts';
 import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
-import { keepInner, name, unknown, withExtra } from '../wire.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { formatName, leftovers } from '../wire.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** Content blocks. A cache point marks the block before it. Throws 400 with the path. */
 export function decodeBlocks(list: JsonValue | undefined, path: string): Block[] {
@@ -40,18 +40,32 @@ function bareSignature({ reasoningContent }: JsonObject): JsonValue | undefined 
   return isObject(inner) && inner.text === '' ? inner.signature : undefined;
 }
 
+/** A block, opened: what its one member holds, where that stands, and what is unknown in it and beside it. */
+interface Opened {
+  readonly wire: JsonObject;
+  readonly path: string;
+  readonly at: string;
+  readonly left: Leftovers;
+  /** The block as it came. */
+  readonly block: JsonObject;
+}
+
+interface BlockReading {
+  /** Fields of the member that are read. */
+  readonly known: ReadonlySet<string>;
+  readonly read: (opened: Opened) => Block;
+}
+
 /** How each block is read, by the member that says what it is. The others travel verbatim. */
-const readers: Readonly<Record<string, (inner: JsonValue, block: JsonObject, at: string) => Block>> = {
-  text: decodeText,
-  toolUse: decodeCall,
-  toolResult: decodeResult,
-  reasoningContent: decodeReasoning,
-  citationsContent: decodeCited,
-  guardContent: decodeGuarded,
+const readings: Readonly<Record<string, BlockReading>> = {
+  toolUse: { known: setOf('toolUseId name input'), read: decodeCall },
+  toolResult: { known: setOf('toolUseId content status'), read: decodeResult },
+  reasoningContent: { known: setOf('reasoningText redactedContent'), read: decodeReasoning },
+  citationsContent: { known: setOf('content citations'), read: decodeCited },
   ...Object.fromEntries(
     mediaKinds.map((kind) => [
       kind.key,
-      (inner: JsonValue, block: JsonObject, at: string) => decodeMedia(kind, inner, block, at),
+      { known: setOf('format name source'), read: (opened: Opened) => decodeMedia(kind, opened) },
     ]),
   ),
 };
@@ -59,14 +73,32 @@ const readers: Readonly<Record<string, (inner: JsonValue, block: JsonObject, at:
 function decodeBlock(block: JsonObject, at: string): Block {
   for (const key in block) {
     const inner = block[key];
-    const read = Object.hasOwn(readers, key) ? readers[key] : undefined;
-    if (read !== undefined && given(inner)) return read(inner, block, at);
+    if (!given(inner)) continue;
+    if (key === 'text') {
+      const text = requiredString(inner, `${at}.text`);
+      return { type: 'text', text, ...beside(block, key).extra(), at };
+    }
+    if (key === 'guardContent') return decodeGuarded(object(inner, `${at}.guardContent`), block, at);
+    const reading = Object.hasOwn(readings, key) ? readings[key] : undefined;
+    if (reading !== undefined) return reading.read(open(key, inner, block, at, reading.known));
   }
   return opaque(block, at);
 }
 
+function open(
+  key: string,
+  inner: JsonValue,
+  block: JsonObject,
+  at: string,
+  known: ReadonlySet<string>,
+): Opened {
+  const path = `${at}.${key}`;
+  const wire = object(inner, path);
+  return { wire, path, at, left: beside(block, key).take(wire, known, `${key}.`), block };
+}
+
 function opaque(value: JsonObject, at: string): Block {
-  return { type: 'opaque', format: name, value, at };
+  return { type: 'opaque', format: formatName, value, at };
 }
 
 function object(inner: JsonValue, path: string): JsonObject {
@@ -75,49 +107,33 @@ function object(inner: JsonValue, path: string): JsonObject {
 }
 
 /** What a block has beside its one member. */
-function beside(block: JsonObject, key: string): MutableObject {
-  return unknown(block, new Set([key]));
+function beside(block: JsonObject, key: string): Leftovers {
+  return leftovers().take(block, new Set([key]));
 }
 
-function decodeText(inner: JsonValue, block: JsonObject, at: string): Block {
-  const text = requiredString(inner, `${at}.text`);
-  return { type: 'text', text, ...withExtra(beside(block, 'text')), at };
-}
-
-const callFields = setOf('toolUseId name input');
-
-function decodeCall(inner: JsonValue, block: JsonObject, at: string): Block {
-  const path = `${at}.toolUse`;
-  const wire = object(inner, path);
-  const rest = beside(block, 'toolUse');
-  keepInner(rest, 'toolUse', wire, callFields);
+function decodeCall({ wire, path, at, left }: Opened): Block {
   const input = given(wire.input) ? wire.input : {};
   return {
     type: 'tool-call',
     id: requiredString(wire.toolUseId, `${path}.toolUseId`),
     name: requiredString(wire.name, `${path}.name`),
     input: brokenArguments(input) ?? jsonText(input, `${path}.input`),
-    ...withExtra(rest),
+    ...left.extra(),
     at,
   };
 }
 
-const resultFields = setOf('toolUseId content status');
-
-function decodeResult(inner: JsonValue, block: JsonObject, at: string): ToolResultBlock {
-  const path = `${at}.toolResult`;
-  const wire = object(inner, path);
-  const rest = beside(block, 'toolResult');
-  keepInner(rest, 'toolResult', wire, resultFields);
+function decodeResult({ wire, path, at, left }: Opened): ToolResultBlock {
   const status = optionalString(wire.status, `${path}.status`);
-  if (status !== undefined && status !== 'success' && status !== 'error') rest['toolResult.status'] = status;
+  const isKnown = status === 'success' || status === 'error';
+  if (status !== undefined && !isKnown) left.put('toolResult.status', status);
   const content = requiredArray(wire.content, `${path}.content`);
   return {
     type: 'tool-result',
     id: requiredString(wire.toolUseId, `${path}.toolUseId`),
     content: content.map((part, index) => decodeResultPart(part, `${path}.content[${index}]`)),
-    ...(status === 'error' || status === 'success' ? { failed: status === 'error' } : {}),
-    ...withExtra(rest),
+    ...(isKnown ? { failed: status === 'error' } : {}),
+    ...left.extra(),
     at,
   };
 }
@@ -125,92 +141,68 @@ function decodeResult(inner: JsonValue, block: JsonObject, at: string): ToolResu
 function decodeResultPart(value: JsonValue, at: string): Block {
   const part = object(value, at);
   if (!given(part.json)) return decodeBlock(part, at);
-  const rest = beside(part, 'json');
-  rest.$json = true;
-  return { type: 'text', text: jsonText(part.json, `${at}.json`), ...withExtra(rest), at };
+  const text = jsonText(part.json, `${at}.json`);
+  return { type: 'text', text, ...beside(part, 'json').put('$json', true).extra(), at };
 }
 
-const reasoningFields = setOf('reasoningText redactedContent');
 const thoughtFields = setOf('text signature');
 
-function decodeReasoning(inner: JsonValue, block: JsonObject, at: string): ReasoningBlock {
-  const path = `${at}.reasoningContent`;
-  const wire = object(inner, path);
-  const rest = beside(block, 'reasoningContent');
-  keepInner(rest, 'reasoningContent', wire, reasoningFields);
+function decodeReasoning({ wire, path, at, left }: Opened): ReasoningBlock {
   const hidden = optionalString(wire.redactedContent, `${path}.redactedContent`);
-  if (hidden !== undefined)
-    return { type: 'reasoning', text: '', proof: proofIn(name, 'encrypted', hidden), ...withExtra(rest), at };
+  if (hidden !== undefined) {
+    const proof = proofIn(formatName, 'encrypted', hidden);
+    return { type: 'reasoning', text: '', proof, ...left.extra(), at };
+  }
   const thought = requiredObject(wire.reasoningText, `${path}.reasoningText`);
-  keepInner(rest, 'reasoningContent.reasoningText', thought, thoughtFields);
+  left.take(thought, thoughtFields, 'reasoningContent.reasoningText.');
   const signature = optionalString(thought.signature, `${path}.reasoningText.signature`);
   return {
     type: 'reasoning',
     text: requiredString(thought.text, `${path}.reasoningText.text`),
-    ...(signature === undefined || signature === '' ? {} : { proof: proofIn(name, 'signature', signature) }),
-    ...withExtra(rest),
+    ...(isText(signature) ? { proof: proofIn(formatName, 'signature', signature) } : {}),
+    ...left.extra(),
     at,
   };
 }
 
-const citedFields = setOf('content citations');
-
-function decodeCited(inner: JsonValue, block: JsonObject, at: string): Block {
-  const path = `${at}.citationsContent`;
-  const wire = object(inner, path);
-  const rest = beside(block, 'citationsContent');
-  keepInner(rest, 'citationsContent', wire, citedFields);
+function decodeCited({ wire, path, at, left }: Opened): Block {
   const content = optionalArray(wire.content, `${path}.content`) ?? [];
   // How the words are divided is a spelling.
-  rest.$cited = wire.content ?? [];
-  const said = content.map((part) => (isObject(part) && typeof part.text === 'string' ? part.text : ''));
+  left.put('$cited', wire.content ?? []);
   return {
     type: 'text',
-    text: said.join(''),
+    text: textsIn(content).join(''),
     citations: readObjects(wire.citations, `${path}.citations`, decodeCitation),
-    ...withExtra(rest),
+    ...left.extra(),
     at,
   };
 }
 
 /** Text or an image that a guardrail shall look at; to others it is that text or image. */
-function decodeGuarded(inner: JsonValue, block: JsonObject, at: string): Block {
-  const path = `${at}.guardContent`;
-  const wire = object(inner, path);
+function decodeGuarded(wire: JsonObject, block: JsonObject, at: string): Block {
   const guarded = isObject(wire.text) && typeof wire.text.text === 'string' ? wire.text : undefined;
   if (guarded !== undefined) {
-    const { text: _, ...qualified } = guarded;
-    const rest: MutableObject = {
-      ...beside(block, 'guardContent'),
-      guardContent: { ...wire, text: qualified },
-    };
-    return { type: 'text', text: String(guarded.text), ...withExtra(rest), at };
+    const { text, ...qualified } = guarded;
+    const left = beside(block, 'guardContent').put('guardContent', { ...wire, text: qualified });
+    return { type: 'text', text: String(text), ...left.extra(), at };
   }
-  const [image] = mediaKinds;
-  if (image === undefined || !isObject(wire.image)) return opaque(block, at);
-  const media = decodeMedia(image, wire.image, { image: wire.image }, at);
-  if (media.type !== 'image') return opaque(block, at);
-  return { ...media, extra: { [name]: { ...media.extra?.[name], guardContent: {} } } };
+  const media = isObject(wire.image) ? decodeBlock({ image: wire.image }, at) : undefined;
+  if (media?.type !== 'image') return opaque(block, at);
+  return { ...media, extra: { [formatName]: { ...media.extra?.[formatName], guardContent: {} } } };
 }
 
-const mediaFields = setOf('format name source');
-
-function decodeMedia(kind: MediaKind, inner: JsonValue, block: JsonObject, at: string): Block {
-  const { key } = kind;
-  const path = `${at}.${key}`;
-  const wire = object(inner, path);
-  const rest = beside(block, key);
-  keepInner(rest, key, wire, mediaFields);
+function decodeMedia(kind: MediaKind, { wire, path, at, left, block }: Opened): Block {
   const where = requiredObject(wire.source, `${path}.source`);
   const format = optionalString(wire.format, `${path}.format`);
-  const source = decodeSource(kind, where, format, `${path}.source`, rest);
+  const source = decodeSource(kind, where, format, `${path}.source`, left);
   if (source === undefined) return opaque(block, at);
   const title = optionalString(wire.name, `${path}.name`);
-  const media: MediaBlock = { type: kind.type, source, ...withExtra(rest), at };
+  const media: MediaBlock = { type: kind.type, source, ...left.extra(), at };
   return title === undefined ? media : { ...media, name: title };
 }
 
 const sourceFields = setOf('bytes text s3Location');
+const locationFields = setOf('uri');
 
 /** Undefined for a source that only this format knows (blocks as a document's content). */
 function decodeSource(
@@ -218,21 +210,21 @@ function decodeSource(
   wire: JsonObject,
   format: string | undefined,
   path: string,
-  rest: MutableObject,
+  left: Leftovers,
 ): Source | undefined {
   const mimeType = mimeOf(kind, format ?? (given(wire.text) ? 'txt' : ''));
   // Where the type says the same in other words the client's word is kept.
-  if (formatOf(kind, mimeType) !== format) rest.$format = format ?? null;
-  keepInner(rest, `${kind.key}.source`, wire, sourceFields);
+  if (formatOf(kind, mimeType) !== format) left.put('$format', format ?? null);
+  left.take(wire, sourceFields, `${kind.key}.source.`);
   const location = optionalObject(wire.s3Location, `${path}.s3Location`);
   if (location !== undefined) {
-    keepInner(rest, `${kind.key}.source.s3Location`, location, new Set(['uri']));
+    left.take(location, locationFields, `${kind.key}.source.s3Location.`);
     const id = requiredString(location.uri, `${path}.s3Location.uri`);
-    return { kind: 'file', id, format: name, mimeType };
+    return { kind: 'file', id, format: formatName, mimeType };
   }
   const text = optionalString(wire.text, `${path}.text`);
   if (text !== undefined) {
-    rest.$source = 'text';
+    left.put('$source', 'text');
     return { kind: 'data', data: Buffer.from(text).toString('base64'), mimeType };
   }
   const data = optionalString(wire.bytes, `${path}.bytes`);

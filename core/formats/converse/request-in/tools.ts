@@ -8,11 +8,10 @@ import {
   requiredString,
   requiredObject,
 } from '../../_shared/check.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { keepInner, name as format, unknown, withExtra } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import { cacheOf } from './parts.ts';
 import { defined } from '../../_shared/fields.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. A cache point marks the tool before it. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
@@ -36,12 +35,13 @@ function decodeTool(wire: JsonObject, at: string): Tool {
   if (spec === undefined) {
     const system = isObject(wire.systemTool) ? wire.systemTool.name : undefined;
     const tool = typeof system === 'string' ? system : (Object.keys(wire)[0] ?? '');
-    return { type: 'opaque', name: tool, format, value: wire, at };
+    return { type: 'opaque', name: tool, format: formatName, value: wire, at };
   }
-  const rest: MutableObject = unknown(wire, outerFields);
-  keepInner(rest, 'toolSpec', spec, specFields);
   const input = requiredObject(spec.inputSchema, `${at}.toolSpec.inputSchema`);
-  keepInner(rest, 'toolSpec.inputSchema', input, schemaFields);
+  const left = leftovers()
+    .take(wire, outerFields)
+    .take(spec, specFields, 'toolSpec.')
+    .take(input, schemaFields, 'toolSpec.inputSchema.');
   const description = optionalString(spec.description, `${at}.toolSpec.description`);
   const schema = optionalObject(input.json, `${at}.toolSpec.inputSchema.json`);
   const strict = optionalBoolean(spec.strict, `${at}.toolSpec.strict`);
@@ -49,19 +49,19 @@ function decodeTool(wire: JsonObject, at: string): Tool {
     type: 'function',
     name: requiredString(spec.name, `${at}.toolSpec.name`),
     ...defined({ description, schema, strict }),
-    ...withExtra(rest),
+    ...left.extra(),
     at,
   };
 }
 
-/** What `toolConfig.toolChoice` says; a choice that only this format knows goes to `rest`. */
-export function decodeToolChoice(value: JsonValue | undefined, rest: MutableObject): ToolChoice | undefined {
+/** What `toolConfig.toolChoice` says; a choice that only this format knows goes to `left`. */
+export function decodeToolChoice(value: JsonValue | undefined, left: Leftovers): ToolChoice | undefined {
   const path = 'toolConfig.toolChoice';
   const wire = optionalObject(value, path);
   if (wire === undefined) return undefined;
   if (isObject(wire.auto)) return { type: 'auto' };
   if (isObject(wire.any)) return { type: 'required' };
   if (isObject(wire.tool)) return { type: 'tool', name: requiredString(wire.tool.name, `${path}.tool.name`) };
-  rest[path] = wire;
+  left.put(path, wire);
   return undefined;
 }

@@ -3,16 +3,16 @@ import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import { visibleStops, writingOf } from '../../_shared/history.ts';
+import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { formatPlaces, writeResponseFormat } from '../response-format.ts';
 import { knownFields, settingRows } from '../settings.ts';
-import { name, own, restore } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { encodeTools } from './tools.ts';
 import { encodeHistory } from './turns.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { putBack, setOf } from '../../_shared/extra.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 64;
@@ -21,9 +21,9 @@ const handled = setOf('reasoning responseFormat parallelTools choices');
 
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const writing: Writing = { ...writingOf(name, request, target, nameLimit), documents: new Map() };
-  loseForeign(request.extra, name, undefined, target.lose);
-  refuseChoices(request, name);
+  const writing: Writing = { ...writingOf(formatName, request, target, nameLimit), documents: new Map() };
+  loseForeign(request.extra, formatName, undefined, target.lose);
+  refuseChoices(request, formatName);
   const body: MutableObject = { ...encodeHistory(request, writing) };
   const { config, customTools } = encodeTools(request, writing);
   if (config !== undefined) body.toolConfig = config;
@@ -75,7 +75,7 @@ function writeThinking({ settings, extra }: ChatRequest, body: MutableObject, ta
 
 /** Writes back what only this format knows of the top level. */
 function restoreTop(body: MutableObject, kept: JsonObject): void {
-  restore(body, kept, [
+  putBack(body, kept, [
     ...formatPlaces,
     'additionalModelRequestFields.thinking',
     ...Object.keys(knownFields),

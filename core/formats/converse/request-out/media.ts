@@ -4,8 +4,8 @@ import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
-import { name, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/history.ts';
+import { formatName, own } from '../wire.ts';
+import { placeOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 import { defined } from '../../_shared/fields.ts';
 
@@ -39,7 +39,7 @@ function sourceOf(block: MediaBlock, writing: Writing): Found | undefined {
   const { source } = block;
   switch (source.kind) {
     case 'file': {
-      if (source.format !== name) return refuse(block, `a file id of ${source.format}`, writing);
+      if (source.format !== formatName) return refuse(block, `a file id of ${source.format}`, writing);
       const kind = kindOf(block, source.mimeType ?? '');
       return {
         kind,

@@ -7,13 +7,14 @@ import type {
 } from '../../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
+import { textsIn } from '../../_shared/fields.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { ownCitation } from '../citations.ts';
-import { name, own, restore } from '../wire.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName, own } from '../wire.ts';
 import { encodeMedia } from './media.ts';
-import { placeOf, refuse } from '../../_shared/history.ts';
+import { blockWriter, canSay, loseProof, partsOfResult, placeOf } from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 const nothing: readonly JsonObject[] = [];
@@ -28,37 +29,26 @@ export function encodeBlock(block: Block, writing: Writing): readonly JsonObject
   return block.cache === undefined ? [wire] : [wire, ...cachePoint(block.cache, placeOf(block), writing)];
 }
 
-function wireOf(block: Block, writing: Writing): JsonObject | undefined {
-  loseForeign(block.extra, name, block.at, writing.target.lose);
-  switch (block.type) {
-    case 'text':
-      return encodeText(block, writing);
-    case 'refusal':
-      writing.target.lose(placeOf(block));
-      return textOf(block.text, block, writing);
-    case 'reasoning':
-      return encodeReasoning(block, writing);
-    case 'tool-call':
-      return encodeCall(block, writing);
-    case 'tool-result':
-      return encodeResult(block, writing);
-    case 'opaque':
-      return block.format === name ? block.value : refuse(block, `a ${block.format} part`, writing);
-    default: {
-      const media = encodeMedia(block, writing);
-      if (media === undefined) return undefined;
-      const { key, wire } = media;
-      const kept = own(block.extra);
-      if (isObject(kept.guardContent)) return { guardContent: { image: wire } };
-      return finish({ [key]: wire }, kept, [`${key}.source.s3Location`, `${key}.source`, key]);
-    }
-  }
-}
+const wireOf = blockWriter<Writing>({
+  words: textBlock,
+  text: encodeText,
+  reasoning: encodeReasoning,
+  call: encodeCall,
+  result: encodeResult,
+  media(block, writing) {
+    const media = encodeMedia(block, writing);
+    if (media === undefined) return undefined;
+    const { key, wire } = media;
+    const kept = own(block.extra);
+    if (isObject(kept.guardContent)) return { guardContent: { image: wire } };
+    return finish({ [key]: wire }, kept, [`${key}.source.s3Location`, `${key}.source`, key]);
+  },
+});
 
 function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined {
   const { lose } = writing.target;
   const kept = own(block.extra);
-  if (block.proof !== undefined) lose(`${placeOf(block)}.proof`);
+  loseProof(block, writing);
   const citations = block.citations?.map(ownCitation).filter((citation) => citation !== undefined) ?? [];
   const cited = kept.$cited !== undefined || citations.length > 0;
   if (block.citations !== undefined && (!cited || citations.length < block.citations.length))
@@ -71,9 +61,9 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
     return finish({ guardContent: { ...others, text: wire } }, rest);
   }
   if (!cited) {
-    const wire = textOf(block.text, block, writing);
-    if (wire === undefined && block.proof !== undefined) lose(placeOf(block));
-    return wire;
+    if (canSay(block.text, block, writing)) return textBlock(block.text, block);
+    if (block.proof !== undefined) lose(placeOf(block));
+    return undefined;
   }
   const content = saidBy(kept.$cited, block.text);
   return finish({ citationsContent: { content, citations } }, kept, ['citationsContent']);
@@ -82,10 +72,7 @@ function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined 
 /** The words as the client divided them, where they are still the same. */
 function saidBy(parts: JsonValue | undefined, text: string): JsonValue {
   if (!Array.isArray(parts)) return [{ text }];
-  const said = (parts as readonly JsonValue[]).map((part) =>
-    isObject(part) && typeof part.text === 'string' ? part.text : '',
-  );
-  return said.join('') === text ? parts : [{ text }];
+  return textsIn(parts).join('') === text ? parts : [{ text }];
 }
 
 function valueOf(text: string): JsonValue {
@@ -96,22 +83,16 @@ function valueOf(text: string): JsonValue {
   }
 }
 
-/** A text block. Providers refuse one without visible characters, so that another format's is left out. */
-function textOf(text: string, block: Block, writing: Writing): JsonObject | undefined {
-  if (!writing.native && text.trim() === '') {
-    if (text !== '') writing.target.lose(placeOf(block));
-    return undefined;
-  }
-  if (writing.native && text === '' && block.type === 'text' && block.proof !== undefined) return undefined;
-  return finish({ text }, own(block.extra));
+function textBlock(text: string, { extra }: Block): JsonObject {
+  return finish({ text }, own(extra));
 }
 
 function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | undefined {
   const { proof, text } = block;
-  const bare = proof === undefined && (writing.native || block.extra?.[name] !== undefined);
-  if (proof?.format !== name && !bare) {
+  const bare = proof === undefined && (writing.native || block.extra?.[formatName] !== undefined);
+  if (proof?.format !== formatName && !bare) {
     writing.target.lose(placeOf(block));
-    if (proof !== undefined) writing.target.lose(`${placeOf(block)}.proof`);
+    loseProof(block, writing);
     return undefined;
   }
   const wire: JsonObject =
@@ -125,7 +106,6 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
 }
 
 function encodeCall(block: ToolCallBlock, writing: Writing): JsonObject {
-  if (block.proof !== undefined) writing.target.lose(`${placeOf(block)}.proof`);
   const wire = {
     toolUseId: writing.native ? block.id : spellToolId(block.id),
     name: writing.toolName(block.name),
@@ -142,19 +122,15 @@ function inputOf({ custom, input }: ToolCallBlock, { native }: Writing): JsonVal
 function encodeResult(block: ToolResultBlock, writing: Writing): JsonObject {
   const wire: MutableObject = {
     toolUseId: writing.native ? block.id : spellToolId(block.id),
-    content: block.content.flatMap((part) => resultPart(part, writing)),
+    content: partsOfResult(block, writing).flatMap((part) => resultPart(part, writing)),
   };
   if (block.failed === true || (block.failed === false && writing.native))
     wire.status = block.failed ? 'error' : 'success';
   return finish({ toolResult: wire }, own(block.extra), ['toolResult']);
 }
 
-/** Neither reasoning nor calls, nor a cache point, stand in a result. */
+/** No cache point stands in a result. */
 function resultPart(part: Block, writing: Writing): readonly JsonObject[] {
-  if (part.type === 'tool-call' || part.type === 'tool-result' || part.type === 'reasoning') {
-    refuse(part, `a ${part.type} in a tool result`, writing);
-    return nothing;
-  }
   const { cache, ...bare } = part;
   if (cache !== undefined && !writing.native) writing.target.lose(`${placeOf(part)}.cache`);
   return encodeBlock(writing.native ? part : bare, writing);
@@ -162,6 +138,6 @@ function resultPart(part: Block, writing: Writing): readonly JsonObject[] {
 
 /** Adds what only this format knows of a piece. */
 function finish(wire: MutableObject, kept: JsonObject, inner: readonly string[] = []): JsonObject {
-  restore(wire, kept, inner);
+  putBack(wire, kept, inner);
   return wire;
 }

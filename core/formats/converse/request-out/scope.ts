@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../model/json.ts';
-import { cacheMark, type Writing as HistoryWriting } from '../../_shared/history.ts';
+import { cacheMark, type Writing as HistoryWriting } from '../../_shared/writing.ts';
 
 /** What the encoders of one request share. */
 export interface Writing extends HistoryWriting {

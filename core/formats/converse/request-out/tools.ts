@@ -4,8 +4,9 @@ import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name as format, own, restore } from '../wire.ts';
-import { allowedTools, freeTextTools, objectSchema } from '../../_shared/history.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { formatName, own } from '../wire.ts';
+import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
 /** `toolConfig`, and what the reply must undo. */
@@ -48,10 +49,10 @@ function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] 
 
 function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
   const at = tool.at ?? 'tools';
-  loseForeign(tool.extra, format, at, writing.target.lose);
+  loseForeign(tool.extra, formatName, at, writing.target.lose);
   const wire = toolWire(tool, at, writing);
   if (wire === undefined) return [];
-  restore(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);
+  putBack(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);
   return [wire, ...cachePoint(tool.cache, at, writing)];
 }
 
@@ -67,9 +68,9 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
       return spec(tool, writing, freeTextSchema, {});
     case 'web-search':
     case 'code-execution':
-      return refuseTool(tool, format, writing.target);
+      return refuseTool(tool, formatName, writing.target);
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, writing.target);
+      return tool.format === formatName ? { ...tool.value } : refuseTool(tool, formatName, writing.target);
   }
 }
 

@@ -2,7 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
-import { listOf } from '../../_shared/fields.ts';
+import { listOf, textOf } from '../../_shared/fields.ts';
 
 /** Puts the frames of one reply together, as a client's SDK would. */
 export class ConverseFold implements FrameFold {
@@ -53,8 +53,8 @@ export class ConverseFold implements FrameFold {
     else if (isObject(delta.citation)) cite(block, delta.citation);
     else if (isObject(delta.reasoningContent)) think(block, delta.reasoningContent);
     else if (isObject(delta.toolUse) && isObject(block.toolUse)) {
-      const input = typeof delta.toolUse.input === 'string' ? delta.toolUse.input : '';
-      this.#inputs.set(block.toolUse, (this.#inputs.get(block.toolUse) ?? '') + input);
+      const before = this.#inputs.get(block.toolUse) ?? '';
+      this.#inputs.set(block.toolUse, before + textOf(delta.toolUse.input));
     } else if (isObject(delta.image)) block.image = { ...asObject(block.image), ...delta.image };
     else Object.assign(block, delta);
   }
@@ -71,12 +71,12 @@ function asObject(value: JsonValue | undefined): JsonObject {
 /** Text that quotes sources is a block of another kind. */
 function addText(block: MutableObject, text: string): void {
   if (block.citationsContent === undefined) {
-    block.text = (typeof block.text === 'string' ? block.text : '') + text;
+    block.text = textOf(block.text) + text;
     return;
   }
   const { content } = asObject(block.citationsContent);
   const [first] = listOf(content);
-  const before = isObject(first) && typeof first.text === 'string' ? first.text : '';
+  const before = isObject(first) ? textOf(first.text) : '';
   block.citationsContent = { ...asObject(block.citationsContent), content: [{ text: before + text }] };
 }
 
@@ -96,11 +96,10 @@ function think(block: MutableObject, { text, signature, redactedContent }: JsonO
   }
   const { reasoningText } = asObject(block.reasoningContent);
   const before = asObject(reasoningText);
-  const said = typeof before.text === 'string' ? before.text : '';
   block.reasoningContent = {
     reasoningText: {
       ...before,
-      text: said + (typeof text === 'string' ? text : ''),
+      text: textOf(before.text) + textOf(text),
       ...(signature === undefined ? {} : { signature }),
     },
   };

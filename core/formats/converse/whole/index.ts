@@ -1,12 +1,9 @@
-import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { brokenArguments } from '../../_shared/call-arguments.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
+import { repliedArguments } from '../../_shared/call-arguments.ts';
 import { throwIfError } from '../../_shared/one-shot.ts';
-import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
+import { unusable } from '../../_shared/unusable.ts';
 import { ConverseStreamDecoder } from '../stream-in.ts';
-import { ConverseStreamEncoder } from '../stream-out.ts';
-import { ConverseFold } from './fold.ts';
 import { listOf } from '../../_shared/fields.ts';
 import { setOf } from '../../_shared/extra.ts';
 
@@ -15,31 +12,10 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const message = isObject(body.output) ? body.output.message : undefined;
   if (!isObject(message) || !Array.isArray(message.content)) {
-    throw new GatewayError('upstream_error', 'The upstream sent JSON that is no answer.', {
-      origin: 'upstream',
-    });
+    throw unusable('sent JSON that is no answer');
   }
   const decoder = new ConverseStreamDecoder();
   return [...unfold(body, message).flatMap(({ event, json }) => decoder.json(event, json)), ...decoder.end()];
-}
-
-/** Gathers events into a whole reply: the stream encoder's frames, folded. */
-export class ConverseWholeEncoder implements WholeEncoder {
-  readonly #encoder: ConverseStreamEncoder;
-  readonly #fold = new ConverseFold();
-
-  constructor(context: ReplyContext) {
-    this.#encoder = new ConverseStreamEncoder(context);
-  }
-
-  event(event: GatewayEvent): void {
-    for (const frame of this.#encoder.event(event)) this.#fold.frame(frame);
-  }
-
-  end(): JsonObject {
-    for (const frame of this.#encoder.end()) this.#fold.frame(frame);
-    return this.#fold.end();
-  }
 }
 
 /** One frame of a stream, parsed. */
@@ -79,7 +55,7 @@ function pieces(block: JsonObject): { readonly start?: JsonObject; readonly delt
   if (typeof text === 'string') return { deltas: [{ text }] };
   if (isObject(toolUse)) {
     const { input, ...call } = toolUse;
-    return { start: { toolUse: call }, deltas: [{ toolUse: { input: inputOf(input) } }] };
+    return { start: { toolUse: call }, deltas: [{ toolUse: { input: repliedArguments(input) } }] };
   }
   if (isObject(reasoningContent)) return { deltas: thoughts(reasoningContent) };
   if (isObject(citationsContent)) return { deltas: cited(citationsContent) };
@@ -108,16 +84,4 @@ function cited({ content, citations }: JsonObject): readonly JsonObject[] {
     ),
     ...sources.map((citation) => ({ citation })),
   ];
-}
-
-/** An input as JSON text; some upstreams send it as text already. */
-function inputOf(input: JsonValue | undefined): string {
-  if (typeof input === 'string') return input;
-  try {
-    return brokenArguments(input ?? {}) ?? JSON.stringify(input ?? {});
-  } catch {
-    throw new GatewayError('upstream_error', 'The upstream sent a tool call nested too deeply.', {
-      origin: 'upstream',
-    });
-  }
 }

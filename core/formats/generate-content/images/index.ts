@@ -9,7 +9,7 @@ import type { Codec, Codecs, EncodedRequest, EncodeTarget } from '../../../sdk/f
 import { methodPath } from '../request-out/index.ts';
 import { writeSize } from './size.ts';
 import { readImages } from './reply.ts';
-import { name } from '../wire.ts';
+import { formatName } from '../wire.ts';
 
 /** Ratios of models that answer in contents, and of those that predict. */
 const contentRatios = '1:1 2:3 3:2 3:4 4:3 4:5 5:4 9:16 16:9 21:9'.split(' ');
@@ -20,7 +20,7 @@ const mostPredicted = 4;
 
 function making(operation: 'generate-image' | 'edit-image'): Codec<ImageRequest> {
   return oneShot<ImageRequest>({
-    format: name,
+    format: formatName,
     operation,
     path: '',
     inlinesImages: true,
@@ -77,7 +77,7 @@ function sumTokens(one: ImageTokens | undefined, other: ImageTokens | undefined)
 /** What neither way of asking has room for. `auto` asks for nothing. */
 function loseSettings(request: ImageRequest, { lose }: EncodeTarget): void {
   const { quality, background, style, delivery, partials = 0, user, extra } = request;
-  loseForeign(extra, name, undefined, lose);
+  loseForeign(extra, formatName, undefined, lose);
   if (quality !== undefined && quality !== 'auto') lose('quality');
   if (background !== undefined && background !== 'auto') lose('background');
   if (style !== undefined) lose('style');
@@ -108,12 +108,13 @@ function content(request: ImageRequest, target: EncodeTarget): EncodedRequest {
 
 function inlined(image: ImageInput, index: number): JsonObject {
   if (image.kind === 'data') return { inlineData: { mimeType: image.mimeType, data: image.data } };
-  if (image.kind === 'file') throw cannotCarry(`images[${index}]`, 'a file kept by another provider', name);
+  if (image.kind === 'file')
+    throw cannotCarry(`images[${index}]`, 'a file kept by another provider', formatName);
   throw new Error('An image was not read before its request was encoded.');
 }
 
 function refuse(path: string, what: string, { unsupported, lose }: EncodeTarget): void {
-  if (unsupported === 'refuse') throw cannotCarry(path, what, name);
+  if (unsupported === 'refuse') throw cannotCarry(path, what, formatName);
   lose(path, 'content');
 }
 
@@ -123,7 +124,7 @@ function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { prompt, images: given, mask, count, fileFormat, compression } = request;
   const { model, traits, lose } = target;
   loseSettings(request, target);
-  if (given.length > 0) throw cannotCarry('image', 'an image to be changed', `${name} (:predict)`);
+  if (given.length > 0) throw cannotCarry('image', 'an image to be changed', `${formatName} (:predict)`);
   if (mask !== undefined) refuse('mask', 'a mask', target);
   const mimeType = outputTypes[fileFormat ?? ''];
   if (fileFormat !== undefined && mimeType === undefined) lose('output_format');

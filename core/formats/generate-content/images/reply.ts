@@ -6,7 +6,7 @@ import { throwIfError } from '../../_shared/one-shot.ts';
 import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
-import { inlineFields, name, official, partFields } from '../wire.ts';
+import { inlineFields, formatName, official, partFields } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { setOf } from '../../_shared/extra.ts';
 import { listOf, defined } from '../../_shared/fields.ts';
@@ -30,7 +30,7 @@ export function readImages(body: JsonObject): readonly GatewayEvent[] {
       value: {
         images,
         ...defined({ fileFormat, tokens }),
-        ...(text === '' ? {} : { extra: { [name]: { text } } }),
+        ...(text === '' ? {} : { extra: { [formatName]: { text } } }),
       },
     },
   ];

@@ -8,7 +8,7 @@ import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { decodeSettings } from '../settings.ts';
-import { contentFields, dataFields, name as format, official, requestFields, leftovers } from '../wire.ts';
+import { contentFields, dataFields, formatName, official, requestFields, leftovers } from '../wire.ts';
 
 /** Fields of the body that are read; all others are extra. */
 const readFields = setOf('model contents systemInstruction tools toolConfig generationConfig serviceTier');
@@ -40,7 +40,7 @@ export function decodeChat(wire: JsonObject, params: RouteParams, extras: Leftov
   extras.take(body, readFields);
   return {
     operation: 'chat',
-    format,
+    format: formatName,
     model,
     stream: params.stream === true,
     system: [...system, ...leading],

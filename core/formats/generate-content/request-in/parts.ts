@@ -12,7 +12,7 @@ import {
 } from '../../_shared/check.ts';
 import type { CallPairs } from './calls.ts';
 import { decodeResult } from '../tools.ts';
-import { callFields, dataFields, name as format, official, partFields, leftovers } from '../wire.ts';
+import { callFields, dataFields, formatName, official, partFields, leftovers } from '../wire.ts';
 import { readDetail, readMedia } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
 import { setOf } from '../../_shared/extra.ts';
@@ -41,7 +41,7 @@ export function decodePart(value: JsonValue, at: string, calls: CallPairs): Bloc
       return decodeResult(part.functionResponse, at, calls, extras);
     }
     default:
-      return { type: 'opaque', format, value: part, at };
+      return { type: 'opaque', format: formatName, value: part, at };
   }
 }
 

@@ -7,7 +7,7 @@ import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import {
   callingFields,
   declarationFields,
-  name as format,
+  formatName,
   official,
   pick,
   toolConfigFields,
@@ -64,7 +64,7 @@ function decodeHosted(key: string, value: JsonValue, at: string, entry: number):
   const extras = leftovers().put('$entry', entry);
   const type = Object.hasOwn(hosted, key) ? hosted[key as keyof typeof hosted] : undefined;
   if (type === undefined || !isObject(value)) {
-    return { type: 'opaque', name: key, format, value: { [key]: value }, at, ...extras.extra() };
+    return { type: 'opaque', name: key, format: formatName, value: { [key]: value }, at, ...extras.extra() };
   }
   if (key === 'googleSearchRetrieval') extras.put('$key', key);
   extras.take(value, new Set());

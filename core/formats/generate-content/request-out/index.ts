@@ -12,7 +12,7 @@ import { objectAt, putBack } from '../../_shared/extra.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { respelled, rows, writeAsWritten } from '../settings.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 
 /** Most stop sequences that the provider takes. */
 const stopLimit = 5;
@@ -46,9 +46,9 @@ export function methodPath(model: string, method: string): Omit<EncodedRequest, 
 export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObject {
   const { target } = encoding;
   const fields = own(request.extra);
-  loseForeign(request.extra, format, '', target.lose);
+  loseForeign(request.extra, formatName, '', target.lose);
   const body: MutableObject = {};
-  if (typeof fields?.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
+  if (typeof fields.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
   const instructions = encodeSystem(request.system, encoding);
   const contents = writeContents(request.messages, encoding);
   const voiceless = !encoding.native && !contents.some(({ role }) => role === 'user');
@@ -64,7 +64,7 @@ export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObj
     'toolConfig.functionCallingConfig',
     'toolConfig',
   ]);
-  for (const path of Array.isArray(fields?.$empty) ? fields.$empty : [])
+  for (const path of Array.isArray(fields.$empty) ? fields.$empty : [])
     if (typeof path === 'string') objectAt(body, path);
   return body;
 }
@@ -73,15 +73,15 @@ function encodeSystem(system: readonly Message[], encoding: Encoding): MutableOb
   const parts: MutableObject[] = [];
   const content: MutableObject = {};
   for (const message of system) {
-    loseForeign(message.extra, format, message.at, encoding.target.lose);
+    loseForeign(message.extra, formatName, message.at, encoding.target.lose);
     if (message.cache !== undefined) encoding.target.lose(`${message.at}.cache`);
     const fields = own(message.extra);
-    if (typeof fields?.$role === 'string') content.role = fields.$role;
+    if (typeof fields.$role === 'string') content.role = fields.$role;
     putBack(content, fields);
     for (const block of message.content) {
       if (block.type !== 'text' && !encoding.native) {
         if (encoding.target.unsupported === 'refuse')
-          throw cannotCarry(block.at ?? 'system', 'anything but text as an instruction', format);
+          throw cannotCarry(block.at ?? 'system', 'anything but text as an instruction', formatName);
         encoding.target.lose(block.at ?? 'system', 'content');
       } else for (const { part } of encodeBlock(block, encoding)) parts.push(part);
     }
@@ -121,7 +121,7 @@ function writeForModel(body: MutableObject, request: ChatRequest, { target }: En
   const { reasoning, responseFormat } = request.settings;
   if (name === 'reasoning' && reasoning !== undefined) {
     // A Responses client says itself whether it wants a summary; the others show thoughts whenever there are some.
-    const showByDefault = request.format !== 'responses' && request.format !== format;
+    const showByDefault = request.format !== 'responses' && request.format !== formatName;
     const config = writeReasoning({ reasoning, traits: target.traits, showByDefault, lose: target.lose });
     if (config !== undefined) putAt(body, 'generationConfig.thinkingConfig', config);
   }
@@ -129,7 +129,7 @@ function writeForModel(body: MutableObject, request: ChatRequest, { target }: En
   if (
     target.traits.jsonSchema === false &&
     responseFormat.type === 'json-schema' &&
-    request.format !== format
+    request.format !== formatName
   )
     return;
   writeResponseFormat(body, responseFormat, target.traits, target.lose);

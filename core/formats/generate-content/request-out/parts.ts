@@ -16,7 +16,7 @@ import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { refuseContent } from '../../_shared/refuse.ts';
 
 /** A part, and whether a proof of another vendor was taken off it. */
@@ -28,7 +28,7 @@ export interface EncodedPart {
 /** A block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
 export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedPart[] {
   const { target } = encoding;
-  loseForeign(block.extra, format, block.at, target.lose);
+  loseForeign(block.extra, formatName, block.at, target.lose);
   if (block.cache !== undefined) target.lose(`${block.at}.cache`);
   switch (block.type) {
     case 'text':
@@ -49,14 +49,14 @@ export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedP
     case 'tool-result':
       return encodeResult(block, encoding).map((part) => ({ part }));
     case 'opaque':
-      if (block.format === format) return [{ part: { ...block.value } }];
-      refuseContent(block, `a part of the ${block.format} format`, format, encoding.target);
+      if (block.format === formatName) return [{ part: { ...block.value } }];
+      refuseContent(block, `a part of the ${block.format} format`, formatName, encoding.target);
       return [];
   }
 }
 
 function isOwn(proof: Proof | undefined): proof is Proof {
-  return proof?.format === format;
+  return proof?.format === formatName;
 }
 
 /** Puts our own proof where it belongs; a foreign one is reported and never sent. */
@@ -74,7 +74,7 @@ function encodeText(block: TextBlock, encoding: Encoding): readonly EncodedPart[
   if (block.citations !== undefined) encoding.target.lose(`${block.at}.citations`);
   if (!encoding.native && block.text === '' && !isOwn(block.proof)) return [];
   const fields = own(block.extra);
-  const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
+  const part: MutableObject = fields.$noText === true && block.text === '' ? {} : { text: block.text };
   const unproved = sign(part, block, encoding);
   putBack(part, fields);
   return [{ part, unproved }];
@@ -88,7 +88,7 @@ function encodeReasoning(block: ReasoningBlock, { native, target }: Encoding): r
     return [];
   }
   const fields = own(block.extra);
-  const part: MutableObject = fields?.$noText === true && block.text === '' ? {} : { text: block.text };
+  const part: MutableObject = fields.$noText === true && block.text === '' ? {} : { text: block.text };
   part.thought = true;
   if (block.proof !== undefined) part.thoughtSignature = block.proof.value;
   putBack(part, fields);
@@ -118,15 +118,15 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
         return refuseContent(
           block,
           `${block.type === 'image' ? 'an image' : 'a file'} by URL`,
-          format,
+          formatName,
           encoding.target,
         );
       const mimeType = native ? source.mimeType : typeOf(block, source);
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url, ...shown } };
     }
     case 'file': {
-      if (source.format !== format)
-        return refuseContent(block, `a file kept by another provider`, format, encoding.target);
+      if (source.format !== formatName)
+        return refuseContent(block, `a file kept by another provider`, formatName, encoding.target);
       const { mimeType } = source;
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id, ...shown } };
     }
@@ -162,9 +162,9 @@ function writeResolution(
 function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
   const fields = own(block.extra);
   const call: MutableObject = {};
-  if (fields?.$noId !== true) call.id = block.id;
+  if (fields.$noId !== true) call.id = block.id;
   call.name = encoding.toolName(block.name);
-  if (block.input !== '' || fields?.$noArgs !== true)
+  if (block.input !== '' || fields.$noArgs !== true)
     call.args = block.custom === true ? { input: block.input } : argumentsObject(block.input);
   const part: MutableObject = { functionCall: call };
   const unproved = sign(part, block, encoding);
@@ -175,14 +175,13 @@ function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
 function encodeResult(block: ToolResultBlock, encoding: Encoding): readonly MutableObject[] {
   const fields = own(block.extra);
   const result: MutableObject = {};
-  if (typeof fields?.$id === 'string') result.id = fields.$id;
-  else if (fields?.$noId !== true) result.id = block.id;
+  if (typeof fields.$id === 'string') result.id = fields.$id;
+  else if (fields.$noId !== true) result.id = block.id;
   result.name = encoding.toolName(block.name ?? encoding.calledName(block.id));
   const { text, media } = splitContent(block, encoding);
-  if (fields?.$noResponse !== true)
-    result.response = writeResponse(text, block.failed === true, fields?.$key);
+  if (fields.$noResponse !== true) result.response = writeResponse(text, block.failed === true, fields.$key);
   const parts = takesMediaResults(encoding) ? media : [];
-  if (parts.length > 0 || fields?.$noParts === true) result.parts = parts;
+  if (parts.length > 0 || fields.$noParts === true) result.parts = parts;
   const part: MutableObject = { functionResponse: result };
   putBack(part, fields, ['functionResponse']);
   return parts.length === media.length ? [part] : [part, ...media];
@@ -201,7 +200,7 @@ function splitContent(
   const media: MutableObject[] = [];
   for (const piece of block.content) {
     if (piece.type === 'text') {
-      loseForeign(piece.extra, format, piece.at, encoding.target.lose);
+      loseForeign(piece.extra, formatName, piece.at, encoding.target.lose);
       if (piece.citations !== undefined) encoding.target.lose(`${piece.at}.citations`);
       if (piece.cache !== undefined) encoding.target.lose(`${piece.at}.cache`);
       texts.push(piece.text);

@@ -2,7 +2,7 @@ import type { Block, ChatRequest } from '../../../model/chat.ts';
 import type { Inlined } from '../../_shared/json-schema.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
-import { name } from '../wire.ts';
+import { formatName } from '../wire.ts';
 
 /** Longest function name. */
 const longestName = 128;
@@ -19,7 +19,7 @@ export class Encoding {
 
   constructor(request: ChatRequest, target: EncodeTarget) {
     this.target = target;
-    this.native = request.format === name;
+    this.native = request.format === formatName;
     this.names = new ToolNames(
       Math.min(target.traits.toolNameLimit ?? longestName, longestName),
       /[A-Za-z0-9_.:-]/,

@@ -8,7 +8,7 @@ import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { takesJsonSchema } from '../response-format.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 
@@ -22,11 +22,11 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
   /** The entry that declarations of other formats share. */
   let shared: MutableObject | undefined;
   for (const tool of keptTools(request, encoding)) {
-    loseForeign(tool.extra, format, tool.at, encoding.target.lose);
+    loseForeign(tool.extra, formatName, tool.at, encoding.target.lose);
     if (tool.cache !== undefined) encoding.target.lose(`${tool.at}.cache`);
     const written = encodeTool(tool, encoding);
     if (written === undefined) continue;
-    const entry = own(tool.extra)?.$entry;
+    const entry = own(tool.extra).$entry;
     if (typeof entry === 'number') addTo(entries, entry, written);
     else if (shared !== undefined && written.functionDeclarations !== undefined) merge(shared, written);
     else {
@@ -39,11 +39,11 @@ export function encodeTools(body: MutableObject, request: ChatRequest, encoding:
     if (typeof entry === 'number') entries.set(entry, { ...fields, ...entries.get(entry) });
   }
   const tools = [...[...entries].toSorted(([a], [b]) => a - b).map(([, entry]) => entry), ...loose];
-  if (tools.length > 0 || own(request.extra)?.$tools !== undefined) body.tools = tools;
+  if (tools.length > 0 || own(request.extra).$tools !== undefined) body.tools = tools;
 }
 
 function shellsOf(request: ChatRequest): readonly JsonObject[] {
-  const shells = own(request.extra)?.$tools;
+  const shells = own(request.extra).$tools;
   return objectsOf(shells);
 }
 
@@ -86,11 +86,11 @@ function encodeTool(tool: Tool, encoding: Encoding): MutableObject | undefined {
     case 'code-execution': {
       const written: MutableObject = {};
       putBack(written, fields);
-      const search = typeof fields?.$key === 'string' ? fields.$key : 'googleSearch';
+      const search = typeof fields.$key === 'string' ? fields.$key : 'googleSearch';
       return { [tool.type === 'web-search' ? search : 'codeExecution']: written };
     }
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, encoding.target);
+      return tool.format === formatName ? { ...tool.value } : refuseTool(tool, formatName, encoding.target);
   }
 }
 
@@ -107,13 +107,13 @@ function encodeFunction(tool: FunctionTool, encoding: Encoding): MutableObject {
 function encodeSchema(declaration: MutableObject, tool: FunctionTool, encoding: Encoding): void {
   const { native, target, inlined } = encoding;
   const fields = own(tool.extra);
-  const subset = isObject(fields?.$parameters) ? fields.$parameters : undefined;
+  const subset = isObject(fields.$parameters) ? fields.$parameters : undefined;
   if (
     subset !== undefined &&
-    (fields?.$both === true || isDeepStrictEqual(fromSchemaSubset(subset), tool.schema))
+    (fields.$both === true || isDeepStrictEqual(fromSchemaSubset(subset), tool.schema))
   ) {
     declaration.parameters = subset;
-    if (fields?.$both !== true) return;
+    if (fields.$both !== true) return;
   }
   if (tool.schema === undefined || (!native && isEmptyObject(tool.schema))) return;
   if (native || takesJsonSchema(target.traits)) {
@@ -152,7 +152,7 @@ export function encodeToolConfig(body: MutableObject, request: ChatRequest, enco
 
 /** The tool choice: as the client wrote it while it still means the same. */
 function encodeToolChoice(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
-  const written = own(request.extra)?.$toolConfig;
+  const written = own(request.extra).$toolConfig;
   if (isObject(written)) {
     const calling = written.functionCallingConfig;
     if (calling === undefined && request.toolChoice === undefined) body.toolConfig = {};

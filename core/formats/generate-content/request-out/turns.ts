@@ -6,7 +6,7 @@ import { encodeBlock } from './parts.ts';
 import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { placeholderSignature } from '../reasoning.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 
 /** A turn under construction: `parts` is also what `content` holds. */
 interface Turn {
@@ -33,7 +33,7 @@ export function writeContents(messages: readonly Message[], encoding: Encoding):
 
 function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableObject>): Turn | undefined {
   const { native, target } = encoding;
-  loseForeign(message.extra, format, message.at, target.lose);
+  loseForeign(message.extra, formatName, message.at, target.lose);
   if (message.cache !== undefined) target.lose(`${message.at}.cache`);
   const parts: MutableObject[] = [];
   for (const block of message.content) {
@@ -45,7 +45,7 @@ function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableOb
   if (parts.length === 0 && !(native && message.content.length === 0)) return undefined;
   const fields = own(message.extra);
   const content: MutableObject = {};
-  const role = fields?.$role === undefined ? (message.role === 'assistant' ? 'model' : 'user') : fields.$role;
+  const role = fields.$role === undefined ? (message.role === 'assistant' ? 'model' : 'user') : fields.$role;
   if (role !== null) content.role = role;
   content.parts = parts;
   putBack(content, fields);
@@ -55,13 +55,13 @@ function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableOb
 /** There is no system turn here: instructions in mid-history are told by the user, in a wrapping that says what they are. */
 function midSystem(message: Message, encoding: Encoding): Turn | undefined {
   const { target } = encoding;
-  loseForeign(message.extra, format, message.at, target.lose);
+  loseForeign(message.extra, formatName, message.at, target.lose);
   target.lose(`${message.at}.role`);
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === 'text') texts.push(block.text);
     else if (target.unsupported === 'refuse')
-      throw cannotCarry(block.at ?? 'messages', 'anything but text as an instruction', format);
+      throw cannotCarry(block.at ?? 'messages', 'anything but text as an instruction', formatName);
     else target.lose(block.at ?? 'messages', 'content');
   }
   const text = texts.join('\n');

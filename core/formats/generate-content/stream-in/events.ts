@@ -2,7 +2,7 @@ import type { Logprob } from '../../../model/chat.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';
 import type { JsonObject, JsonValue } from '../../../model/json.ts';
-import { name as format } from '../wire.ts';
+import { formatName } from '../wire.ts';
 
 /** The events that one chunk makes, in order. Until it is taken, later fields of the chunk can still be put on them. */
 export class ChunkEvents {
@@ -73,7 +73,7 @@ export class ChunkEvents {
     const event = this.#out[at];
     if (event === undefined) return;
     const before: Extra | undefined = 'extra' in event ? event.extra : undefined;
-    const extra = { ...before, [format]: { ...before?.[format], ...fields } };
+    const extra = { ...before, [formatName]: { ...before?.[formatName], ...fields } };
     this.#out[at] = { ...event, extra } as GatewayEvent;
   }
 }

@@ -12,7 +12,7 @@ import { readFinish, reasonIn } from '../finish.ts';
 import { garbage, replyText } from '../errors.ts';
 import { readGrounding } from '../citations.ts';
 import { readLogprobs } from '../logprobs.ts';
-import { candidateFields, chunkFields, levels, name as format, replySigns, leftovers } from '../wire.ts';
+import { candidateFields, chunkFields, levels, formatName, replySigns, leftovers } from '../wire.ts';
 import { Candidate, PartReader, type HeldFinish } from './parts.ts';
 import { readUsage } from '../usage.ts';
 import { objectsOf } from '../../_shared/fields.ts';
@@ -124,7 +124,7 @@ export class ReplyDecoder implements StreamDecoder {
     if (Object.keys(fields).every((key) => key === '$content') || this.#events.attach(fields, before)) return;
     this.#events.produce({
       type: 'opaque',
-      format,
+      format: formatName,
       value: { candidates: [{ ...fields, index: candidate.index }] },
     });
   }
@@ -137,7 +137,7 @@ export class ReplyDecoder implements StreamDecoder {
       const key = JSON.stringify(citation);
       if (candidate.cited.has(key)) continue;
       candidate.cited.add(key);
-      const extra = { [format]: { $grounding: true } };
+      const extra = { [formatName]: { $grounding: true } };
       this.#events.push({ type: 'citation', block: open.block, choice: candidate.index, citation, extra });
     }
   }
@@ -176,7 +176,7 @@ export class ReplyDecoder implements StreamDecoder {
     );
     if (kept.length === 0) return;
     const value = { candidates: [], ...Object.fromEntries(kept.map((key) => [key, fields[key]])) };
-    this.#events.produce({ type: 'opaque', format, value });
+    this.#events.produce({ type: 'opaque', format: formatName, value });
   }
 
   #hold(candidate: Candidate, finish: HeldFinish): void {
@@ -222,8 +222,8 @@ export class ReplyDecoder implements StreamDecoder {
         choice: candidate.index,
         reason: reasonOf(held, candidate),
         ...(fields.$noReason === true ? {} : { raw }),
-        format,
-        ...(Object.keys(fields).length === 0 ? {} : { extra: { [format]: fields } }),
+        format: formatName,
+        ...(Object.keys(fields).length === 0 ? {} : { extra: { [formatName]: fields } }),
       });
     });
   }

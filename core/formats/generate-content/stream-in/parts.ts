@@ -10,7 +10,7 @@ import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
-import { blockLimit, levels, name as format, leftovers } from '../wire.ts';
+import { blockLimit, levels, formatName, leftovers } from '../wire.ts';
 import { readSignature } from '../reasoning.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { objectsOf } from '../../_shared/fields.ts';
@@ -92,7 +92,7 @@ export class PartReader {
   }
 
   #opaque(candidate: Candidate, part: JsonObject): void {
-    this.#events.produce({ type: 'opaque', format, value: part, choice: candidate.index });
+    this.#events.produce({ type: 'opaque', format: formatName, value: part, choice: candidate.index });
   }
 
   #text(candidate: Candidate, part: JsonObject, chunk: number): void {

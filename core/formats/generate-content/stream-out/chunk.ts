@@ -45,8 +45,7 @@ export class Chunk {
   }
 
   /** Puts extras of an event where they belong; those of the part only when there is one. */
-  take(fields: JsonObject | undefined, choice: number | undefined, part?: MutableObject): void {
-    if (fields === undefined) return;
+  take(fields: JsonObject, choice: number | undefined, part?: MutableObject): void {
     for (const key of Object.keys(fields)) {
       const value = fields[key];
       if (value === undefined || key.startsWith('$')) continue;

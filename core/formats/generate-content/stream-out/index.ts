@@ -2,8 +2,9 @@ import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { loseForeignReply } from '../../_shared/foreign.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
+import type { EventOf } from '../../_shared/floor.ts';
+import { Losses } from '../../_shared/losses.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { Chunk } from './chunk.ts';
@@ -14,16 +15,14 @@ import { writeLogprobs } from '../logprobs.ts';
 import { writeSignature } from '../reasoning.ts';
 import { writeUsage } from '../usage.ts';
 import { callPart, mediaPart, responseId } from './parts.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { objectsOf } from '../../_shared/fields.ts';
-
-type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 
 interface Block {
   readonly kind: 'text' | 'reasoning' | 'tool' | 'media';
   /** Text so far, arguments so far, or base64 so far. */
   text: string;
-  readonly start?: EventOf<'tool-start'> | EventOf<'media-start'>;
+  readonly start?: EventOf<'tool-start' | 'media-start'>;
 }
 
 /** One answer of several. */
@@ -43,7 +42,7 @@ export class ReplyEncoder implements StreamEncoder {
   readonly #context: ReplyContext;
   readonly #whole: boolean;
   readonly #choices = new Map<number, Choice>();
-  readonly #lost = new Set<string>();
+  readonly #losses: Losses;
   #id: string | undefined;
   #head: JsonObject | undefined;
   #usage: JsonObject | undefined;
@@ -54,12 +53,13 @@ export class ReplyEncoder implements StreamEncoder {
 
   constructor(context: ReplyContext, whole = false) {
     this.#context = context;
+    this.#losses = new Losses(formatName, context);
     this.#whole = whole;
   }
 
   event(event: GatewayEvent): readonly WireFrame[] {
     if (this.#done) return [];
-    if ('extra' in event) this.#loseExtra(event.extra);
+    if ('extra' in event) this.#losses.loseForeign(event.extra);
     switch (event.type) {
       case 'head':
         return this.#begin(event);
@@ -88,7 +88,7 @@ export class ReplyEncoder implements StreamEncoder {
       case 'tool-delta':
         return this.#gather(event, event.input);
       case 'media-delta':
-        if (event.transcript !== undefined) this.#lose('transcript');
+        if (event.transcript !== undefined) this.#losses.lose('transcript');
         return this.#gather(event, event.data ?? '');
       case 'citation':
         return this.#cite(event);
@@ -158,7 +158,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   #text(
-    event: EventOf<'text-delta'> | EventOf<'reasoning-delta'> | EventOf<'refusal-delta'>,
+    event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>,
     kind: 'text' | 'reasoning',
   ): readonly WireFrame[] {
     const choice = this.#live(event);
@@ -183,12 +183,9 @@ export class ReplyEncoder implements StreamEncoder {
     );
   }
 
-  #takeText(
-    event: EventOf<'text-delta'> | EventOf<'reasoning-delta'> | EventOf<'refusal-delta'>,
-    part: MutableObject,
-  ): void {
+  #takeText(event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>, part: MutableObject): void {
     const chunk = this.#filling();
-    const { logprobsResult: verbatim, ...fields } = own(event.extra) ?? {};
+    const { logprobsResult: verbatim, ...fields } = own(event.extra);
     chunk.take(fields, event.choice, part);
     const tokens = event.type === 'text-delta' ? event.logprobs : undefined;
     const more = verbatim ?? (tokens === undefined ? undefined : writeLogprobs(tokens));
@@ -197,7 +194,7 @@ export class ReplyEncoder implements StreamEncoder {
     candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
   }
 
-  #gather(event: EventOf<'tool-delta'> | EventOf<'media-delta'>, piece: string): readonly WireFrame[] {
+  #gather(event: EventOf<'tool-delta' | 'media-delta'>, piece: string): readonly WireFrame[] {
     const block = this.#live(event)?.blocks.get(event.block);
     if (block?.start !== undefined) block.text += piece;
     return [];
@@ -205,7 +202,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   #cite(event: EventOf<'citation'>): readonly WireFrame[] {
     const choice = this.#live(event);
-    if (choice === undefined || own(event.extra)?.$grounding === true) return [];
+    if (choice === undefined || own(event.extra).$grounding === true) return [];
     const block = choice.blocks.get(event.block);
     choice.cited.push({ citation: event.citation, text: () => block?.text ?? '' });
     return [];
@@ -213,7 +210,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   /** A text block is over: its proof goes on its last part, or on an empty one. */
   #seal(
-    event: EventOf<'text-end'> | EventOf<'reasoning-end'> | EventOf<'refusal-end'>,
+    event: EventOf<'text-end' | 'reasoning-end' | 'refusal-end'>,
     proof: Proof | undefined,
   ): readonly WireFrame[] {
     const choice = this.#live(event);
@@ -221,12 +218,12 @@ export class ReplyEncoder implements StreamEncoder {
     const part = this.#textPart(event, event.type === 'reasoning-end' ? 'reasoning' : 'text');
     part.thoughtSignature = writeSignature(proof);
     const fields = own(event.extra);
-    if (fields?.$noText === true && part.text === '') delete part.text;
+    if (fields.$noText === true && part.text === '') delete part.text;
     this.#filling().take(fields, event.choice, part);
     return this.#flushUnlessMore(event.extra);
   }
 
-  #close(event: EventOf<'tool-end'> | EventOf<'media-end'>): readonly WireFrame[] {
+  #close(event: EventOf<'tool-end' | 'media-end'>): readonly WireFrame[] {
     const choice = this.#live(event);
     const block = choice?.blocks.get(event.block);
     if (choice === undefined || block?.start === undefined) return [];
@@ -254,12 +251,12 @@ export class ReplyEncoder implements StreamEncoder {
           frames.push(frame);
     }
     choice.finished = true;
-    if (event.stopSequence !== undefined) this.#lose('stopSequence');
-    const ours = event.format === format;
-    const fields = ours ? own(event.extra) : undefined;
+    if (event.stopSequence !== undefined) this.#losses.lose('stopSequence');
+    const ours = event.format === formatName;
+    const fields = ours ? own(event.extra) : {};
     const chunk = this.#filling();
-    chunk.take(fields, fields?.$noCandidate === true ? undefined : event.choice);
-    if (fields?.$noCandidate !== true) this.#finishCandidate(chunk.fields(event.choice), event, fields);
+    chunk.take(fields, fields.$noCandidate === true ? undefined : event.choice);
+    if (fields.$noCandidate !== true) this.#finishCandidate(chunk.fields(event.choice), event, fields);
     choice.bare = ours;
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
@@ -268,19 +265,16 @@ export class ReplyEncoder implements StreamEncoder {
     return frames;
   }
 
-  #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject | undefined): void {
-    if (fields?.$noReason !== true) {
+  #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject): void {
+    if (fields.$noReason !== true) {
       candidate.finishReason =
-        event.format === format && event.raw !== undefined ? event.raw : writeFinish(event.reason);
+        event.format === formatName && event.raw !== undefined ? event.raw : writeFinish(event.reason);
     }
-    if (fields?.$content !== undefined) candidate.content = fields.$content;
+    if (fields.$content !== undefined) candidate.content = fields.$content;
   }
 
   #opaque(event: EventOf<'opaque'>): readonly WireFrame[] {
-    if (event.format !== format) {
-      this.#lose(`opaque.${typeof event.value.type === 'string' ? event.value.type : event.format}`);
-      return [];
-    }
+    if (!this.#losses.isOwn(event)) return [];
     const { $more: more, ...value } = event.value;
     const chunk = this.#filling();
     if (Array.isArray(value.candidates)) this.#carry(chunk, value);
@@ -309,7 +303,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   #flushUnlessMore(extra: Extra | undefined): readonly WireFrame[] {
-    return this.#whole || own(extra)?.$more === true ? [] : this.#flush();
+    return this.#whole || own(extra).$more === true ? [] : this.#flush();
   }
 
   #flush(): readonly WireFrame[] {
@@ -332,15 +326,5 @@ export class ReplyEncoder implements StreamEncoder {
     const choice = this.#choice(index);
     if (!choice.finished || choice.bare) return undefined;
     return { parts: this.#whole ? [] : [{ text: '' }], role: 'model' };
-  }
-
-  #loseExtra(extra: Extra | undefined): void {
-    if (extra !== undefined) loseForeignReply(extra, format, (path) => this.#lose(path));
-  }
-
-  #lose(path: string): void {
-    if (this.#lost.has(path)) return;
-    this.#lost.add(path);
-    this.#context.lose(path);
   }
 }

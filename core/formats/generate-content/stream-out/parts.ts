@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import type { GatewayEvent } from '../../../model/event.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
+import type { EventOf } from '../../_shared/floor.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { writeSignature } from '../reasoning.ts';
-
-type EventOf<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 
 /** Ids are opaque here: another format's prefix is all that is taken off. */
 export function responseId(id: string): string {
@@ -18,10 +16,10 @@ export function responseId(id: string): string {
 export function callPart(start: EventOf<'tool-start'>, input: string): MutableObject {
   const fields = own(start.extra);
   const call: MutableObject = {};
-  if (typeof fields?.$id === 'string') call.id = fields.$id;
-  else if (fields?.$noId !== true) call.id = start.id;
+  if (typeof fields.$id === 'string') call.id = fields.$id;
+  else if (fields.$noId !== true) call.id = start.id;
   call.name = start.name;
-  if (input !== '' || fields?.$noArgs !== true)
+  if (input !== '' || fields.$noArgs !== true)
     call.args = start.custom === true ? { input } : argumentsObject(input);
   return {
     functionCall: call,
@@ -47,7 +45,7 @@ export function mediaPart(
       fileData: { ...(start.mimeType === undefined ? {} : { mimeType: start.mimeType }), fileUri: url },
     };
   }
-  if (data === '' && start.extra?.[name] === undefined) return undefined;
+  if (data === '' && start.extra?.[formatName] === undefined) return undefined;
   const mimeType = start.mimeType ?? sniffBase64(data) ?? usualTypes[start.media];
   return { inlineData: { mimeType: officialType(mimeType), data } };
 }

@@ -23,7 +23,7 @@ import { wantedRatio, wantedResolution } from '../../_shared/video-sizes.ts';
 import { modelOf } from '../request-in/index.ts';
 import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
-import { name } from '../wire.ts';
+import { formatName } from '../wire.ts';
 import { setOf } from '../../_shared/extra.ts';
 import { defined } from '../../_shared/fields.ts';
 
@@ -70,7 +70,7 @@ function decode(body: JsonObject, params: RouteParams): VideoRequest {
   };
   return {
     operation: 'create-video',
-    format: name,
+    format: formatName,
     model: modelOf(params),
     prompt: promptOf(first.prompt, images),
     images,
@@ -89,7 +89,7 @@ function decode(body: JsonObject, params: RouteParams): VideoRequest {
               ? 'first'
               : undefined,
     }),
-    ...extraOf(name, extra),
+    ...extraOf(formatName, extra),
   };
 }
 
@@ -102,7 +102,7 @@ function imageIn(value: JsonValue | undefined, path: string): ImageInput {
     return {
       kind: 'file',
       id: gcsUri,
-      format: name,
+      format: formatName,
       ...(typeof type === 'string' ? { mimeType: type } : {}),
     };
   if (typeof data !== 'string') throw missing(`${path}.bytesBase64Encoded`);
@@ -111,11 +111,11 @@ function imageIn(value: JsonValue | undefined, path: string): ImageInput {
 
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
-  const { $instance: instance, ...own } = ownExtra(request, name, target);
+  const { $instance: instance, ...own } = ownExtra(request, formatName, target);
   const { prompt, seconds, seed, negativePrompt, imageRole } = request;
   const ratio = wantedRatio(request, ratios, target);
   const resolution = wantedResolution(request);
-  const images = atMost(request.images, imageRole === 'reference' ? 3 : 2, name, target).map(imageOut);
+  const images = atMost(request.images, imageRole === 'reference' ? 3 : 2, formatName, target).map(imageOut);
   const [first, last] = images;
   const parameters: JsonObject = {
     ...own,
@@ -147,14 +147,14 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
 
 function imageOut(image: ImageInput): JsonObject {
   if (image.kind === 'data') return { bytesBase64Encoded: image.data, mimeType: image.mimeType };
-  if (image.kind === 'file' && image.format === name)
+  if (image.kind === 'file' && image.format === formatName)
     return { gcsUri: image.id, ...(image.mimeType === undefined ? {} : { mimeType: image.mimeType }) };
-  throw cannotCarry('settings.images', 'an image by its URL', name);
+  throw cannotCarry('settings.images', 'an image by its URL', formatName);
 }
 
 /** Videos as long-running operations: `{model}:predictLongRunning`. */
 export const videos = videoCodecs({
-  format: name,
+  format: formatName,
   words,
   model: (_body, params) => modelOf(params),
   decode,

@@ -16,8 +16,9 @@ import { decodeToolChoice, decodeTools } from './tools.ts';
 import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
-import { name, leftovers } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import { splitInstructions } from '../../_shared/history.ts';
 import { defined } from '../../_shared/fields.ts';
 
 const topFields = new Set([
@@ -42,7 +43,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
     left.put('$tools', 'empty');
   return {
     operation,
-    format: name,
+    format: formatName,
     model: requiredModel(body.model),
     stream: operation === 'chat' && stream === true,
     system,
@@ -62,43 +63,24 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
   const responseFormat = decodeFormat(body, left);
   if (given(body.service_tier) && settings.serviceTier === undefined)
     left.put('service_tier', body.service_tier);
-  keepContainer(left, 'metadata', metadata, metadataFields);
-  keepContainer(left, 'output_config', config, configFields);
+  left.takeInner('metadata', metadata, metadataFields).takeInner('output_config', config, configFields);
   return {
     ...settings,
     ...defined({ reasoning, responseFormat }),
   };
 }
 
-/** Keeps what is unknown in an object of the top level, and that it was there when it says nothing. */
-function keepContainer(
-  left: Leftovers,
-  key: string,
-  value: JsonObject | undefined,
-  known: ReadonlySet<string>,
-): void {
-  if (value === undefined) return;
-  left.take(value, known, `${key}.`);
-  if (!Object.values(value).some(given)) left.put(`$${key}`, 'empty');
-}
-
-/** `system` and the history. System turns before the first other one are instructions too; where they stood is a spelling. */
-function decodeMessages(body: JsonObject): { system: readonly Message[]; messages: readonly Message[] } {
+/** `system` and the history. */
+function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = requiredArray(body.messages, 'messages');
   if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
   const decoded = readObjects(list, 'messages', decodeMessage);
-  const first = decoded.findIndex((message) => message.role !== 'system');
-  if (decoded[first]?.role === 'assistant') {
-    throw wrongValue(`messages[${first}].role`, '"user": the first message is the user\'s');
-  }
-  const leading = first < 0 ? [] : decoded.slice(0, first);
-  const system: Message[] = leading.map((message) => ({
-    ...message,
-    extra: { [name]: { ...message.extra?.[name], $message: true } },
-  }));
-  if (given(body.system))
-    system.unshift({ role: 'system', ...decodeContent(body.system, 'system'), at: 'system' });
-  return { system, messages: decoded.slice(leading.length) };
+  const { leading, rest } = splitInstructions(decoded, formatName);
+  if (rest[0]?.role === 'assistant')
+    throw wrongValue(`messages[${leading.length}].role`, '"user": the first message is the user\'s');
+  if (!given(body.system)) return { system: leading, messages: rest };
+  const standing = { role: 'system', ...decodeContent(body.system, 'system'), at: 'system' } as const;
+  return { system: [standing, ...leading], messages: rest };
 }
 
 const messageFields = setOf('role content');

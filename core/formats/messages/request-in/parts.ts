@@ -23,7 +23,7 @@ import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
-import { name, leftovers } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** Content as blocks, and whether it was one string. */
@@ -71,7 +71,7 @@ function decodePart(block: JsonObject, at: string): Block {
     case 'document':
       return decodeMedia('file', block, at);
     default:
-      return { type: 'opaque', format: name, value: block, at };
+      return { type: 'opaque', format: formatName, value: block, at };
   }
 }
 
@@ -99,7 +99,7 @@ function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Blo
   const wire = requiredObject(block.source, `${at}.source`);
   const left = leftovers().take(block, mediaFields);
   const source = decodeSource(type, wire, `${at}.source`, left);
-  if (source === undefined) return { type: 'opaque', format: name, value: block, at };
+  if (source === undefined) return { type: 'opaque', format: formatName, value: block, at };
   const title = optionalString(block.title, `${at}.title`);
   const media: MediaBlock = {
     type,
@@ -139,7 +139,7 @@ function decodeSource(
       return { kind: 'url', url, mimeType };
     }
     case 'file':
-      return { kind: 'file', id: requiredString(wire.file_id, `${path}.file_id`), format: name };
+      return { kind: 'file', id: requiredString(wire.file_id, `${path}.file_id`), format: formatName };
     case 'text': {
       if (type === 'image') return undefined;
       left.put('$source', 'text');
@@ -202,7 +202,9 @@ function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
   return {
     type: 'reasoning',
     text: optionalString(block.thinking, `${at}.thinking`) ?? '',
-    ...(signature === undefined || signature === '' ? {} : { proof: proofIn(name, 'signature', signature) }),
+    ...(signature === undefined || signature === ''
+      ? {}
+      : { proof: proofIn(formatName, 'signature', signature) }),
     ...leftovers().take(block, thinkingFields).extra(),
     at,
   };
@@ -214,7 +216,7 @@ function decodeRedacted(block: JsonObject, at: string): ReasoningBlock {
   return {
     type: 'reasoning',
     text: '',
-    proof: proofIn(name, 'encrypted', requiredString(block.data, `${at}.data`)),
+    proof: proofIn(formatName, 'encrypted', requiredString(block.data, `${at}.data`)),
     ...leftovers().take(block, redactedFields).extra(),
     at,
   };

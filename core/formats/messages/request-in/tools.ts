@@ -11,7 +11,7 @@ import {
   requiredObject,
 } from '../../_shared/check.ts';
 import { cacheOf } from './parts.ts';
-import { name as format, leftovers } from '../wire.ts';
+import { formatName, leftovers } from '../wire.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. Throws 400 with the path. */
@@ -24,7 +24,7 @@ export function decodeTools(value: JsonValue | undefined): Tool[] {
     return {
       type: 'opaque',
       name: optionalString(tool.name, `${at}.name`) ?? type,
-      format,
+      format: formatName,
       value: tool,
       at,
     };

@@ -3,22 +3,17 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { fieldsBeside } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
-import { visibleStops, writingOf } from '../../_shared/history.ts';
+import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
 import { encodeTools } from './tools.ts';
 import { writeResponseFormat } from '../response-format.ts';
 import { travelling } from '../headers.ts';
-import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking.ts';
-import {
-  historyForbidsThinking,
-  isNative,
-  makeRoomForThinking,
-  nativeThinking,
-  thinks,
-} from '../reasoning.ts';
+import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking/index.ts';
+import { historyForbidsThinking, makeRoomForThinking, thinks } from '../../_shared/thinking/room.ts';
+import { isNative, nativeThinking, thinkingWords } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
-import { name, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { setOf, putBack } from '../../_shared/extra.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
@@ -31,17 +26,15 @@ const handled = setOf('reasoning responseFormat parallelTools choices');
 /** A request as a provider of this format wants it. Throws 400 for content and tools that the format cannot carry. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
   const writing: Writing = {
-    ...writingOf(name, request, target, nameLimit),
+    ...writingOf(formatName, request, target, nameLimit),
     reasoningDropped: false,
   };
   const kept = own(request.extra);
   const counting = request.operation === 'count-tokens';
-  loseForeign(request.extra, name, undefined, target.lose);
-  refuseChoices(request, name);
+  loseForeign(request.extra, formatName, undefined, target.lose);
+  refuseChoices(request, formatName);
   const body: MutableObject = { model: target.model };
-  const { system, messages } = encodeHistory(request, writing);
-  if (system !== undefined) body.system = system;
-  body.messages = messages;
+  Object.assign(body, encodeHistory(request, writing));
   const customTools = writeTools(request, body, writing);
   writePlainSettings(request, body, writing);
   const verbatim = writeReasoning(request, body, writing);
@@ -98,11 +91,12 @@ function writeReasoning(request: ChatRequest, body: MutableObject, writing: Writ
     ? nativeThinking(reasoning, kept)
     : askForThinking(reasoning, { traits, maxOutput, lose });
   applyThinking(body, plan, request.operation);
-  if ((!verbatim || writing.reasoningDropped) && thinks(body) && historyForbidsThinking(body)) {
+  const mayChange = !verbatim || writing.reasoningDropped;
+  if (mayChange && thinks(body.thinking) && historyForbidsThinking(body, thinkingWords)) {
     delete body.thinking;
     lose('settings.reasoning');
   }
-  if (!verbatim && thinks(body)) makeRoomForThinking(body, lose);
+  if (!verbatim && thinks(body.thinking)) makeRoomForThinking(body, thinkingWords, lose);
   return verbatim;
 }
 

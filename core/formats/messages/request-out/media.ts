@@ -2,8 +2,8 @@ import type { MediaBlock, Source } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { imageTypes, name, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/history.ts';
+import { imageTypes, formatName, own } from '../wire.ts';
+import { placeOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';
 
 /** An image or document block's `type` and `source`. */
@@ -18,7 +18,7 @@ export function encodeSource(block: MediaBlock, writing: Writing): EncodedSource
   const { source } = block;
   switch (source.kind) {
     case 'file':
-      if (source.format !== name) return refuse(block, `a file id of ${source.format}`, writing);
+      if (source.format !== formatName) return refuse(block, `a file id of ${source.format}`, writing);
       return { type, source: { type: 'file', file_id: source.id } };
     case 'url':
       return encodeUrl(type, source, block, writing);

@@ -8,65 +8,49 @@ import type {
 } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';
-import { name, own } from '../wire.ts';
-import { placeOf, refuse } from '../../_shared/history.ts';
+import { formatName, own } from '../wire.ts';
+import { blockWriter, canSay, loseProof, partsOfResult, placeOf, refuse } from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 
-/** A block in wire words; undefined for one that is left out (empty text, another vendor's reasoning, what the operator lets drop). */
-export function encodeBlock(block: Block, writing: Writing): JsonObject | undefined {
-  loseForeign(block.extra, name, block.at, writing.target.lose);
-  switch (block.type) {
-    case 'text':
-      return encodeText(block, writing);
-    case 'refusal':
-      writing.target.lose(placeOf(block));
-      return textOf(block.text, block, writing);
-    case 'reasoning':
-      return encodeReasoning(block, writing);
-    case 'tool-call':
-      return encodeCall(block, writing);
-    case 'tool-result':
-      return encodeResult(block, writing);
-    case 'opaque':
-      return block.format === name ? block.value : refuse(block, `a ${block.format} part`, writing);
-    default:
-      return encodeMedia(block, writing);
-  }
-}
+/** A block in wire words. */
+export const encodeBlock = blockWriter<Writing>({
+  words: textBlock,
+  text: encodeText,
+  reasoning: encodeReasoning,
+  call: encodeCall,
+  result: encodeResult,
+  media: encodeMedia,
+});
 
 function encodeText(block: TextBlock, writing: Writing): JsonObject | undefined {
   const { lose } = writing.target;
-  if (block.proof !== undefined) lose(`${placeOf(block)}.proof`);
-  const wire = textOf(block.text, block, writing);
-  if (wire === undefined && block.proof !== undefined) lose(placeOf(block));
-  if (wire === undefined || block.citations === undefined) return wire;
+  loseProof(block, writing);
+  if (!canSay(block.text, block, writing)) {
+    if (block.proof !== undefined) lose(placeOf(block));
+    return undefined;
+  }
+  const wire = textBlock(block.text, block, writing);
+  if (block.citations === undefined) return wire;
   const citations = block.citations.map(encodeCitation).filter((citation) => citation !== undefined);
   if (citations.length < block.citations.length) lose(`${placeOf(block)}.citations`);
   return citations.length === 0 && block.citations.length > 0 ? wire : { ...wire, citations };
 }
 
-/** A text block. Providers refuse one without visible characters, so that another format's is left out. */
-function textOf(text: string, block: Block, writing: Writing): JsonObject | undefined {
-  if (!writing.native && text.trim() === '') {
-    if (text !== '') writing.target.lose(placeOf(block));
-    return undefined;
-  }
-  if (writing.native && text === '' && block.type === 'text' && block.proof !== undefined) return undefined;
+function textBlock(text: string, block: Block, writing: Writing): JsonObject {
   return finish({ type: 'text', text }, block, writing);
 }
 
 function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | undefined {
   const { proof, text } = block;
-  if (proof?.format !== name) {
+  if (proof?.format !== formatName) {
     writing.reasoningDropped = true;
     writing.target.lose(placeOf(block));
-    if (proof !== undefined) writing.target.lose(`${placeOf(block)}.proof`);
+    loseProof(block, writing);
     return undefined;
   }
   const wire: MutableObject =
@@ -78,7 +62,6 @@ function encodeReasoning(block: ReasoningBlock, writing: Writing): JsonObject | 
 }
 
 function encodeCall(block: ToolCallBlock, writing: Writing): JsonObject {
-  if (block.proof !== undefined) writing.target.lose(`${placeOf(block)}.proof`);
   return finish(
     {
       type: 'tool_use',
@@ -106,15 +89,9 @@ function resultContent(block: ToolResultBlock, writing: Writing): string | reado
   const [first] = block.content;
   if (block.content.length === 0) return own(block.extra).$content === 'absent' ? undefined : [];
   if (block.plain === true && block.content.length === 1 && first?.type === 'text') return first.text;
-  const parts: JsonObject[] = [];
-  for (const part of block.content) {
-    const allowed = part.type !== 'tool-call' && part.type !== 'tool-result' && part.type !== 'reasoning';
-    const wire = allowed
-      ? encodeBlock(part, writing)
-      : refuse(part, `a ${part.type} in a tool result`, writing);
-    if (wire !== undefined) parts.push(wire);
-  }
-  return parts;
+  return partsOfResult(block, writing)
+    .map((part) => encodeBlock(part, writing))
+    .filter((wire) => wire !== undefined);
 }
 
 function encodeMedia(block: MediaBlock, writing: Writing): JsonObject | undefined {

@@ -1,4 +1,4 @@
-import { cacheMark, type Writing as HistoryWriting } from '../../_shared/history.ts';
+import { cacheMark, type Writing as HistoryWriting } from '../../_shared/writing.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 
 /** What the encoders of one request share. */

@@ -2,9 +2,9 @@ import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { name as format, own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 import { freeTextSchema } from '../../_shared/free-text.ts';
-import { allowedTools, freeTextTools, objectSchema } from '../../_shared/history.ts';
+import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
@@ -35,7 +35,7 @@ export function encodeTools(request: ChatRequest, writing: Writing): EncodedTool
 
 function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   const at = tool.at ?? 'tools';
-  loseForeign(tool.extra, format, at, writing.target.lose);
+  loseForeign(tool.extra, formatName, at, writing.target.lose);
   const wire = toolWire(tool, at, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
   addCache(wire, tool, writing, at);
@@ -67,7 +67,7 @@ function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | und
     case 'code-execution':
       return hosted($type ?? 'code_execution_20250825', tool.name, 'code_execution', writing);
     case 'opaque':
-      return tool.format === format ? { ...tool.value } : refuseTool(tool, format, writing.target);
+      return tool.format === formatName ? { ...tool.value } : refuseTool(tool, formatName, writing.target);
   }
 }
 

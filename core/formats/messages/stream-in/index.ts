@@ -12,7 +12,7 @@ import { upstreamError } from '../../_shared/upstream-error.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
-import { name, withExtra, keepField, keepFrame } from '../wire.ts';
+import { formatName, withExtra, keepField, keepFrame } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { unfold } from '../whole.ts';
 import { setOf } from '../../_shared/extra.ts';
@@ -232,7 +232,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       choice: 0,
       reason: reasonOfStop[delta.stop_reason] ?? 'other',
       raw: delta.stop_reason,
-      format: name,
+      format: formatName,
       ...(typeof delta.stop_sequence === 'string' ? { stopSequence: delta.stop_sequence } : {}),
       ...withExtra(rest),
     });
@@ -297,7 +297,7 @@ function beginWords(opened: OpenBlock, content: JsonObject, events: GatewayEvent
 }
 
 const endWords: ConstructorParameters<typeof OpenBlocks>[0] = {
-  format: name,
+  format: formatName,
   stop: (index, frame) => opaque(frame ?? { type: 'content_block_stop', index }),
   extra(frame) {
     const rest: MutableObject = {};
@@ -321,7 +321,7 @@ function restOf(delta: JsonObject, key: string, frame: JsonObject): ReturnType<t
 const ordinary: ReturnType<typeof withExtra> = {};
 
 function opaque(value: JsonObject): GatewayEvent {
-  return { type: 'opaque', format: name, value, choice: 0 };
+  return { type: 'opaque', format: formatName, value, choice: 0 };
 }
 
 function indexOf(frame: JsonObject): number {

@@ -9,13 +9,12 @@ import { writeInput } from './turns.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';
 import { setOf, putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
-import { writeResponseFormat } from '../response-format.ts';
 import { handled, rows, tiers } from '../settings.ts';
 import { formatName, own, marked } from '../wire.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { headersFor } from '../../_openai/headers.ts';
-import { outputToolFor } from '../../_openai/response-format.ts';
+import { writeAnswerForm } from '../../_openai/response-format.ts';
 import { takes, writeUserAndTier } from '../../_openai/settings.ts';
 import { objectsOf, listOf } from '../../_shared/fields.ts';
 
@@ -156,36 +155,17 @@ function writeText(
   if (formatStands(request, settings, scope)) {
     if (held.format !== undefined && held.format !== null) text.format = held.format;
   } else if (takes('responseFormat', settings, scope.target)) {
-    unwrapTool = writeFormat(settings, text, body, scope);
+    unwrapTool = writeAnswerForm(settings.responseFormat, body, scope.target, {
+      place: (format) => (text.format = format),
+      // A name is required: one is given where the client had none.
+      named: true,
+      tool: (tool) => ({ type: 'function', ...tool, strict: false }),
+      choice: (name) => ({ type: 'function', name }),
+    });
   }
   if (takes('verbosity', settings, scope.target)) text.verbosity = settings.verbosity;
   if (Object.keys(text).length > 0 || own(request.extra).$text !== undefined) body.text = text;
   return unwrapTool;
-}
-
-function writeFormat(
-  { responseFormat: format }: ChatSettings,
-  text: MutableObject,
-  body: MutableObject,
-  { target }: Scope,
-): string | undefined {
-  if (format === undefined) return undefined;
-  if (format.type !== 'json-schema' || target.traits.jsonSchema !== false) {
-    const written = writeResponseFormat(format);
-    if (format.name !== undefined && written.name !== format.name)
-      target.lose('settings.responseFormat.name');
-    text.format = written;
-    return undefined;
-  }
-  const tool = outputToolFor(format, body);
-  if (tool !== undefined) {
-    body.tools = [{ type: 'function', ...tool, strict: false }];
-    body.tool_choice = { type: 'function', name: tool.name };
-    return tool.name;
-  }
-  target.lose('settings.responseFormat');
-  text.format = { type: 'json_object' };
-  return undefined;
 }
 
 /** Sealed reasoning is asked for where the provider keeps nothing, so that the next turn can bring it. */

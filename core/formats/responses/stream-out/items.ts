@@ -1,7 +1,7 @@
-import type { GatewayEvent } from '../../../model/event.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
+import type { EventOf, Said } from '../../_shared/floor.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
@@ -15,8 +15,6 @@ import { textOf } from '../../_shared/fields.ts';
 import { actionField, spellingOf } from '../tools/calls.ts';
 import { toolSpellings, type ToolSpelling } from '../tools/spelling.ts';
 import { own, addedItem, frameOf } from '../wire.ts';
-
-type Of<Type extends GatewayEvent['type']> = Extract<GatewayEvent, { type: Type }>;
 
 /**
  * The output of one response. One block has the floor at a time. An item stays open after its block has ended, until something else is
@@ -40,7 +38,7 @@ export class OutputWriter {
   #spellings: ReadonlyMap<string, ToolSpelling> | undefined;
   #item: OpenItem | undefined;
   /** What the block on the floor began with, until its first word. */
-  #start: Of<'text-start' | 'refusal-start' | 'reasoning-start' | 'media-start'> | undefined;
+  #start: EventOf<'text-start' | 'refusal-start' | 'reasoning-start' | 'media-start'> | undefined;
 
   constructor(writer: FrameWriter, response: string, context: ReplyContext, lose: (path: string) => void) {
     this.#writer = writer;
@@ -51,7 +49,7 @@ export class OutputWriter {
   }
 
   /** Says an event of the block that has the floor, or that takes it. */
-  event(block: number, event: GatewayEvent): void {
+  event(block: number, event: Said): void {
     switch (event.type) {
       case 'text-start':
       case 'refusal-start':
@@ -86,7 +84,6 @@ export class OutputWriter {
         return this.#endMedia(event);
       case 'opaque':
         return this.#opaque(block, event.value);
-      default:
     }
   }
 
@@ -139,7 +136,7 @@ export class OutputWriter {
     return { writer: this.#writer, id, index, added };
   }
 
-  #beginText(block: number, event: Of<'text-start' | 'refusal-start'>): void {
+  #beginText(block: number, event: EventOf<'text-start' | 'refusal-start'>): void {
     if (this.floor !== undefined) return;
     this.floor = block;
     this.#start = event;
@@ -166,7 +163,11 @@ export class OutputWriter {
     return message;
   }
 
-  #text(block: number, event: Of<'text-delta' | 'refusal-delta'>, kind: 'output_text' | 'refusal'): void {
+  #text(
+    block: number,
+    event: EventOf<'text-delta' | 'refusal-delta'>,
+    kind: 'output_text' | 'refusal',
+  ): void {
     this.floor ??= block;
     const logprobs = event.type === 'text-delta' ? event.logprobs : undefined;
     const frame = frameOf(event.extra);
@@ -174,14 +175,14 @@ export class OutputWriter {
     this.#part(kind).delta(event.text, logprobs, frame);
   }
 
-  #cite(block: number, { citation }: Of<'citation'>): void {
+  #cite(block: number, { citation }: EventOf<'citation'>): void {
     this.floor ??= block;
     const message = this.#part('output_text');
     if (!message.annotate((length) => writeAnnotation(citation, length))) this.#lose('citation');
     else if (citation.quote !== undefined) this.#lose('citation.quote');
   }
 
-  #endText(event: Of<'text-end' | 'refusal-end'>): void {
+  #endText(event: EventOf<'text-end' | 'refusal-end'>): void {
     const { $partDone, $done } = own(event.extra);
     const item = this.#item;
     if (item instanceof MessageItem) item.endPart(isObject($partDone) ? $partDone : undefined);
@@ -196,7 +197,7 @@ export class OutputWriter {
     if (isObject(done) && done.type === this.#item?.type) this.#close('completed', done);
   }
 
-  #beginReasoning(block: number, event: Of<'reasoning-start'>): void {
+  #beginReasoning(block: number, event: EventOf<'reasoning-start'>): void {
     if (this.floor !== undefined) return;
     this.floor = block;
     this.#start = event;
@@ -212,7 +213,7 @@ export class OutputWriter {
     return this.#open('reasoning', added, (begun) => new ReasoningItem(begun));
   }
 
-  #think(block: number, event: Of<'reasoning-delta'>): void {
+  #think(block: number, event: EventOf<'reasoning-delta'>): void {
     if (this.floor === undefined) this.#takeFloor(block, 'reasoning-start');
     const { $part, $separator } = own(event.extra);
     const frame = frameOf(event.extra);
@@ -227,7 +228,7 @@ export class OutputWriter {
     item.delta(event.text, frame);
   }
 
-  #endReasoning(block: number, { proof, extra }: Of<'reasoning-end'>): void {
+  #endReasoning(block: number, { proof, extra }: EventOf<'reasoning-end'>): void {
     if (this.floor === undefined) this.#takeFloor(block, 'reasoning-start');
     if (proof !== undefined) this.#reasoning().prove(proof);
     const item = this.#item;
@@ -247,7 +248,7 @@ export class OutputWriter {
     this.#close('completed');
   }
 
-  #beginCall(block: number, event: Of<'tool-start'>): void {
+  #beginCall(block: number, event: EventOf<'tool-start'>): void {
     if (this.floor !== undefined) return;
     if (event.proof !== undefined) this.#carry(event.proof, 'tool-call');
     this.floor = block;
@@ -271,14 +272,14 @@ export class OutputWriter {
     return numbered(base, this.#callIds);
   }
 
-  #input(block: number, event: Of<'tool-delta'>): void {
+  #input(block: number, event: EventOf<'tool-delta'>): void {
     const item = this.#item;
     if (this.floor !== block || !(item instanceof CallItem || item instanceof ActionItem)) return;
     const frame = frameOf(event.extra);
     if (event.input !== '' || frame !== undefined) item.delta(event.input, frame);
   }
 
-  #endCall({ extra }: Of<'tool-end'>): void {
+  #endCall({ extra }: EventOf<'tool-end'>): void {
     if (this.floor === undefined) return;
     const { $done, $empty } = own(extra);
     const item = this.#item;
@@ -286,7 +287,7 @@ export class OutputWriter {
     this.#leave($done);
   }
 
-  #beginMedia(block: number, event: Of<'media-start'>): void {
+  #beginMedia(block: number, event: EventOf<'media-start'>): void {
     if (this.floor !== undefined) return;
     this.floor = block;
     this.#start = event;
@@ -306,13 +307,13 @@ export class OutputWriter {
     );
   }
 
-  #media(block: number, event: Of<'media-delta'>): void {
+  #media(block: number, event: EventOf<'media-delta'>): void {
     if (this.floor !== block) return;
     if (event.data !== undefined && event.data !== '') this.#image()?.data(event.data);
     if (event.transcript !== undefined) this.#lose('media');
   }
 
-  #endMedia({ url, extra }: Of<'media-end'>): void {
+  #endMedia({ url, extra }: EventOf<'media-end'>): void {
     if (this.floor === undefined) return;
     if (url !== undefined) this.#lose('media.url');
     this.#leave(own(extra).$done);

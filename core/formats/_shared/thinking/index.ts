@@ -4,10 +4,10 @@ import {
   efforts,
   type Effort,
   type Reasoning,
-} from '../../model/reasoning.ts';
-import { nearestEffort } from './reasoning.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { ModelTraits } from '../../model/traits.ts';
+} from '../../../model/reasoning.ts';
+import { nearestEffort } from '../reasoning.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import type { ModelTraits } from '../../../model/traits.ts';
 
 /** The output limit where neither client nor model has one: the format requires a number. */
 export const defaultMaxTokens = 8192;

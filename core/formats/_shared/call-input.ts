@@ -1,0 +1,38 @@
+import { ArgumentsText } from './call-arguments.ts';
+
+/** The beginning of an object with one text in it. */
+const wrapping = '{"input":"';
+
+/**
+ * The input of a call in formats whose calls take an object. `verbatim`: a provider of the same format wrote it, right or wrong; `object`: it
+ * must be an object's text in the end; `free-text`: it rides as the one member of an object.
+ */
+export class CallInput {
+  readonly #kind: 'verbatim' | 'object' | 'free-text';
+  readonly #told = new ArgumentsText();
+  #begun = false;
+
+  constructor(kind: 'verbatim' | 'object' | 'free-text') {
+    this.#kind = kind;
+  }
+
+  /** What can be told by now; undefined where there is nothing to tell. */
+  push(piece: string): string | undefined {
+    if (this.#kind === 'verbatim') return piece;
+    if (this.#kind === 'object') {
+      const text = this.#told.push(piece);
+      return text === '' && piece !== '' ? undefined : text;
+    }
+    const text = JSON.stringify(piece).slice(1, -1);
+    const told = this.#begun ? text : wrapping + text;
+    this.#begun = true;
+    return told;
+  }
+
+  /** What is left to tell. */
+  end(): string {
+    if (this.#kind === 'verbatim') return '';
+    if (this.#kind === 'object') return this.#told.end();
+    return `${this.#begun ? '' : wrapping}"}`;
+  }
+}

@@ -1,0 +1,176 @@
+import type {
+  Block,
+  ChatRequest,
+  ReasoningBlock,
+  MediaBlock,
+  TextBlock,
+  Tool,
+  ToolCallBlock,
+  ToolResultBlock,
+} from '../../model/chat.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
+import { listOf } from './fields.ts';
+import { loseForeign } from './foreign.ts';
+import { refuseContent } from './refuse.ts';
+import { ToolNames } from './tool-ids.ts';
+
+/** What the encoders of one request share, in formats whose messages are blocks of two speakers who alternate. */
+export interface Writing {
+  /** The format that is written. */
+  readonly format: string;
+  readonly target: EncodeTarget;
+  /** The client wrote this format: what it wrote is given back as it was, right or wrong. */
+  readonly native: boolean;
+  /** The provider's spelling of a tool's name. */
+  readonly toolName: (name: string) => string;
+  /** What the reply to the request must undo. */
+  readonly undoing: (
+    customTools: readonly string[],
+    unwrapTool: string | undefined,
+  ) => Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool'>;
+}
+
+/** What the encoders of a request to a channel of this format share. `limit` is the length of its longest tool name. */
+export function writingOf(
+  format: string,
+  request: ChatRequest,
+  target: EncodeTarget,
+  limit: number,
+): Writing {
+  const native = request.format === format;
+  const longest = Math.min(target.traits.toolNameLimit ?? limit, limit);
+  // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
+  const names = native ? new ToolNames(longest, /[^]/) : new ToolNames(longest);
+  let renamed = false;
+  return {
+    format,
+    target,
+    native,
+    toolName(tool) {
+      const spelled = native && tool === '' ? tool : names.there(tool);
+      renamed ||= spelled !== tool;
+      return spelled;
+    },
+    undoing: (customTools, unwrapTool) => ({
+      ...(renamed ? { toolNames: names } : {}),
+      ...(customTools.length === 0 ? {} : { customTools }),
+      ...(unwrapTool === undefined ? {} : { unwrapTool }),
+    }),
+  };
+}
+
+/** The names of the tools that take free text: they go as functions with one string. */
+export function freeTextTools(tools: readonly Tool[]): readonly string[] {
+  return tools.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
+}
+
+/** Stop sequences with visible characters: providers refuse others. Undefined when none is left. */
+export function visibleStops(stops: JsonValue | undefined, { target }: Writing): JsonValue | undefined {
+  const all = listOf(stops);
+  const visible = all.filter((stop) => typeof stop === 'string' && stop.trim() !== '');
+  if (visible.length < all.length) target.lose('settings.stop');
+  return visible.length === 0 ? undefined : visible;
+}
+
+/** Where the client said it. */
+export function placeOf({ at }: { readonly at?: string }): string {
+  return at ?? 'messages';
+}
+
+/** {@link refuseContent} */
+export function refuse(block: Block, what: string, { target, format }: Writing): undefined {
+  return refuseContent(block, what, format, target);
+}
+
+/** The cache mark of a piece. Such formats know two lifetimes; another is left to the provider's default. */
+export function cacheMark<Type extends string>(
+  type: Type,
+  { ttl }: { readonly ttl?: string },
+  { native, target }: Writing,
+  at: string,
+): { readonly type: Type; readonly ttl?: string } {
+  if (ttl === undefined) return { type };
+  if (ttl === '5m' || ttl === '1h' || native) return { type, ttl };
+  target.lose(`${at}.cache`);
+  return { type };
+}
+
+/** The tools that may be called, where a format knows no subset of them: the others are left out. */
+export function allowedTools({ tools, toolChoice }: ChatRequest, { target }: Writing): readonly Tool[] {
+  if (toolChoice?.type !== 'allowed') return tools;
+  const names = new Set(toolChoice.names);
+  target.lose('tool_choice');
+  return tools.filter((tool) => {
+    const kept = names.has(tool.name ?? '') || names.has(tool.type) || names.has(tool.type.replace('-', '_'));
+    if (!kept) target.lose(tool.at ?? 'tools');
+    return kept;
+  });
+}
+
+/** The schema of a function for providers that insist on that of an object. A client of the format has its own as it is. */
+export function objectSchema(schema: JsonObject | undefined, { native }: Writing): JsonObject {
+  if (schema === undefined) return { type: 'object', properties: {} };
+  return native || schema.type !== undefined ? schema : { type: 'object', ...schema };
+}
+
+/** How such a format writes its blocks: undefined for one that is left out. */
+export interface BlockWriters<W extends Writing> {
+  /** Words that can be said: see {@link canSay}. */
+  readonly words: (text: string, block: Block, writing: W) => JsonObject;
+  readonly text: (block: TextBlock, writing: W) => JsonObject | undefined;
+  readonly reasoning: (block: ReasoningBlock, writing: W) => JsonObject | undefined;
+  readonly call: (block: ToolCallBlock, writing: W) => JsonObject;
+  readonly result: (block: ToolResultBlock, writing: W) => JsonObject;
+  readonly media: (block: MediaBlock, writing: W) => JsonObject | undefined;
+}
+
+/** A writer of blocks; undefined for what is left out: empty text, another vendor's reasoning, what the operator lets drop. */
+export function blockWriter<W extends Writing>(
+  writers: BlockWriters<W>,
+): (block: Block, writing: W) => JsonObject | undefined {
+  return (block, writing) => {
+    const { format, target } = writing;
+    loseForeign(block.extra, format, block.at, target.lose);
+    switch (block.type) {
+      case 'text':
+        return writers.text(block, writing);
+      case 'refusal':
+        target.lose(placeOf(block));
+        return canSay(block.text, block, writing) ? writers.words(block.text, block, writing) : undefined;
+      case 'reasoning':
+        return writers.reasoning(block, writing);
+      case 'tool-call':
+        loseProof(block, writing);
+        return writers.call(block, writing);
+      case 'tool-result':
+        return writers.result(block, writing);
+      case 'opaque':
+        return block.format === format ? block.value : refuse(block, `a ${block.format} part`, writing);
+      default:
+        return writers.media(block, writing);
+    }
+  };
+}
+
+/** False for a text without visible characters, which providers refuse: that of another format's client is left out, and reported. */
+export function canSay(text: string, block: Block, { native, target }: Writing): boolean {
+  if (native) return text !== '' || block.type !== 'text' || block.proof === undefined;
+  if (text.trim() !== '') return true;
+  if (text !== '') target.lose(placeOf(block));
+  return false;
+}
+
+/** Reports a proof that the format has no field for. */
+export function loseProof(block: TextBlock | ToolCallBlock | ReasoningBlock, { target }: Writing): void {
+  if (block.proof !== undefined) target.lose(`${placeOf(block)}.proof`);
+}
+
+/** The parts of a result that may stand in one: neither reasoning nor calls. */
+export function partsOfResult({ content }: ToolResultBlock, writing: Writing): readonly Block[] {
+  return content.filter((part) => {
+    const allowed = part.type !== 'tool-call' && part.type !== 'tool-result' && part.type !== 'reasoning';
+    if (!allowed) refuse(part, `a ${part.type} in a tool result`, writing);
+    return allowed;
+  });
+}
