@@ -193,6 +193,7 @@ const policyTexts = [
   'usage policy',
   'safety system',
   'content exists risk',
+  'content filtered due to',
 ];
 const creditTexts = [
   'credit balance is too low',
