@@ -5,7 +5,7 @@ import wabt from 'wabt';
 
 const { parseWat } = await wabt();
 
-for (const source of ['outline/scan.wat', 'json-writer/escape.wat']) {
+for (const source of ['outline/scan.wat', 'long-json/texts.wat']) {
   const [folder, name] = source.split('/');
   const place = new URL(`core/formats/_shared/${folder}/`, import.meta.url);
   const module = parseWat(name, readFileSync(new URL(name, place), 'utf8'), {

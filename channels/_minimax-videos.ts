@@ -27,7 +27,10 @@ export const videoFormat = 'minimax-videos';
 /** Models of the second version of its API, which has other words. */
 const isNewer = (model: string): boolean => /^MiniMax-H\d/i.test(model);
 
-/** https://platform.minimax.io/docs/api-reference/video-generation-t2v */
+/**
+ * https://platform.minimax.io/docs/api-reference/video-generation-t2v and, of the newer models,
+ * https://platform.minimax.io/docs/api-reference/video-generation-v2-query
+ */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   return isNewer(target.model) ? encodeNewer(request, target) : encodeOlder(request, target);
 }
@@ -72,13 +75,25 @@ const resolutions: Readonly<Record<string, string>> = {
   '1080p': '1080P',
 };
 
-function resolutionFor(request: VideoRequest, { lose }: EncodeTarget): string | undefined {
+/** The newer models have two. */
+const newerResolutions: Readonly<Record<string, string>> = {
+  '720p': '768P',
+  '768p': '768P',
+  '1440p': '2K',
+  '2k': '2K',
+};
+
+function resolutionFor(
+  request: VideoRequest,
+  { lose }: EncodeTarget,
+  names = resolutions,
+): string | undefined {
   const wanted = wantedResolution(request)?.toLowerCase();
   if (wanted === undefined) {
     if (request.size !== undefined) lose('settings.size');
     return undefined;
   }
-  const known = resolutions[wanted];
+  const known = names[wanted];
   if (known === undefined) lose(request.resolution === undefined ? 'settings.size' : 'settings.resolution');
   return known;
 }
@@ -87,7 +102,7 @@ function encodeNewer(request: VideoRequest, target: EncodeTarget): EncodedReques
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution'], target);
   const { prompt, seconds = 5, imageRole } = request;
   const roles = imageRole === 'reference' ? ['reference_image'] : ['first_frame', 'last_frame'];
-  const images = atMost(request.images, imageRole === 'reference' ? 4 : 2, videoFormat, target);
+  const images = atMost(request.images, imageRole === 'reference' ? 9 : 2, videoFormat, target);
   const ratio = wantedRatio(request, commonRatios, target) ?? (images.length === 0 ? '16:9' : undefined);
   return {
     path: '/v2/video_generation',
@@ -102,7 +117,7 @@ function encodeNewer(request: VideoRequest, target: EncodeTarget): EncodedReques
             role: roles[index] ?? 'reference_image',
           })),
         ],
-        resolution: resolutionFor(request, target) ?? '768P',
+        resolution: resolutionFor(request, target, newerResolutions) ?? '768P',
         duration: Math.ceil(seconds),
         ...(ratio === undefined ? {} : { ratio }),
       },

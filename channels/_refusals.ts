@@ -8,6 +8,8 @@ interface Refusals {
   /** Who refuses, as a sentence begins: `OCI Generative AI`. */
   readonly who: string;
   readonly advice: string;
+  /** The statuses by which it refuses. Default: 401 and 403. */
+  readonly statuses?: readonly number[];
 }
 
 /**
@@ -16,12 +18,12 @@ interface Refusals {
  */
 export function refusalTeller(
   log: Pick<Log, 'error'>,
-  { who, advice }: Refusals,
+  { who, advice, statuses = [401, 403] }: Refusals,
 ): (answer: Upstream) => Upstream {
   let quietUntil = 0;
   return (answer) => {
     const { status } = answer;
-    if ((status === 401 || status === 403) && Date.now() >= quietUntil) {
+    if (statuses.includes(status) && Date.now() >= quietUntil) {
       quietUntil = Date.now() + pause;
       log.error({ status }, `${who} refused the identity of the channel (status ${status}). ${advice}`);
     }

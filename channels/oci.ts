@@ -4,6 +4,7 @@ import { hideSecret, isObject, parseObject, type ChannelParts, type ChannelTools
 import { authorized } from './_authorized.ts';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
 import { ociIdentity, ociSigners, type OciIdentity } from './_oci-identity.ts';
+import { nativeFormat, ociNative } from './_oci-native.ts';
 import { ociHeaders } from './_oci-signature.ts';
 import { Renewed } from './_renewed.ts';
 import { tellingRefusals } from './_refusals.ts';
@@ -19,15 +20,24 @@ const traits = traitsByModel({
 
 /**
  * Oracle Cloud Infrastructure Generative AI, by the endpoints that speak chat completions and responses. Requests are signed for an identity
- * and name the compartment that pays, or show an API key of the service, which has an address of its own. Its native API, and with it
- * Cohere's R models, embeddings and rerank, is not spoken.
+ * and name the compartment that pays, or show an API key of the service, which has an address of its own and chats alone. Embeddings and
+ * rerank are asked for in the native API, which is not spoken for chat: Cohere's R models have no other.
  * https://docs.oracle.com/en-us/iaas/Content/generative-ai/openai-compatible-api.htm
  * https://docs.oracle.com/en-us/iaas/Content/generative-ai/oci-genai-auth.htm
  * https://docs.oracle.com/en-us/iaas/Content/generative-ai/api-keys.htm
  */
 export default defineChannel({
   name: 'oci',
-  models: ['openai.*', 'meta.*', 'xai.*', 'google.*', 'mistral.*', 'cohere.command-a*'],
+  models: [
+    'openai.*',
+    'meta.*',
+    'xai.*',
+    'google.*',
+    'mistral.*',
+    'cohere.command-a*',
+    'cohere.embed-*',
+    'cohere.rerank*',
+  ],
   needsKey: false,
   options: z.object({
     region: z
@@ -78,15 +88,25 @@ export default defineChannel({
     const signed = authorized(tools, async (request) => ociHeaders(request, await signers.get()));
     const account = tellingRefusals(signed, {
       who: 'OCI Generative AI',
+      // What an identity may not see is not there for it.
+      statuses: [401, 403, 404],
       advice:
         'Check that the identity is of this tenancy, that a policy lets it use generative-ai-family in the compartment, that the region has the model, and that the clock of this machine is right.',
     });
     const parts = place('/openai/v1', account);
+    const root = (options.baseUrl ?? host).replace(/\/openai\/v1\/?$/, '');
+    const native = overHttp({ ...options, baseUrl: root }, account, {
+      baseUrl: root,
+      headers: () => owner,
+      speaks: {},
+    });
     return {
       ...parts,
+      speaks: { ...parts.speaks, embed: [nativeFormat], rerank: [nativeFormat] },
+      codecs: ociNative(compartment),
       listModels: () => listModels(account.http, options.baseUrl ?? host, compartment),
       async open(call, request) {
-        const answer = await parts.open(call, request);
+        const answer = await (request.format === nativeFormat ? native : parts).open(call, request);
         if (answer.status === 401) signers.forget();
         return answer;
       },
@@ -103,7 +123,7 @@ async function listModels(
   const url = new URL(baseUrl.replace('://inference.generativeai.', '://generativeai.'));
   url.pathname = '/20231130/models';
   url.searchParams.set('compartmentId', compartment);
-  url.searchParams.set('capability', 'CHAT');
+  for (const what of ['CHAT', 'TEXT_EMBEDDINGS', 'TEXT_RERANK']) url.searchParams.append('capability', what);
   url.searchParams.set('lifecycleState', 'ACTIVE');
   const answer = await http.read({ url: url.href, headers: { accept: 'application/json' } });
   const items = parseObject(answer.toString())?.['items'];

@@ -6,6 +6,7 @@ import { authorized } from './_authorized.ts';
 import { googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { editMembers } from './_members.ts';
+import { tellingRefusals } from './_refusals.ts';
 import { vertexEmbed } from './_vertex-embed.ts';
 import { openVideo, vertexVideos, videoFormat } from './_vertex-videos.ts';
 import { claudeTraits } from './anthropic.ts';
@@ -64,7 +65,10 @@ export default defineChannel({
       : `https://${hostOf(location)}/${apiVersion}/projects/${project ?? ''}/locations/${location}`;
     const signed = express
       ? tools
-      : authorized(tools, bearerTokens(googleTokens({ credentials }), tools.log));
+      : tellingRefusals(authorized(tools, bearerTokens(googleTokens({ credentials }), tools.log)), {
+          who: `Google Vertex AI in ${location}`,
+          advice: `Give it the role Vertex AI User on the project ${project ?? ''}, see that the Vertex AI API is enabled there, and that the location has the model.`,
+        });
     const { open } = overHttp(options, signed, {
       baseUrl: root,
       headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),

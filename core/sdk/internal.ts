@@ -21,7 +21,7 @@ export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/e
 export { loseForeign } from '../formats/_shared/foreign.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
 export { stringEnd } from '../formats/_shared/json-bytes.ts';
-export { writeJson } from '../formats/_shared/json-writer/index.ts';
+export { writeJson } from '../formats/_shared/long-json/index.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';
 export { oneShot, throwIfError } from '../formats/_shared/one-shot.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';

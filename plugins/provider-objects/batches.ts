@@ -12,6 +12,7 @@ import {
 } from 'sluice/internal';
 import { keep, passedWords, type Around } from './around.ts';
 import { askJson } from './ask.ts';
+import { fileNameIn, inlineOf, modelsIn, withModel } from './batch-body.ts';
 import { endpointOf } from './batch-sorts.ts';
 import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
@@ -50,9 +51,25 @@ export function addBatches(add: AddPath, around: Around): void {
       });
 }
 
+/** What a batch of a file is made with. Providers have more, by which it is made of other requests or for another model. */
+const ofBatch: ReadonlySet<string> = new Set([
+  'input_file_id',
+  'endpoint',
+  'completion_window',
+  'metadata',
+  'output_expires_after',
+]);
+
 /** `POST /v1/batches`: the requests are the lines of a file. */
 async function createFromFile(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const body = await bodyOf(call).json();
+  const unknown = Object.keys(body).find((name) => !ofBatch.has(name));
+  if (unknown !== undefined)
+    throw new GatewayError(
+      'invalid_value',
+      `A batch is made of a file alone: "${unknown.slice(0, 100)}" may name requests that nobody has looked at.`,
+      { param: unknown },
+    );
   const { input_file_id: input } = body;
   if (input === undefined) throw missing('input_file_id');
   if (typeof input !== 'string') throw wrongType('input_file_id', 'a string');
@@ -139,11 +156,7 @@ async function createOfModel(
   const collection = collectionOf('generate-content', 'batches');
   const body = await bodyOf(call).json();
   const inline = inlineOf(body);
-  const others = inline.some(({ request }) => {
-    const told = isObject(request) ? request['model'] : undefined;
-    return typeof told === 'string' && told.replace(/^models\//, '') !== model;
-  });
-  if (others) throw wrongValue('model', 'that of the path in every request of a batch');
+  if (modelsIn(body).some((told) => told !== model)) throw otherModel();
   allowModels(call, [model]);
   const pinned = await placeOfReferences(call, referencesIn(body, collection.format), around.finding);
   const place = chosenPlace(call, collection, around.finding.catalog, { pinned, models: [model] });
@@ -160,6 +173,7 @@ async function createOfModel(
   if (name !== undefined) {
     const file = await ownedObject(call, collectionOf(collection.format, 'files'), name, around);
     const requested = await requestedLines(call, file, place, 'fileName', around);
+    if (requested.models.some((told) => told !== model)) throw otherModel();
     needs = async () => needsOfLines(requested, model, 'fileName');
   }
   const there = place.channel.upstreamModel(model) ?? model;
@@ -178,52 +192,8 @@ async function createOfModel(
   );
 }
 
-/** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
-function configOf({ batch }: JsonObject): JsonObject {
-  const config = isObject(batch) ? oneOf(batch, 'inputConfig', 'input_config') : undefined;
-  if (!isObject(config)) throw missing('batch.inputConfig');
-  const hasFile = oneOf(config, 'fileName', 'file_name') !== undefined;
-  if (hasFile === (config['requests'] !== undefined))
-    throw wrongValue('batch.inputConfig', 'one that has either requests or a fileName');
-  return config;
-}
-
-function oneOf(object: JsonObject, name: string, other: string): JsonValue | undefined {
-  if (object[name] !== undefined && object[other] !== undefined)
-    throw wrongValue(`batch.${other}`, `absent where ${name} is given`);
-  return object[name] ?? object[other];
-}
-
-function fileNameIn(body: JsonObject): string | undefined {
-  const name = oneOf(configOf(body), 'fileName', 'file_name');
-  if (name === undefined) return undefined;
-  if (typeof name !== 'string') throw wrongType('batch.inputConfig.fileName', 'a string');
-  return name.replace(/^files\//, '');
-}
-
-/** The requests that stand in a batch. */
-function inlineOf(body: JsonObject): readonly JsonObject[] {
-  const outer = configOf(body)['requests'];
-  if (outer === undefined) return [];
-  const list = isObject(outer) ? outer['requests'] : undefined;
-  if (!Array.isArray(list) || !list.every(isObject))
-    throw wrongType('batch.inputConfig.requests.requests', 'a list of objects');
-  return list;
-}
-
-/** The body with the provider's name of the model wherever a request names it. */
-function withModel(body: JsonObject, there: string): JsonObject {
-  const requests = inlineOf(body).map((one) => {
-    const { request } = one;
-    return isObject(request) && typeof request['model'] === 'string'
-      ? { ...one, request: { ...request, model: `models/${there}` } }
-      : one;
-  });
-  const { batch } = body;
-  if (requests.length === 0 || !isObject(batch)) return body;
-  const { input_config: snake, inputConfig = snake, ...rest } = batch;
-  const config = isObject(inputConfig) ? inputConfig : {};
-  return { ...body, batch: { ...rest, inputConfig: { ...config, requests: { requests } } } };
+function otherModel(): GatewayError {
+  return wrongValue('model', 'that of the path in every request of a batch');
 }
 
 /**
@@ -289,7 +259,6 @@ async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonO
   const { collection, place, models, path, body, known, needs } = wanted;
   const { bookkeeper } = around.tools;
   const claim = await reserved(call, place, needs, around);
-  const unwatch = claim && bookkeeper.watch(claim);
   try {
     return await madeAnyway(call, around, async (own) => {
       const question = { method: 'POST', path, ...passedWords(call), body: JSON.stringify(body) } as const;
@@ -308,8 +277,6 @@ async function create(call: Call, wanted: Wanted, around: Around): Promise<JsonO
   } catch (error) {
     if (claim !== undefined) bookkeeper.release(claim.id);
     throw error;
-  } finally {
-    unwatch?.();
   }
 }
 

@@ -14,6 +14,7 @@ import type { Around } from './around.ts';
 import { mostInput, NeedsByModel } from './needs.ts';
 import { ownerOf } from './owner.ts';
 import type { Place } from './place.ts';
+import { claimed } from './reserve.ts';
 
 /** What was charged for the keeping of a cached content, from its beginning until it ends by itself. Times are Unix milliseconds. */
 interface Storage {
@@ -47,8 +48,6 @@ export interface StorageClaim {
 
 /** Milliseconds that a content is kept for which nobody says it. https://ai.google.dev/api/caching */
 const usualLife = 3_600_000;
-/** Milliseconds of a claim while its provider answers; it is renewed until then. */
-const whileAsked = 60_000;
 /** So much may the provider's clock be off, in milliseconds. */
 const slack = 60_000;
 const mostTries = 20;
@@ -77,7 +76,7 @@ export async function claimStorage(
     microDollars: 0,
     count: 0,
   };
-  return claimed(call, begun, until, around);
+  return storageClaim(call, begun, until, around);
 }
 
 /** Claims what it may cost to keep a content for longer. Undefined for one whose keeping was not charged. */
@@ -89,10 +88,10 @@ export async function claimLonger(
 ): Promise<StorageClaim | undefined> {
   const before = storageOf(object);
   const until = endIn(body, Date.now());
-  return before && claimed(call, before, until ?? before.until, around);
+  return before && storageClaim(call, before, until ?? before.until, around);
 }
 
-async function claimed(
+async function storageClaim(
   call: Call,
   before: Storage,
   until: number,
@@ -103,12 +102,10 @@ async function claimed(
   const more = costOf(before, Math.max(before.until, until) + slack) - before.microDollars;
   let claim: Reservation | undefined;
   if (key !== undefined && budgets.some(({ unit }) => unit === 'micro-dollar') && more > 0)
-    claim = await bookkeeper.reserve(key.id, budgets, { microDollars: more, tokens: 0 }, whileAsked);
-  const unwatch = claim && bookkeeper.watch(claim);
+    claim = await claimed(key.id, budgets, { microDollars: more, tokens: 0 }, bookkeeper);
   return {
     stored: (seen) => storedAs(ownerOf(call), before, seen, until, claim?.id),
     end(isCharged) {
-      unwatch?.();
       if (!isCharged && claim !== undefined) bookkeeper.release(claim.id);
     },
   };

@@ -19,7 +19,7 @@ interface Words {
   /** The same in bodies by which objects are made, and in no call. */
   readonly ofObjects?: Readonly<Record<string, string>>;
   /**
-   * Found in every text of a call with one of the members, unless letters are written as codes: a test holds it to them. At 28 KB 4 to 7
+   * Found in every text of a call with one of the members, unless letters are written as codes: a test holds it to them. At 28 KB 4 to 8
    * us where a search for each took 30 to 90: each way through an expression has few letters, so that most of a text is skipped.
    */
   readonly sign: RegExp;

@@ -1,12 +1,21 @@
 import { setImmediate } from 'node:timers/promises';
 import { caller, GatewayError, type JsonObject } from 'sluice';
-import { isObject, noPriceError, type Call, type Codec, type Reservation } from 'sluice/internal';
+import {
+  isObject,
+  noPriceError,
+  type Amounts,
+  type Bookkeeper,
+  type Budget,
+  type Call,
+  type Codec,
+  type Reservation,
+} from 'sluice/internal';
 import type { Around } from './around.ts';
 import { mostOf, NeedsByModel, type Needs } from './needs.ts';
 import type { Place } from './place.ts';
 
-/** Milliseconds for which a batch's claim is held that is being made: what is renewed until then, and given back when the gateway is killed. */
-const whileMade = 60_000;
+/** Milliseconds for which a claim is held while its provider answers: longer than any takes, and all that is held when the gateway is killed. */
+const whileAsked = 600_000;
 
 /** How many requests are measured before others get their turn. */
 const atOnce = 200;
@@ -37,8 +46,18 @@ export async function reserved(
     // Each model's answers are charged together.
     microDollars += Math.ceil((most.microDollars ?? 0) * batchShare);
   }
+  return claimed(key.id, budgets, { tokens, microDollars }, bookkeeper);
+}
+
+/** A claim for as long as a provider may take to answer. Throws 429 where there is no room for it, and 503 when the database fails. */
+export async function claimed(
+  keyId: string,
+  budgets: readonly Budget[],
+  most: Amounts,
+  bookkeeper: Bookkeeper,
+): Promise<Reservation> {
   try {
-    return await bookkeeper.reserve(key.id, budgets, { tokens, microDollars }, whileMade);
+    return await bookkeeper.reserve(keyId, budgets, most, whileAsked);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError('server_is_overloaded', 'The budget of this API key cannot be checked now.', {

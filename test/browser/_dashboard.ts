@@ -24,8 +24,10 @@ export const password = 'a long admin password';
 /** A gateway with the page as it is in the source now, and a browser. */
 export interface Dashboard {
   readonly gateway: GatewayProcess;
+  /** A window that is logged in, on a page that has just been loaded: the same one for all tests, of which a browser makes none cheaply. */
+  open(): Promise<Window>;
   /** A window of its own, logged in unless said otherwise; closed after the test. */
-  open(options?: BrowserContextOptions & { readonly stranger?: boolean }): Promise<Window>;
+  openAnother(options?: BrowserContextOptions & { readonly stranger?: boolean }): Promise<Window>;
   /** Lets the provider of the model `held` answer, which until then says nothing. */
   release(): void;
   close(): Promise<void>;
@@ -70,33 +72,24 @@ export async function startDashboard(): Promise<Dashboard> {
     `),
     startChromium(),
   ]);
+  const url = `${gateway.url}/dashboard/`;
+  let usual: Window | undefined;
   return {
     gateway,
-    async open({ stranger = false, ...options } = {}) {
-      const context = await browser.newContext({
-        viewport: { width: 1360, height: 850 },
-        // What moves without end is drawn without end.
-        reducedMotion: 'reduce',
-        ...options,
-      });
-      await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: gateway.url });
-      onTestFinished(() => context.close());
-      const page = await context.newPage();
-      page.setDefaultTimeout(patience.wait);
-      const complaints: string[] = [];
-      page.on('pageerror', (error) => complaints.push(error.message));
-      page.on('console', (message) => {
-        // The browser itself reports refusals of the API, which tests ask for.
-        if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-          complaints.push(message.text());
-      });
-      page.on('request', (request) => {
-        if (!request.url().startsWith(gateway.url) && !request.url().startsWith('data:'))
-          complaints.push(`asked for ${request.url()}`);
-      });
-      await page.goto(`${gateway.url}/dashboard/`);
-      if (!stranger) await login(page);
-      return { context, page, complaints };
+    async open() {
+      usual ??= await begin(browser, url);
+      const { page, complaints } = usual;
+      // Nothing is left of what the page held before.
+      await page.goto('about:blank');
+      complaints.length = 0;
+      await page.goto(url);
+      await page.getByRole('navigation', { name: 'Views' }).waitFor();
+      return usual;
+    },
+    async openAnother(options = {}) {
+      const window = await begin(browser, url, options);
+      onTestFinished(() => window.context.close());
+      return window;
     },
     release() {
       for (const answer of held.splice(0)) answer();
@@ -108,6 +101,38 @@ export async function startDashboard(): Promise<Dashboard> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Makes a window, with the page of the login, or logged in. */
+async function begin(
+  browser: Browser,
+  url: string,
+  { stranger = false, ...options }: Parameters<Dashboard['openAnother']>[0] = {},
+): Promise<Window> {
+  const context = await browser.newContext({
+    viewport: { width: 1360, height: 850 },
+    // What moves without end is drawn without end.
+    reducedMotion: 'reduce',
+    ...options,
+  });
+  const { origin } = new URL(url);
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+  const page = await context.newPage();
+  page.setDefaultTimeout(patience.wait);
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('console', (message) => {
+    // The browser itself reports refusals of the API, which tests ask for.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text());
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(origin) && !request.url().startsWith('data:'))
+      complaints.push(`asked for ${request.url()}`);
+  });
+  await page.goto(url);
+  if (!stranger) await login(page);
+  return { context, page, complaints };
 }
 
 /** Types the password. */

@@ -90,7 +90,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   });
 
   test('a login in another window does not take the power to change things from this one', async () => {
-    const { page, context } = await dashboard.open();
+    const { page, context } = await dashboard.openAnother();
     const other = await context.newPage();
     await other.goto(`${dashboard.gateway.url}/dashboard/`);
     // By the API: the cookie is replaced in one step, so that this window is at no time without one.
@@ -105,7 +105,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   });
 
   test('a wrong password is refused with a sentence, and an ended session leads back to the login', async () => {
-    const { page, context, complaints } = await dashboard.open({ stranger: true });
+    const { page, context, complaints } = await dashboard.openAnother({ stranger: true });
     await page.getByLabel('Admin password').fill('not the password');
     await page.getByRole('button', { name: 'Log in' }).click();
     await page.getByText('This is not the admin password.').waitFor();
@@ -280,7 +280,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   });
 
   test('a gateway that cannot be reached is named, and comes back by a click', async () => {
-    const { page, context } = await dashboard.open();
+    const { page, context } = await dashboard.openAnother();
     await context.setOffline(true);
     await goTo(page, 'Audit log');
     await page.getByText('The gateway cannot be reached.').waitFor();
@@ -322,7 +322,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   });
 
   test.each(['light', 'dark'] as const)('every view can be read in the %s theme', async (colorScheme) => {
-    const { page, complaints } = await dashboard.open({ colorScheme });
+    const { page, complaints } = await dashboard.openAnother({ colorScheme });
     const key = await makeKey(page, {
       name: `Pictures, ${colorScheme}`,
       models: 'demo\nnobody-*',
@@ -359,7 +359,7 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
   });
 
   test('on a phone nothing runs out of the page', async () => {
-    const { page } = await dashboard.open({ viewport: { width: 390, height: 800 } });
+    const { page } = await dashboard.openAnother({ viewport: { width: 390, height: 800 } });
     for (const title of ['Overview', 'Usage log', 'API keys', 'Channels', 'Playground']) {
       await goTo(page, title);
       await expect.poll(() => page.locator('.spinner').count()).toBe(0);

@@ -180,6 +180,47 @@ function cohereUsage({ prompt_tokens, completion_tokens, prompt_tokens_details: 
   };
 }
 
+/** SAP's orchestration service: chat completions in an envelope, and one event before them. */
+export const orchestrationVoice = mannered({
+  asked({ config }) {
+    const { modules, stream } = config as Json;
+    const { prompt, model } = (modules as Json)['prompt_templating'] as Json;
+    const { name, params } = model as Json;
+    const { template, ...rest } = prompt as Json;
+    return {
+      ...(params as Json),
+      ...rest,
+      model: name,
+      messages: template,
+      stream: ((stream ?? {}) as Json)['enabled'] === true,
+    };
+  },
+  whole: (body) => ({ request_id: 'r1', intermediate_results: { templating: [] }, final_result: body }),
+  stream() {
+    let begun = false;
+    const event = (result: Json): string =>
+      `data: ${JSON.stringify({ request_id: 'r1', final_result: result })}\n\n`;
+    return {
+      chunk(chunk) {
+        const templated = begun
+          ? ''
+          : event({
+              id: '',
+              object: '',
+              created: 0,
+              model: '',
+              choices: [{ index: 0, delta: { content: '' } }],
+            });
+        begun = true;
+        return templated + event(chunk);
+      },
+      end: () => 'data: [DONE]\n\n',
+    };
+  },
+  error: (status, message) =>
+    JSON.stringify({ error: { request_id: 'r1', code: status, message, location: 'LLM Module' } }),
+});
+
 /** Cohere's second version of chat, in both directions: its own names, and events that begin and end every block. */
 export const cohereVoice = mannered({
   asked({ p, k, stop_sequences, tool_choice, response_format, thinking, messages, ...body }) {

@@ -334,6 +334,21 @@ describe('the sentence in the log names the link that failed, and what to set, a
       /web identity \(AccessDenied.*the role trusts the provider/s,
     ],
     [
+      'a token of a pod that has ended',
+      async () => {
+        writeFileSync(join(folder, 'token'), secretWord);
+        webIdentity(join(folder, 'token'));
+        const expired = denied('AssumeRoleWithWebIdentity').replace('AccessDenied', 'ExpiredTokenException');
+        await refusing('AWS_ENDPOINT_URL_STS', 400, expired);
+      },
+      /web identity \(ExpiredToken.*AWS_WEB_IDENTITY_TOKEN_FILE/s,
+    ],
+    [
+      'a container whose endpoint is gone',
+      () => vi.stubEnv('AWS_CONTAINER_CREDENTIALS_FULL_URI', 'http://127.0.0.1:9/creds'),
+      /container endpoint.*AWS_CONTAINER_CREDENTIALS_FULL_URI/s,
+    ],
+    [
       'a container without a role',
       () => refusing('AWS_CONTAINER_CREDENTIALS_FULL_URI', 403, '{"message":"No role"}', '/creds'),
       /container endpoint.*AWS_CONTAINER_CREDENTIALS_FULL_URI/s,
@@ -345,6 +360,11 @@ describe('the sentence in the log names the link that failed, and what to set, a
           if (method === 'PUT') response.end('metadata-token');
           else response.writeHead(404).end();
         }),
+      /instance.*Give the instance a role/s,
+    ],
+    [
+      'an instance whose metadata service gives no token',
+      () => instance((_request, response) => void response.writeHead(403).end()),
       /instance.*Give the instance a role/s,
     ],
     [

@@ -313,6 +313,48 @@ describe('requests to clouds', () => {
     }
   });
 
+  test('an identity without rights in a project is told with what to do', async () => {
+    const refusing = await startUpstream((_request, response) => {
+      response.writeHead(403, { 'content-type': 'application/json' });
+      response.end('{"error":{"code":403,"message":"Permission denied.","status":"PERMISSION_DENIED"}}');
+    });
+    const own = await startGateway({
+      channels: [
+        vertex({
+          project: 'my-project',
+          location: 'europe-west4',
+          credentials: {
+            type: 'external_account',
+            audience:
+              '//iam.googleapis.com/projects/1/locations/global/workloadIdentityPools/pool/providers/p',
+            subject_token_type: 'urn:ietf:params:oauth:token-type:jwt',
+            token_url: `${identities.url}/sts`,
+            credential_source: { url: `${identities.url}/own-token` },
+          },
+          models: ['gemini-3-pro'],
+          baseUrl: refusing.url,
+        }),
+      ],
+    });
+    try {
+      const failed = await fetch(`${own.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'gemini-3-pro', messages: [{ role: 'user', content: 'hi' }] }),
+      });
+      expect(failed.status).toBe(502);
+      expect(refusing.requests[0]?.headers['authorization']).toBe('Bearer token-1');
+      const lines = own.lines.map((line) => JSON.stringify(line)).join('\n');
+      expect(lines).toMatch(
+        /Google Vertex AI in europe-west4 refused the identity of the channel \(status 403\)\. Give it the role Vertex AI User on the project my-project/,
+      );
+      expect(lines).not.toContain('token-1');
+    } finally {
+      await own.close();
+      await refusing.close();
+    }
+  });
+
   test('a gateway without clouds loads none of their packages', async () => {
     const { execFileSync } = await import('node:child_process');
     const loaded = execFileSync(

@@ -15,15 +15,35 @@ import ollama from '../../channels/ollama.ts';
 import openai from '../../channels/openai.ts';
 import openaiCompatible from '../../channels/openai-compatible.ts';
 import openrouter from '../../channels/openrouter.ts';
+import sapAiCore from '../../channels/sap-ai-core.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
 import { startTokenPlace } from './_tokens.ts';
-import { cohereVoice, mistralVoice, ollamaVoice, watsonxVoice } from './_voices.ts';
+import { cohereVoice, mistralVoice, ollamaVoice, orchestrationVoice, watsonxVoice } from './_voices.ts';
 
 const models = ['test-model'];
 
 const tokens = await startTokenPlace();
 afterAll(() => tokens.close());
+
+/** SAP AI Core with a deployment for each model, and one of the orchestration service. */
+const onSap = (orchestration: boolean): ChannelUnderTest => ({
+  channel: ({ url, key }) =>
+    sapAiCore({
+      orchestration,
+      models: ['gpt-test'],
+      serviceKey: { clientid: 'c', clientsecret: key, url: tokens.url, serviceurls: { AI_API_URL: url } },
+    }),
+  model: 'gpt-test',
+  lists: (path) => {
+    if (path.includes('scenarioId=orchestration')) return { resources: [{ id: 'd-all', details: {} }] };
+    const deployed = ['gpt-test', 'sluice-no-such-model'].map((name) => ({
+      id: `d-${name}`,
+      details: { resources: { backendDetails: { model: { name } } } },
+    }));
+    return { resources: deployed };
+  },
+});
 
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   'openai-compatible': {
@@ -75,6 +95,12 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   oci: {
     channel: ({ url, key }) =>
       oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
+  },
+  'sap-ai-core': onSap(false),
+  'sap-ai-core through its orchestration service': {
+    ...onSap(true),
+    voice: orchestrationVoice,
+    lacks: ['reasoning', 'documents'],
   },
   watsonx: {
     channel: ({ url, key }) => watsonx({ baseUrl: url, key, models, project: 'p', tokenUrl: tokens.url }),

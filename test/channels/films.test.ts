@@ -370,6 +370,18 @@ describe('MiniMax', () => {
   });
 
   test.each([
+    ['2560x1440', { resolution: '2K', ratio: '16:9' }, null],
+    ['1920x1080', { resolution: '768P', ratio: '16:9' }, 'size'],
+  ])('makes %s by those in one of their two resolutions', async (size, expected, lost) => {
+    provider.says(script({ 'POST /minimax/v2/video_generation': () => ({ body: { task_id: 't8' } }) }));
+    const { response } = await openai.videos
+      .create({ model: 'MiniMax-H3', prompt: 'x', size: size as '1280x720' })
+      .withResponse();
+    expect(sentJson(ordered())).toMatchObject(expected);
+    expect(response.headers.get('x-sluice-loss')).toBe(lost);
+  });
+
+  test.each([
     [1026, 400],
     [1008, 503],
     [1002, 429],

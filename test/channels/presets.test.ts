@@ -1,66 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ChannelEntry, ChannelKind, ChannelOptions } from '../../core/sdk/define.ts';
 import { voices } from '../flows/_wire.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { presetKind, presets, type Kind } from './_presets.ts';
 
 type Json = Record<string, unknown>;
-type Kind = ((options: ChannelOptions & Json) => ChannelEntry) & Pick<ChannelKind, 'spec'>;
 
-/** A model of each preset, and the options that one cannot do without. */
-const presets: Readonly<Record<string, { readonly model: string; readonly options?: Json }>> = {
-  ai21: { model: 'jamba-large' },
-  baichuan: { model: 'Baichuan4' },
-  baseten: { model: 'moonshotai/Kimi-K2-Instruct' },
-  cerebras: { model: 'llama-3.3-70b' },
-  cloudflare: { model: '@cf/meta/llama-3.3-70b', options: { account: '0'.repeat(32) } },
-  dashscope: { model: 'qwen-plus' },
-  databricks: {
-    model: 'databricks-meta-llama-3-3-70b-instruct',
-    options: { workspace: 'w.cloud.databricks.com' },
-  },
-  deepinfra: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
-  featherless: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
-  fireworks: { model: 'accounts/fireworks/models/kimi-k2' },
-  friendli: { model: 'meta-llama-3.3-70b-instruct' },
-  'github-models': { model: 'openai/gpt-4.1' },
-  huggingface: { model: 'openai/gpt-oss-120b:cheapest' },
-  hunyuan: { model: 'hunyuan-turbos-latest' },
-  hyperbolic: { model: 'Qwen/Qwen2.5-72B-Instruct' },
-  iflytek: { model: '4.0Ultra' },
-  inception: { model: 'mercury-2' },
-  litellm: { model: 'anything' },
-  'llama-cpp': { model: 'local' },
-  'lm-studio': { model: 'local' },
-  minimax: { model: 'MiniMax-M2' },
-  modelscope: { model: 'Qwen/Qwen3-32B' },
-  moonshot: { model: 'kimi-k2.5' },
-  nebius: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
-  novita: { model: 'deepseek/deepseek-v3.2' },
-  nvidia: { model: 'meta/llama-3.3-70b-instruct' },
-  'openai-compatible': { model: 'anything', options: { name: 'acme' } },
-  ovhcloud: { model: 'Meta-Llama-3_3-70B-Instruct' },
-  perplexity: { model: 'sonar-pro' },
-  qianfan: { model: 'ernie-4.5-turbo-128k' },
-  sambanova: { model: 'Meta-Llama-3.3-70B-Instruct' },
-  scaleway: { model: 'llama-3.3-70b-instruct' },
-  sglang: { model: 'local' },
-  siliconflow: { model: 'Qwen/Qwen3-32B' },
-  sluice: { model: 'anything' },
-  snowflake: { model: 'llama3.1-70b', options: { account: 'MYORG-MY_ACCOUNT' } },
-  stepfun: { model: 'step-2-mini' },
-  tgi: { model: 'tgi' },
-  together: { model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' },
-  vercel: { model: 'anthropic/claude-sonnet-4.5' },
-  vllm: { model: 'local' },
-  volcengine: { model: 'doubao-seed-1-6' },
-  wandb: { model: 'meta-llama/Llama-3.3-70B-Instruct' },
-  xai: { model: 'grok-4' },
-  zai: { model: 'glm-4.7' },
-  zhipu: { model: 'glm-4.7' },
-};
 const names = Object.keys(presets);
 const folder = join(import.meta.dirname, '../../channels');
 
@@ -90,10 +37,7 @@ const refused = (name: string): readonly string[] => {
 };
 
 beforeAll(async () => {
-  for (const name of names) {
-    const { default: kind } = (await import(join(folder, `${name}.ts`))) as { default: Kind };
-    kinds.set(name, kind);
-  }
+  for (const name of names) kinds.set(name, await presetKind(name));
   upstream = await startUpstream((request, response) => {
     if (request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"data":[{"id":"listed"}]}');

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import sapAiCore from '../../channels/sap-ai-core.ts';
 import { voices } from '../flows/_wire.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { startTokenPlace, type TokenPlace } from './_tokens.ts';
 
 type Json = Record<string, unknown>;
+type Key = Exclude<NonNullable<Parameters<typeof sapAiCore>[0]>['serviceKey'], string | undefined>;
+let refuses: number | undefined;
 
 const secret = 'AbCdEf123456+ghIjKl==';
 let tokens: TokenPlace;
@@ -30,7 +33,8 @@ const serviceKey = (): string =>
 beforeAll(async () => {
   tokens = await startTokenPlace();
   upstream = await startUpstream((request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
+    const status = request.method === 'GET' ? 200 : (refuses ?? 200);
+    response.writeHead(status, { 'content-type': 'application/json' });
     const deployments = [
       deployment('d-gpt', 'gpt-4o-mini'),
       deployment('d-mistral', 'mistralai--mistral-large-instruct', 'backendDetails'),
@@ -88,6 +92,166 @@ test('a model is asked at the deployment that runs it, in its resource group, wi
   expect(lists).toHaveLength(1);
   expect(lists[0]?.url).toBe('/v2/lm/deployments?scenarioId=foundation-models&status=RUNNING');
   expect(lists[0]?.headers['ai-resource-group']).toBe('mine');
+});
+
+describe('the orchestration service', () => {
+  let service: ScriptedUpstream;
+  let orchestrated: TestGateway;
+  const result = (said: Json): Json => ({ request_id: 'r', intermediate_results: {}, final_result: said });
+  const whole = result(voices['chat-completions'].whole('hello'));
+  let answer: { readonly status: number; readonly body: string; readonly type: string };
+  const well = { status: 200, body: JSON.stringify(whole), type: 'application/json' };
+
+  beforeAll(async () => {
+    answer = well;
+    service = await startUpstream(({ method, url }, response) => {
+      const lists: readonly (readonly [string, Json])[] = [
+        ['scenarioId=orchestration', { resources: [{ id: 'd-all', details: { resources: {} } }] }],
+        [
+          '/scenarios/foundation-models/models',
+          {
+            resources: [
+              { model: 'anthropic--claude-4-sonnet', allowedScenarios: [{ scenarioId: 'orchestration' }] },
+              { model: 'not-here', allowedScenarios: [{ scenarioId: 'foundation-models' }] },
+              { model: 'gemini-2.5-pro' },
+            ],
+          },
+        ],
+      ];
+      const list = method === 'GET' ? lists.find(([part]) => url.includes(part))?.[1] : undefined;
+      response.writeHead(list === undefined ? answer.status : 200, { 'content-type': answer.type });
+      response.end(list === undefined ? answer.body : JSON.stringify(list));
+    });
+    orchestrated = await startGateway({
+      channels: [
+        sapAiCore({
+          serviceKey: {
+            ...(JSON.parse(serviceKey()) as never as Key),
+            serviceurls: { AI_API_URL: service.url },
+          },
+          orchestration: { filtering: { input: { filters: [] } } },
+        }),
+      ],
+    });
+    // The models are asked for in the background.
+    await eventually(async () => {
+      const { status } = await ask('gemini-2.5-pro', orchestrated);
+      if (status === 503) throw new Error('not listed yet');
+    });
+  });
+  afterAll(async () => {
+    await orchestrated.close();
+    await service.close();
+  });
+  beforeEach(() => {
+    answer = well;
+  });
+
+  const say = (body: Json): Promise<Response> =>
+    fetch(`${orchestrated.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${orchestrated.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: 'anthropic--claude-4-sonnet',
+        messages: [{ role: 'user', content: 'hi' }],
+        ...body,
+      }),
+    });
+
+  test('is asked for every model at its one deployment, with the modules of the operator', async () => {
+    const tool = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } };
+    const reply = await say({ tools: [tool], tool_choice: 'auto', temperature: 0.5, max_tokens: 9 });
+    expect(await reply.json()).toMatchObject({ choices: [{ message: { content: 'hello' } }] });
+    const seen = service.requests.findLast(({ method }) => method === 'POST');
+    expect(seen?.url).toBe('/v2/inference/deployments/d-all/v2/completion');
+    expect(JSON.parse(String(seen?.body))).toEqual({
+      config: {
+        modules: {
+          filtering: { input: { filters: [] } },
+          prompt_templating: {
+            prompt: { template: [{ role: 'user', content: 'hi' }], tools: [tool] },
+            model: {
+              name: 'anthropic--claude-4-sonnet',
+              params: { tool_choice: 'auto', temperature: 0.5, max_tokens: 9 },
+            },
+          },
+        },
+      },
+    });
+  });
+
+  test('takes what looks like a placeholder in a message as it was written', async () => {
+    await say({ messages: [{ role: 'user', content: 'Explain {{?name}} and {{ ?other }}.' }] });
+    const sent = JSON.parse(String(service.requests.at(-1)?.body)) as Json;
+    expect(sent['placeholder_values']).toEqual({ name: '{{?name}}', other: '{{ ?other }}' });
+  });
+
+  test('names the models that it reaches', async () => {
+    const list = await fetch(`${orchestrated.url}/v1/models`, {
+      headers: { authorization: `Bearer ${orchestrated.key}` },
+    });
+    const { data } = (await list.json()) as { data: { id: string }[] };
+    expect(data.map(({ id }) => id).toSorted()).toEqual(['anthropic--claude-4-sonnet', 'gemini-2.5-pro']);
+  });
+
+  test('refuses what its filter finds, and the client is told so', async () => {
+    const error = {
+      request_id: 'r',
+      code: 400,
+      message: 'Content filtered due to safety violations. Please modify the prompt and try again.',
+      location: 'Filtering Module - Input Filter',
+    };
+    answer = { status: 400, body: JSON.stringify({ error }), type: 'application/json' };
+    const reply = await say({});
+    expect(reply.status).toBe(400);
+    expect(await reply.json()).toMatchObject({
+      error: {
+        code: 'content_policy_violation',
+        message: expect.stringContaining('Content filtered due to safety violations'),
+      },
+    });
+  });
+
+  test('breaks a stream with an error of the client’s format', async () => {
+    const begun = result({
+      id: '',
+      object: '',
+      created: 0,
+      model: '',
+      choices: [{ index: 0, delta: { content: '' } }],
+    });
+    const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' };
+    const said = result({ ...chunk, choices: [{ index: 0, delta: { role: 'assistant', content: 'Hel' } }] });
+    const failed = {
+      error: { request_id: 'r', code: 500, message: 'The model has failed.', location: 'LLM Module' },
+    };
+    const body = [begun, said, failed].map((event) => `data: ${JSON.stringify(event)}\n\n`).join('');
+    answer = { status: 200, body, type: 'text/event-stream' };
+    const text = await (await say({ stream: true })).text();
+    expect(text).toContain('"Hel"');
+    expect(text).toMatch(/data: \{"error":/);
+    expect(text).not.toContain('[DONE]');
+  });
+});
+
+test('an instance that the service key does not open is told with what to do', async () => {
+  refuses = 403;
+  const own = await startGateway({
+    channels: [sapAiCore({ serviceKey: serviceKey(), models: ['gpt-*'] })],
+  });
+  try {
+    expect((await ask('gpt-4o-mini', own)).status).toBe(502);
+    expect(own.lines).toContainEqual(
+      expect.objectContaining({
+        msg: expect.stringMatching(
+          /^SAP AI Core refused the identity of the channel \(status 403\)\. Check that/,
+        ),
+      }),
+    );
+  } finally {
+    refuses = undefined;
+    await own.close();
+  }
 });
 
 test('a model that no deployment runs is not available', async () => {

@@ -76,6 +76,8 @@ const config = readConfig(
     database: `sqlite:${join(order.folder, 'sluice.db')}`,
     data: join(order.folder, 'data'),
     prices: { '*': { input: 10, output: 20 } },
+    // A busy machine refuses no call.
+    overload: { lag: 600_000 },
     ...order.settings,
     plugins: [probe(), seam],
     channels: [

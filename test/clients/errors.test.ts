@@ -512,7 +512,7 @@ describe.each(formats)('before an answer, in %s', (format) => {
       if (format === 'chat-completions' || format === 'responses')
         return openai(gateway, { recorder }).get('/nowhere');
       if (format === 'messages') return anthropic(gateway, { recorder }).get('/v1/messages/nowhere/else');
-      return genai(gateway, { recorder, apiVersion: 'v1beta' }).fileSearchStores.list();
+      return genai(gateway, { recorder, apiVersion: 'v1beta' }).authTokens.create({});
     });
     expect(error).toMatchObject({ status: 404 });
     expect(await recorder.last.body.then(String)).toMatch(

@@ -12,6 +12,7 @@ const config = `
   import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
   export default defineConfig({
+    overload: { lag: 600_000 },
     channels: [
       ...${JSON.stringify(formats)}.map((format) => demo({ id: format, speaks: [format], models: { ['via-' + format]: 'demo' } })),
       demo({ id: 'slow', delay: 30000, models: { slow: 'demo' } }),

@@ -64,27 +64,6 @@ function nextLine(door: OperatedGateway, sentence: string): () => Promise<Line> 
 }
 
 describe('a reload', () => {
-  test('puts a changed config and a changed plugin in force, while an open stream goes on', async () => {
-    const door = await start({ 'gateway.config.ts': config(`'demo'`), 'plugins/marker.ts': marker('one') });
-    const first = await ask(door);
-    await text(first);
-    expect(first.headers['x-mark']).toBe('one');
-    const open = await ask(door, { words: 'a b c d !silence=4000', stream: true });
-    door.write('gateway.config.ts', config(`'demo', 'other'`));
-    door.write('plugins/marker.ts', marker('two'));
-    expect(await status(door, 'other')).toBe(503);
-    door.signal('SIGHUP');
-    await door.logged(reloaded);
-    expect(await status(door, 'other')).toBe(200);
-    const second = await ask(door);
-    await text(second);
-    expect(second.headers['x-mark']).toBe('two');
-    expect(await text(open)).toMatch(/data: \[DONE\]\n\n$/);
-    // The process before has nothing left, and ends.
-    await expect.poll(() => door.workers().length).toBe(1);
-    expect(door.output().match(/listens on/g)).toHaveLength(1);
-  });
-
   test('follows a changed file by itself with --watch: the config, a plugin, .env', async () => {
     const files = {
       'gateway.config.ts': configWith(
@@ -113,6 +92,25 @@ describe('a reload', () => {
     expect(await status(door, 'demo-two')).toBe(200);
   });
 
+  test('ends calls in the process before with an error in their format when their time is over', async () => {
+    const door = await start({ 'gateway.config.ts': config(`'demo'`, 'timeouts: { reload: 800 },') });
+    const open = await ask(door, { words: 'hello !silence=30k', stream: true });
+    door.signal('SIGHUP');
+    expect(await text(open)).toContain('shutting down');
+    await expect.poll(() => door.workers().length).toBe(1);
+  });
+});
+
+describe('a reload of two workers', () => {
+  let door: OperatedGateway;
+  beforeAll(async () => {
+    door = await operate({
+      'gateway.config.ts': config(`'demo'`, 'workers: 2'),
+      'plugins/marker.ts': marker('one'),
+    });
+  });
+  afterAll(() => door.end());
+
   test('during which files change again puts the same in force in all workers', async () => {
     // The first worker that finds the order reads one text of its marker, and leaves another one for those that start after it.
     const changing = (mark: string): string => `
@@ -124,10 +122,6 @@ describe('a reload', () => {
         writeFileSync(own, readFileSync(own, 'utf8').replaceAll("'x-mark': '${mark}'", "'x-mark': 'last'"));
       }
       ${marker(mark)}`;
-    const door = await start({
-      'gateway.config.ts': config(`'demo'`, 'workers: 2'),
-      'plugins/marker.ts': marker('one'),
-    });
     door.write('plugins/marker.ts', changing('two'));
     door.write('plugins/order.txt', '');
     door.signal('SIGHUP');
@@ -139,34 +133,44 @@ describe('a reload', () => {
   });
 
   test('follows by itself where files had changed when a worker took the place of another', async () => {
-    const door = await start({
-      'gateway.config.ts': config(`'demo'`, 'workers: 2'),
-      'plugins/marker.ts': marker('one'),
-    });
+    await expect.poll(() => door.workers().length).toBe(2);
+    const next = nextLine(door, reloaded);
     door.write('plugins/marker.ts', marker('two'));
     const [worker = 0] = door.workers();
     process.kill(worker, 'SIGKILL');
-    await door.logged(reloaded);
+    await next();
     const answers = await Promise.all(Array.from({ length: 12 }, () => ask(door)));
     await Promise.all(answers.map((answer) => text(answer)));
     expect(new Set(answers.map(({ headers }) => headers['x-mark']))).toEqual(new Set(['two']));
   });
-
-  test('ends calls in the process before with an error in their format when their time is over', async () => {
-    const door = await start({ 'gateway.config.ts': config(`'demo'`, 'timeouts: { reload: 800 },') });
-    const open = await ask(door, { words: 'hello !silence=30k', stream: true });
-    door.signal('SIGHUP');
-    expect(await text(open)).toContain('shutting down');
-    await expect.poll(() => door.workers().length).toBe(1);
-  });
 });
 
-describe('a reload of a gateway that has been reloaded before', () => {
+describe('a reload, the first one and those after it,', () => {
   let door: OperatedGateway;
   beforeAll(async () => {
-    door = await operate({ 'gateway.config.ts': config(`'demo'`) });
+    door = await operate({ 'gateway.config.ts': config(`'demo'`), 'plugins/marker.ts': marker('one') });
   });
   afterAll(() => door.end());
+
+  test('puts a changed config and a changed plugin in force, while an open stream goes on', async () => {
+    const first = await ask(door);
+    await text(first);
+    expect(first.headers['x-mark']).toBe('one');
+    const open = await ask(door, { words: 'a b c d !silence=4000', stream: true });
+    door.write('gateway.config.ts', config(`'demo', 'other'`));
+    door.write('plugins/marker.ts', marker('two'));
+    expect(await status(door, 'other')).toBe(503);
+    door.signal('SIGHUP');
+    await door.logged(reloaded);
+    expect(await status(door, 'other')).toBe(200);
+    const second = await ask(door);
+    await text(second);
+    expect(second.headers['x-mark']).toBe('two');
+    expect(await text(open)).toMatch(/data: \[DONE\]\n\n$/);
+    // The process before has nothing left, and ends.
+    await expect.poll(() => door.workers().length).toBe(1);
+    expect(door.output().match(/listens on/g)).toHaveLength(1);
+  });
 
   test('with a config that is wrong changes nothing, and says every problem', async () => {
     const [before] = door.workers();

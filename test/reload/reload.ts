@@ -8,7 +8,7 @@ import { tryReloads } from './run.ts';
 const result = await tryReloads({
   streams: 500,
   pace: 500,
-  longest: 200,
+  longest: 1_000,
   drain: 10_000,
   say: (line) => console.log(line),
 });

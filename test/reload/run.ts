@@ -8,7 +8,10 @@ export interface ReloadPlan {
   readonly streams: number;
   /** Milliseconds between two numbers of a stream. */
   readonly pace: number;
-  /** Numbers of the longest stream; the shortest has a twentieth. */
+  /**
+   * Numbers of the longest stream. The shortest has ten, and each is longer than the one before it by the same share: some end early on a
+   * machine of any speed, and some are open to the end.
+   */
   readonly longest: number;
   /** Milliseconds for open streams when the gateway stops. */
   readonly drain: number;
@@ -64,7 +67,7 @@ export async function tryReloads({
     const began = performance.now();
     const since = (): string => `${((performance.now() - began) / 1000).toFixed(1)} s`;
     const open = Array.from({ length: count }, (_, index) => {
-      const numbers = Math.round(longest * (0.05 + (0.95 * (index + 1)) / count));
+      const numbers = Math.round(10 * (longest / 10) ** (index / (count - 1)));
       return new NumberStream(gateway.url, voices[index % voices.length] ?? voices[0]!, numbers);
     });
     await Promise.all(open.map(({ begun }) => begun));

@@ -3,18 +3,21 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
  * The test files that wait longest or work most, the longest first: they begin before all others, so that at the end of a run no worker
- * is left alone with one of them. Whoever writes a test file that takes half a minute beside the others adds it here.
+ * is left alone with one of them. Those that need a process of their own stand among the first eight, where every process is a new one
+ * anyway. Whoever writes a test file that takes half a minute beside the others adds it here.
  */
 export const longest: readonly string[] = [
   'test/flows/reload.test.ts',
   'test/browser/dashboard.test.ts',
   'test/chaos/chaos.test.ts',
   'test/package/package.test.ts',
-  'test/race/race.test.ts',
-  'test/reload/reload.test.ts',
+  'test/bench/bench.test.ts',
   'test/linear/linear.test.ts',
   'test/flows/stopping.test.ts',
+  'test/race/race.test.ts',
+  'test/reload/reload.test.ts',
   'test/flows/workers-as-one.test.ts',
+  'test/flows/garbage.test.ts',
   'test/plugins/readme.test.ts',
   'test/core/sdk/testing/channel-cases.test.ts',
   'test/flows/slow-reader.test.ts',

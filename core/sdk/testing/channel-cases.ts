@@ -43,6 +43,8 @@ export interface ChannelUnderTest {
   /** How its provider speaks, where that is no public format, or not quite. */
   readonly voice?: Voice;
   readonly lacks?: readonly Lack[];
+  /** What its provider answers to a GET, by its path with its query; undefined for 404. Default: 404 to every one. */
+  readonly lists?: (path: string) => JsonValue | undefined;
   /** What a client is answered for a provider's status, where it is not as usual. */
   readonly errors?: Readonly<Record<number, number>>;
 }
@@ -109,7 +111,9 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
     name,
     async run() {
       const voice = tested.voice ?? (await formatVoice(format));
-      const provider = await startUpstream((request, response) => perform(deed, voice, request, response));
+      const provider = await startUpstream((request, response) =>
+        listed(tested, request, response) ? undefined : perform(deed, voice, request, response),
+      );
       const gateway = await startGateway({
         channels: [tested.channel({ url: provider.url, key })],
         routing: { attempts: 1 },
@@ -140,7 +144,9 @@ export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
     name: `holds what is asked of providers live: ${trial.name}`,
     async run() {
       const voice = tested.voice ?? (await formatVoice(format));
-      const provider = await startUpstream((request, response) => oblige(voice, request, response, obliging));
+      const provider = await startUpstream((request, response) =>
+        listed(tested, request, response) ? undefined : oblige(voice, request, response, obliging),
+      );
       const { kind, spec, options } = tested.channel({ url: provider.url, key });
       const models = { [model]: model, 'sluice-no-such-model': 'sluice-no-such-model' };
       const gateway = await startGateway({
@@ -401,6 +407,18 @@ function toolCases(one: MakeCase, lacks: readonly Lack[]): readonly ChannelCase[
           }),
         ]),
   ];
+}
+
+/** True where the request was for a list that the provider has. */
+function listed(
+  { lists }: ChannelUnderTest,
+  { method, url }: SeenRequest,
+  response: Parameters<Parameters<typeof startUpstream>[0]>[1],
+): boolean {
+  const list = method === 'GET' ? lists?.(url) : undefined;
+  if (list === undefined) return false;
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list));
+  return true;
 }
 
 const going = async (): Promise<'on'> => 'on';

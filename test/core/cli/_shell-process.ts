@@ -6,7 +6,12 @@ const environment = { ...process.env };
 const [program = ''] = process.argv;
 let commands = 0;
 
-process.on('message', (args: readonly string[]) => {
+interface Order {
+  readonly args: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+process.on('message', ({ args, environment: more }: Order) => {
   void (async () => {
     const written = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const)
@@ -15,7 +20,7 @@ process.on('message', (args: readonly string[]) => {
         return true;
       };
     process.argv = [program, fileURLToPath(main), ...args];
-    process.env = { ...environment };
+    process.env = { ...environment, ...more };
     // Another address is another module: it reads its arguments anew.
     await import(`${main.href}?${(commands += 1)}`);
     process.send?.({ code: process.exitCode, ...written });

@@ -15,14 +15,17 @@ export interface Told {
  * A process that all `sluice` commands of a test file share: for what a command says. That it ends by itself is shown by `sluice` of
  * `_process.ts`, which starts a process for each.
  */
-export function shell(): (args: readonly string[]) => Promise<Told> {
+export function shell(): (
+  args: readonly string[],
+  environment?: Readonly<Record<string, string>>,
+) => Promise<Told> {
   let started: Shell | undefined;
   let last: Promise<unknown> = Promise.resolve();
   afterAll(() => void started?.child.kill());
-  return function sluiceInShell(args) {
+  return function sluiceInShell(args, environment = {}) {
     const { child, ended } = (started ??= start());
     const told = last.then(async () => {
-      child.send(args);
+      child.send({ args, environment });
       const answered = new Promise<Told>((resolve) =>
         child.once('message', resolve as (told: unknown) => void),
       );

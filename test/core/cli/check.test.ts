@@ -3,9 +3,12 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
+import { shell } from './_shell.ts';
 
+const sluiceInShell = shell();
+const checking = (folder: string): string[] => ['check', '--config', join(folder, 'gateway.config.ts')];
 const check = (folder: string, environment?: Record<string, string>) =>
-  sluice(['check', '--config', join(folder, 'gateway.config.ts')], environment);
+  sluiceInShell(checking(folder), environment);
 
 test('shows the pipeline, the channels, who speaks what, and the models; and writes nothing', async () => {
   const folder = operatorFolder({
@@ -27,7 +30,7 @@ test('shows the pipeline, the channels, who speaks what, and the models; and wri
       export default definePlugin({ name: 'mine', stage: 'admit', setup: () => (call, next) => next(call) });`,
     '.env': 'SMALL_KEY=sk-from-the-file',
   });
-  const { code, stdout, stderr } = await check(folder);
+  const { code, stdout, stderr } = await sluice(checking(folder));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(`Plugins, in the order in which a call meets them
   observe    admin, dashboard, logging, metrics, request-id, usage-log

@@ -7,6 +7,9 @@ import { oblige, obliging } from '../../../core/sdk/testing/obliging.ts';
 import type { Heard } from '../../../core/sdk/testing/voice.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
+import { shell } from './_shell.ts';
+
+const sluiceInShell = shell();
 
 /** A provider that speaks chat completions: what it says, and to which key. */
 async function provider(says: (heard: Heard) => Script, key?: string): Promise<string> {
@@ -35,7 +38,14 @@ function config(channels: string): string {
 const channel = (name: string, url: string, key = 'sk-own'): string =>
   `openaiCompatible({ name: '${name}', baseUrl: '${url}/v1', key: '${key}', models: ['test-model'] })`;
 
-const check = (file: string, ...args: string[]) => sluice(['check', '--live', '--config', file, ...args]);
+const checking = (file: string, ...args: string[]): string[] => [
+  'check',
+  '--live',
+  '--config',
+  file,
+  ...args,
+];
+const check = (file: string, ...args: string[]) => sluiceInShell(checking(file, ...args));
 
 /** What came of each trial, by its name. */
 function findings(stdout: string): Readonly<Record<string, string>> {
@@ -59,7 +69,7 @@ describe('an operator who asks what a provider does', () => {
 
   test('reads that all holds of one that does all', async () => {
     const file = config(channel('mine', await provider(obliging, 'sk-own')));
-    const { code, stdout, stderr } = await check(file, '--yes');
+    const { code, stdout, stderr } = await sluice(checking(file, '--yes'));
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const found = findings(stdout);
     expect(Object.keys(found)).toContain('a wrong key');

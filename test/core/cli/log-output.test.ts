@@ -24,7 +24,7 @@ const key = `sk-${'L'.repeat(48)}`;
 const config = `
   import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
-  export default defineConfig({ channels: [demo()] });`;
+  export default defineConfig({ overload: { lag: 600_000 }, channels: [demo()] });`;
 
 /** A gateway whose log goes where a test wants it, so that the test learns by asking that it serves. */
 interface Logging {

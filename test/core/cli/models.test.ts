@@ -2,6 +2,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice } from './_process.ts';
+import { shell } from './_shell.ts';
+
+const sluiceInShell = shell();
 
 const config = {
   'gateway.config.ts': `
@@ -15,11 +18,16 @@ const config = {
       ],
     });`,
 };
-const models = (...args: string[]) =>
-  sluice(['models', ...args, '--config', join(operatorFolder(config), 'gateway.config.ts')]);
+const asking = (...args: string[]): string[] => [
+  'models',
+  ...args,
+  '--config',
+  join(operatorFolder(config), 'gateway.config.ts'),
+];
+const models = (...args: string[]) => sluiceInShell(asking(...args));
 
 test('an operator reads who serves each model, what it is for, its limits, and what it takes and does', async () => {
-  const { code, stdout, stderr } = await models('list');
+  const { code, stdout, stderr } = await sluice(asking('list'));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const rows = stdout.trim().split('\n');
   const row = (name: string): readonly string[] =>

@@ -12,7 +12,7 @@ import { sluice, start, startGatewayIn, type GatewayProcess } from './_process.t
 const config = `
   import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
-  export default defineConfig({ channels: [demo()] });`;
+  export default defineConfig({ overload: { lag: 600_000 }, channels: [demo()] });`;
 
 const main = fileURLToPath(new URL('../../../core/cli/sluice.js', import.meta.url));
 

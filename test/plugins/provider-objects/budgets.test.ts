@@ -164,6 +164,35 @@ test('a batch that its provider does not take holds nothing', async () => {
   );
 });
 
+test.each([
+  [
+    '/v1/chat/completions',
+    { messages: [{ role: 'user', content: 'Hello' }], max_completion_tokens: 100, n: 3 },
+    300,
+  ],
+  ['/v1/responses', { input: 'Hello', max_output_tokens: 100 }, 100],
+  ['/v1/completions', { prompt: ['Hello', 'Bye'], max_tokens: 100 }, 200],
+  ['/v1/embeddings', { input: ['Hello', 'Bye'] }, 0],
+  ['/v1/moderations', { input: 'Hello' }, 0],
+])('what lines for %s may come to is known', async (url, body, output) => {
+  const { client, gateway } = await startStage(slow);
+  const budget = tokens(1000);
+  const mine = await client({ budgets: [budget] });
+  const text = JSON.stringify({ custom_id: 'one', method: 'POST', url, body: { model: 'gpt-a', ...body } });
+  const file = await mine.files.create({
+    file: await toFile(Buffer.from(text), 'batch.jsonl'),
+    purpose: 'batch',
+  });
+  await mine.batches.create({
+    input_file_id: file.id,
+    endpoint: url as '/v1/embeddings',
+    completion_window: '24h',
+  });
+  const { reserved } = await standing(gateway, mine.keyId, budget);
+  expect(reserved).toBeGreaterThan(output);
+  expect(reserved).toBeLessThan(output + 100);
+});
+
 test('a file whose lines are for another endpoint than the batch, or cannot be read, is no way around a budget', async () => {
   const { a, client } = await startStage(slow);
   const mine = await client({ budgets: [dollars(1)] });
@@ -185,6 +214,36 @@ test('a file whose lines are for another endpoint than the batch, or cannot be r
     message: expect.stringContaining('request 2'),
   });
   expect(a.batches.size).toBe(0);
+});
+
+test.each([
+  ['input_blob', 'https://blobs.example/of-somebody.jsonl'],
+  ['input_files', ['file-of-another']],
+  ['requests', [{ custom_id: 'one', body: { model: 'gpt-b', messages: [] } }]],
+  ['model', 'gpt-b'],
+])('a batch that names requests or models beside its file, by %s, is not made', async (member, value) => {
+  const { a, client } = await startStage(slow);
+  const mine = await client({ models: ['gpt-a'] });
+  const file = await mine.files.create({
+    file: await toFile(Buffer.from(line(10)), 'batch.jsonl'),
+    purpose: 'batch',
+  });
+  const asked = {
+    input_file_id: file.id,
+    endpoint: '/v1/chat/completions',
+    completion_window: '24h',
+  } as const;
+  await expect(mine.batches.create({ ...asked, [member]: value })).rejects.toMatchObject({
+    status: 400,
+    param: member,
+  });
+  expect(a.batches.size).toBe(0);
+  const all = {
+    ...asked,
+    metadata: { a: 'b' },
+    output_expires_after: { anchor: 'created_at', seconds: 3600 },
+  };
+  expect((await mine.batches.create({ ...all } as typeof asked)).status).toBe('validating');
 });
 
 test('what a batch holds outlives the gateway that made it', async () => {

@@ -281,6 +281,32 @@ test('a batch of requests in its body is charged once it has come to its end, an
   await expect(mine.batches.get({ name })).rejects.toMatchObject({ status: 404 });
 });
 
+test('the requests of a batch stand in one place and are for the model of its path', async () => {
+  const { b, gateway } = await startStage();
+  const inputConfig = { requests: { requests: [{ request: { contents: [{ parts: [{ text: 'a' }] }] } }] } };
+  const make = async (batch: object) => {
+    const answered = await fetch(`${gateway.url}/v1beta/models/gemini-b:batchGenerateContent`, {
+      method: 'POST',
+      headers: { 'x-goog-api-key': gateway.key, 'content-type': 'application/json' },
+      body: JSON.stringify({ batch }),
+    });
+    return [answered.status, await answered.text()] as const;
+  };
+  for (const batch of [
+    {},
+    { inputConfig: { ...inputConfig, fileName: 'files/f' } },
+    { inputConfig, input_config: inputConfig },
+    { inputConfig, model: 'models/gemini-a' },
+    { inputConfig: { requests: { requests: 'none' } } },
+  ])
+    expect([JSON.stringify(batch), (await make(batch))[0]]).toEqual([JSON.stringify(batch), 400]);
+  expect(b.requests).toEqual([]);
+  expect((await make({ inputConfig, model: 'models/gemini-b' }))[0]).toBe(200);
+  expect(JSON.parse(b.requests[0]?.body.toString() ?? '')).toMatchObject({
+    batch: { model: 'models/gemini-there' },
+  });
+});
+
 test('a batch of the lines of a file leaves a file that its key can download', async () => {
   const { a, client, gateway } = await startStage();
   const mine = await client();
@@ -295,6 +321,11 @@ test('a batch of the lines of a file leaves a file that its key can download', a
   expect(await charges(gateway)).toMatchObject([{ input: 100, output: 50, microDollars: 150 }]);
   const other = await mine.files.upload({ file: blob('no request'), config: { mimeType: 'text/plain' } });
   await expect(mine.batches.create({ model: 'gemini-a', src: other.name ?? '' })).rejects.toMatchObject({
+    status: 400,
+  });
+  const named = JSON.stringify({ request: { model: 'models/gemini-both', contents: [{ parts: [] }] } });
+  const another = await mine.files.upload({ file: blob(named), config: { mimeType: 'jsonl' } });
+  await expect(mine.batches.create({ model: 'gemini-a', src: another.name ?? '' })).rejects.toMatchObject({
     status: 400,
   });
 });

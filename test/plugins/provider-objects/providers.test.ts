@@ -4,7 +4,6 @@ import azureOpenai from '../../../channels/azure-openai.ts';
 import dashscope from '../../../channels/dashscope.ts';
 import groq from '../../../channels/groq.ts';
 import mistral from '../../../channels/mistral.ts';
-import novita from '../../../channels/novita.ts';
 import type { ChannelEntry } from '../../../core/sdk/define.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
@@ -55,7 +54,7 @@ const kinds: readonly Kind[] = [
     header: 'api-key',
     endpoint: '/chat/completions',
   },
-  ...[dashscope, groq, novita].map((kind) => ({
+  ...[dashscope, groq].map((kind) => ({
     name: kind.spec.name,
     channelAt: (url: string) => kind({ key: 'k', baseUrl: `${url}/v1`, models: ['model-a'] }),
   })),

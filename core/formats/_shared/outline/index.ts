@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { code } from './code.ts';
 import type { Outline } from '../../../model/outline.ts';
+import { parseJson } from '../long-json/index.ts';
 import { toolsOf } from './tools.ts';
 
 /*
@@ -155,7 +156,7 @@ export function wholeOf({ body, cut }: Outline, bytes: Buffer): JsonObject {
     Object.defineProperty(whole, name, { ...value, enumerable: true, configurable: true });
   };
   const read = (): JsonObject => {
-    const all = JSON.parse(bytes.toString('utf8')) as JsonObject;
+    const all = parseJson(bytes) as JsonObject;
     for (const name of cut) define(name, { value: all[name], writable: true });
     return all;
   };

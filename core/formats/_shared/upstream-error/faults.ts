@@ -98,6 +98,7 @@ const policyTexts = [
   'usage policy',
   'safety system',
   'content exists risk',
+  'content filtered due to',
 ];
 const creditTexts = [
   'credit balance is too low',

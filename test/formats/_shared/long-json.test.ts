@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { writeJson } from '../../../core/formats/_shared/json-writer/index.ts';
+import { parseJson, writeJson } from '../../../core/formats/_shared/long-json/index.ts';
 import type { JsonValue } from '../../../core/model/json.ts';
 import { tries } from '../../support/tries.ts';
 
@@ -63,6 +63,26 @@ describe('the JSON of a long request', () => {
   test('leaves out members without a value, and grows beyond what was expected', () => {
     const value = { a: undefined, text: '"'.repeat(300_000), list: [] } as unknown as JsonValue;
     expect(here(value, 65_536)).toBe(plainly(value));
+  });
+
+  test('is read as JSON.parse reads it, wherever its pieces begin', () => {
+    fc.assert(
+      fc.property(values, fc.integer({ min: 130_900, max: 131_200 }), (value, place) => {
+        const bytes = Buffer.from(JSON.stringify([value, 'x'.repeat(place), value, '…😀é']));
+        expect(parseJson(bytes)).toEqual(JSON.parse(bytes.toString()));
+      }),
+      { seed: 20_261_122, numRuns: tries(1000) },
+    );
+    for (const text of ['é', '߿', 'ࠀ', '퟿', '', '￿', '𐀀', '\u{10ffff}', '\ufeff'])
+      for (let place = 131_050; place < 131_080; place += 1) {
+        const bytes = Buffer.from(JSON.stringify(['x'.repeat(place) + text + 'y']));
+        expect(parseJson(bytes)).toEqual(JSON.parse(bytes.toString()));
+      }
+  });
+
+  test('that is mostly in another script is read as it is', () => {
+    const value = { text: '漢字かな交じり文'.repeat(20_000) };
+    expect(parseJson(Buffer.from(JSON.stringify(value)))).toEqual(value);
   });
 
   test('of a short one is a string', () => {

@@ -1,0 +1,124 @@
+import type { JsonObject } from 'sluice';
+import {
+  decodeScores,
+  expectedOfDocuments,
+  expectedOfInputs,
+  isObject,
+  joinVectors,
+  loseForeign,
+  loseRerankLimits,
+  oneShot,
+  onlyText,
+  readVectors,
+  splitInputs,
+  textOfDocument,
+  throwIfError,
+  type Codec,
+  type EmbedRequest,
+  type RerankRequest,
+} from 'sluice/internal';
+import { objectsOf } from './_chat-dialect.ts';
+import { cohereInputType, noClient } from './_provider-words.ts';
+
+/** The name under which the channel speaks Oracle's own API. */
+export const nativeFormat = 'oci-native';
+
+/** Most texts of one request, as Cohere's models take them everywhere. */
+const mostTexts = 96;
+
+/**
+ * Embeddings and rerank in Oracle's own words, for the compartment that pays.
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/EmbedTextResult/EmbedText
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText
+ */
+export function ociNative(compartmentId: string): {
+  readonly embed: Codec<EmbedRequest>;
+  readonly rerank: Codec<RerankRequest>;
+} {
+  const asked = (model: string): JsonObject => ({
+    compartmentId,
+    // Models of the account's own machines are named by the address of their endpoint.
+    servingMode: model.startsWith('ocid1.generativeaiendpoint.')
+      ? { servingType: 'DEDICATED', endpointId: model }
+      : { servingType: 'ON_DEMAND', modelId: model },
+  });
+  return {
+    embed: oneShot<EmbedRequest>({
+      format: nativeFormat,
+      operation: 'embed',
+      path: '/20231130/actions/embedText',
+      decodeRequest: noClient,
+      encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
+        loseForeign(extra, nativeFormat, undefined, lose);
+        if (title !== undefined) lose('title');
+        if (user !== undefined) lose('user');
+        return {
+          path: '/20231130/actions/embedText',
+          body: {
+            ...asked(model),
+            inputs: inputs.map(onlyText),
+            inputType: cohereInputType(purpose).toUpperCase(),
+            ...(dimensions === undefined ? {} : { outputDimensions: dimensions }),
+          },
+        };
+      },
+      decodeWhole(body) {
+        throwIfError(body);
+        const { id, embeddings, usage } = body;
+        const tokens = isObject(usage) ? usage['promptTokens'] : undefined;
+        const input = typeof tokens === 'number' ? tokens : undefined;
+        return [
+          { type: 'head', id: typeof id === 'string' ? id : '', model: '' },
+          { type: 'result', value: { vectors: readVectors(Array.isArray(embeddings) ? embeddings : []) } },
+          ...(input === undefined
+            ? []
+            : [
+                {
+                  type: 'usage' as const,
+                  usage: { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
+                },
+              ]),
+        ];
+      },
+      encodeWhole: noClient,
+      estimate: expectedOfInputs,
+      split: (request) => splitInputs(request, mostTexts),
+      join: joinVectors,
+    }),
+    rerank: oneShot<RerankRequest>({
+      format: nativeFormat,
+      operation: 'rerank',
+      path: '/20231130/actions/rerankText',
+      decodeRequest: noClient,
+      encodeRequest(request, { model, lose }) {
+        const { query, documents, topN, rankFields, extra } = request;
+        loseForeign(extra, nativeFormat, undefined, lose);
+        loseRerankLimits(request, lose);
+        return {
+          path: '/20231130/actions/rerankText',
+          body: {
+            ...asked(model),
+            input: query,
+            documents: documents.map((document) => textOfDocument(document, rankFields)),
+            ...(topN === undefined ? {} : { topN: Math.min(topN, documents.length) }),
+          },
+        };
+      },
+      decodeWhole: ({ documentRanks: ranks, ...body }) =>
+        decodeScores(
+          Array.isArray(ranks)
+            ? {
+                ...body,
+                results: objectsOf(ranks).map(({ index, relevanceScore }) => ({
+                  index: index ?? null,
+                  relevance_score: relevanceScore ?? null,
+                })),
+              }
+            : body,
+          nativeFormat,
+        ),
+      encodeWhole: noClient,
+      estimate: expectedOfDocuments,
+    }),
+  };
+}

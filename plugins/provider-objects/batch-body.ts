@@ -1,0 +1,61 @@
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject, missing, wrongType, wrongValue } from 'sluice/internal';
+
+/** Where the requests of a batch are: in a file, or in the body. Throws 400 for both, and for two spellings of one. */
+function configOf({ batch }: JsonObject): JsonObject {
+  const config = isObject(batch) ? oneOf(batch, 'inputConfig', 'input_config') : undefined;
+  if (!isObject(config)) throw missing('batch.inputConfig');
+  const hasFile = oneOf(config, 'fileName', 'file_name') !== undefined;
+  if (hasFile === (config['requests'] !== undefined))
+    throw wrongValue('batch.inputConfig', 'one that has either requests or a fileName');
+  return config;
+}
+
+function oneOf(object: JsonObject, name: string, other: string): JsonValue | undefined {
+  if (object[name] !== undefined && object[other] !== undefined)
+    throw wrongValue(`batch.${other}`, `absent where ${name} is given`);
+  return object[name] ?? object[other];
+}
+
+/** The id of the file that has the requests; undefined where they stand in the body. */
+export function fileNameIn(body: JsonObject): string | undefined {
+  const name = oneOf(configOf(body), 'fileName', 'file_name');
+  if (name === undefined) return undefined;
+  if (typeof name !== 'string') throw wrongType('batch.inputConfig.fileName', 'a string');
+  return name.replace(/^files\//, '');
+}
+
+/** The requests that stand in a batch. */
+export function inlineOf(body: JsonObject): readonly JsonObject[] {
+  const outer = configOf(body)['requests'];
+  if (outer === undefined) return [];
+  const list = isObject(outer) ? outer['requests'] : undefined;
+  if (!Array.isArray(list) || !list.every(isObject))
+    throw wrongType('batch.inputConfig.requests.requests', 'a list of objects');
+  return list;
+}
+
+/** The models that a batch names in its body. */
+export function modelsIn(body: JsonObject): readonly string[] {
+  const { batch } = body;
+  const told = [isObject(batch) ? batch['model'] : undefined];
+  for (const { request } of inlineOf(body)) told.push(isObject(request) ? request['model'] : undefined);
+  return told.filter((one) => typeof one === 'string').map((one) => one.replace(/^models\//, ''));
+}
+
+/** The body with the provider's name of the model wherever it is named. */
+export function withModel(body: JsonObject, there: string): JsonObject {
+  const requests = inlineOf(body).map((one) => {
+    const { request } = one;
+    return isObject(request) && typeof request['model'] === 'string'
+      ? { ...one, request: { ...request, model: `models/${there}` } }
+      : one;
+  });
+  const { batch } = body;
+  if (!isObject(batch)) return body;
+  const named = batch['model'] === undefined ? batch : { ...batch, model: `models/${there}` };
+  if (requests.length === 0) return { ...body, batch: named };
+  const { input_config: snake, inputConfig = snake, ...rest } = named;
+  const config = isObject(inputConfig) ? inputConfig : {};
+  return { ...body, batch: { ...rest, inputConfig: { ...config, requests: { requests } } } };
+}
