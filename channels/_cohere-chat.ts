@@ -1,5 +1,5 @@
-import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
-import { isObject, upstreamError, type EncodeTarget } from 'sluice/internal';
+import type { JsonObject, JsonValue } from 'sluice';
+import { cannotCarry, isObject, upstreamError, type EncodeTarget } from 'sluice/internal';
 import { chatDialect, knownMembers, objectsOf, type DialectReply } from './_chat-dialect.ts';
 
 /** The name under which the channel speaks Cohere's own words. */
@@ -264,13 +264,7 @@ function contentOf(content: JsonValue, texts: JsonObject[], { unsupported, lose 
       return [];
     }
     if (unsupported === 'refuse')
-      throw new GatewayError(
-        'unsupported_value',
-        `messages: content of type ${String(part['type'])} cannot be sent to this channel.`,
-        {
-          param: 'messages',
-        },
-      );
+      throw cannotCarry('messages', `content of type ${String(part['type'])}`, 'cohere');
     lose('messages', 'content');
     return [];
   });

@@ -37,7 +37,7 @@ export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/
 export { cutShort } from '../formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
-export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error.ts';
+export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
 export { uploadOf } from '../formats/_shared/video-upload.ts';
 export { stateReader, type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
 export { atMost, imageText, loseSettings, withMetadata } from '../formats/_shared/video-fields.ts';

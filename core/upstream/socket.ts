@@ -5,7 +5,7 @@ import { WebSocket, type ClientOptions } from 'ws';
 import type { Call } from '../sdk/call.ts';
 import type { ChannelOptions } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import { upstreamError } from '../formats/_shared/upstream-error.ts';
+import { upstreamError } from '../formats/_shared/upstream-error/index.ts';
 import type { Valve } from '../sdk/gate.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { SocketMessage } from '../model/realtime.ts';

@@ -183,3 +183,16 @@ test('a text that came as a file is a document, and an answer that broke off is 
     documents: [{ data: { title: 'a.txt', text: 'The secret is marmalade.' } }],
   });
 });
+
+test('what it has no part for is refused by its name', async () => {
+  const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } };
+  const reply = await ask('/v1/chat/completions', {
+    model: 'command-a-03-2025',
+    messages: [{ role: 'user', content: [sound] }],
+  });
+  expect(reply.status).toBe(400);
+  expect(await reply.json()).toMatchObject({
+    error: { code: 'unsupported_content', message: expect.stringContaining('input_audio') as string },
+  });
+  expect(provider.paths).toEqual([]);
+});

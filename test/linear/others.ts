@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { IncomingMessage } from 'node:http';
 import { redact } from '../../core/formats/_shared/redact.ts';
-import { upstreamError } from '../../core/formats/_shared/upstream-error.ts';
+import { upstreamError } from '../../core/formats/_shared/upstream-error/index.ts';
 import type { Codec, Format, RouteParams } from '../../core/sdk/format.ts';
 import { readForm } from '../../core/front/form.ts';
 import { starsOf } from '../../core/routing/model-names.ts';

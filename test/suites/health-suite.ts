@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Channel, Target } from '../../core/sdk/call.ts';
 import { GatewayError } from '../../core/sdk/errors.ts';
-import { upstreamError } from '../../core/formats/_shared/upstream-error.ts';
+import { upstreamError } from '../../core/formats/_shared/upstream-error/index.ts';
 import type { Health, Visit } from '../../core/sdk/health.ts';
 import { healthSchema, type HealthSettings } from '../../core/settings/routing.ts';
 

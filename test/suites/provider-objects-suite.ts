@@ -5,7 +5,6 @@ import { openObjectStore, type ObjectStore } from '../../core/money/provider-obj
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
-import { eventually } from '../support/eventually.ts';
 import { settlementOf } from './ledger-suite.ts';
 
 const kind = 'chat-completions/files';
@@ -135,12 +134,10 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     };
     const reserve = (owner: string, milliseconds?: number) =>
       ledger.reserve(owner, [budget], { microDollars: 0, tokens: 60 }, milliseconds);
-    // A claim has a second: of a busy machine it is asked again.
-    const claimed = (owner: string, milliseconds?: number) => eventually(() => reserve(owner, milliseconds));
     for (const isLate of [false, true]) {
       const batch = newObject();
       // The lease of a claim while its batch is made; one has run out by then.
-      const claim = await claimed(batch.owner, isLate ? -1 : 600_000);
+      const claim = await reserve(batch.owner, isLate ? -1 : 600_000);
       if (isLate) await ledger.sweep();
       const held = { ...batch, charge: { ...charge, reservation: claim.id } };
       await first.create(held, { askAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
@@ -151,7 +148,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
       );
       expect(Number(expires)).toBeGreaterThan(Date.now() + 9e8);
       expect(await standing(batch.owner)).toEqual([0, 60]);
-      await eventually(() => expect(reserve(batch.owner)).rejects.toThrow('does not allow'));
+      await expect(reserve(batch.owner)).rejects.toThrow('does not allow');
       const settlement = settlementOf(batch.owner, claim, 0, 7);
       const done = await Promise.all([
         first.settle(held, [settlement], []),
@@ -162,7 +159,7 @@ export function providerObjectsSuite(newUrl: () => string | Promise<string>): vo
     }
     // One that has come to nothing.
     const batch = newObject();
-    const claim = await claimed(batch.owner);
+    const claim = await reserve(batch.owner);
     const held = { ...batch, charge: { ...charge, reservation: claim.id } };
     await first.create(held, { askAt: Date.now() + 1e9, reservation: { ...claim, lease: 1e9 } });
     expect(await second.settle(held, [], [])).toBe(true);

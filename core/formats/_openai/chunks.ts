@@ -11,7 +11,7 @@ import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { isNamed, tellsError } from '../_shared/told-error.ts';
 import { unusable } from '../_shared/unusable.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
+import { upstreamError } from '../_shared/upstream-error/index.ts';
 import { chatErrorBody } from './errors.ts';
 import { completionId } from './ids.ts';
 

@@ -34,7 +34,7 @@ export function writeStream(
   const told = isObject(own.$stream_options) ? own.$stream_options : undefined;
   const options = { ...told, ...(isObject(body.stream_options) ? body.stream_options : {}) };
   const asClient = request.format === format && request.stream === target.stream;
-  delete body.stream_options;
+  if (body.stream_options !== undefined) delete body.stream_options;
   if (target.stream) body.stream = true;
   else if (own.$stream === false) body.stream = false;
   if (!asClient && target.stream) body.stream_options = { ...options, include_usage: true };

@@ -1,7 +1,7 @@
 import type { GatewayRequest } from '../../model/request.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { tellsError } from './told-error.ts';
-import { upstreamError } from './upstream-error.ts';
+import { upstreamError } from './upstream-error/index.ts';
 import { requiredModel } from './check.ts';
 import type { Codec } from '../../sdk/format.ts';
 

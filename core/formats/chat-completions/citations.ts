@@ -1,5 +1,21 @@
 import type { Citation } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import { sameJson } from '../_shared/same-json.ts';
+import { formatName } from './wire.ts';
+
+/** A source as neutral citation; what a rebuilt one would miss stays beside it. */
+export function readCitation(item: JsonObject): Citation {
+  const inner = isObject(item.url_citation) ? item.url_citation : {};
+  const citation: Citation = {
+    ...(typeof inner.url === 'string' ? { url: inner.url } : {}),
+    ...(typeof inner.title === 'string' ? { title: inner.title } : {}),
+    ...(typeof inner.start_index === 'number' ? { start: inner.start_index } : {}),
+    ...(typeof inner.end_index === 'number' ? { end: inner.end_index } : {}),
+  };
+  return sameJson(writeCitation(citation), item)
+    ? citation
+    : { ...citation, extra: { [formatName]: { $item: item } } };
+}
 
 /** A source in this format's words; undefined for one without an address, for which the format has no place. */
 export function writeCitation(citation: Citation): JsonObject | undefined {

@@ -6,7 +6,7 @@ import type { MutableObject } from '../_shared/settings.ts';
 import { cutShort } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
 import { tellsError } from '../_shared/told-error.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
+import { upstreamError } from '../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { decodeCitation } from './citations.ts';
 import { mediaKinds, mimeOf } from './parts.ts';

@@ -7,7 +7,7 @@ import { chatErrorBody } from '../_openai/errors.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { cutShort, frameBody } from '../_shared/stream-frames.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
+import { upstreamError } from '../_shared/upstream-error/index.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
 import { readUsage, writeUsage } from './usage.ts';

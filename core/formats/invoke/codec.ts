@@ -3,7 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Codec, RouteParams, StreamDecoder, StreamEncoder } from '../../sdk/format.ts';
 import { requiredModel } from '../_shared/check.ts';
 import { streamError } from '../_shared/exceptions.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
+import { upstreamError } from '../_shared/upstream-error/index.ts';
 import { chatCodec } from '../messages/codec.ts';
 import { bodyVersion, enclosed, name, opened } from './wire.ts';
 

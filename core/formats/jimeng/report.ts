@@ -2,7 +2,7 @@ import type { GatewayError } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../../sdk/format.ts';
-import { upstreamError } from '../_shared/upstream-error.ts';
+import { upstreamError } from '../_shared/upstream-error/index.ts';
 import { noTask } from '../_shared/video-codec.ts';
 import { contentRefused } from '../_shared/video-report.ts';
 import { readState, soundCode, stateWords } from './wire.ts';

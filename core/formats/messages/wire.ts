@@ -1,5 +1,5 @@
 import type { Extra } from '../../model/extra.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { extrasOf, setOf } from '../_shared/extra.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 
@@ -12,11 +12,24 @@ export const imageTypes = setOf('image/jpeg image/png image/gif image/webp');
 /** {@link extrasOf} */
 export const { own, withExtra, leftovers } = extrasOf(formatName);
 
-/** Keeps an unknown field of a reply. A null says nothing, so that it is only a spelling. */
-export function keepField(into: MutableObject, key: string, value: JsonValue | undefined): void {
-  if (value !== null) into[key] = value;
-  else if (Array.isArray(into.$nulls)) (into.$nulls as string[]).push(key);
-  else into.$nulls = [key];
+/** What an object of a reply says beside the known, and its frame beside it. A null says nothing, so that it is only a spelling. */
+export function unknownIn(
+  object: JsonObject,
+  known: ReadonlySet<string>,
+  frame: JsonObject,
+  first: string,
+  second?: string,
+): MutableObject {
+  const rest: MutableObject = {};
+  const nulls: string[] = [];
+  for (const key in object) {
+    if (known.has(key)) continue;
+    if (object[key] === null) nulls.push(key);
+    else rest[key] = object[key];
+  }
+  if (nulls.length > 0) rest.$nulls = nulls;
+  keepFrame(rest, frame, first, second);
+  return rest;
 }
 
 /** Keeps what a frame says beside its ordinary fields, apart from what its inner object says. */
@@ -26,7 +39,7 @@ export function keepFrame(into: MutableObject, frame: JsonObject, first: string,
   }
 }
 
-/** What {@link keepField} and {@link keepFrame} kept: for the inner object, and for the frame. */
+/** What {@link unknownIn} kept: for the inner object, and for the frame. */
 export function unpack(extra: Extra | undefined): { readonly inner: JsonObject; readonly frame: JsonObject } {
   const fields = own(extra);
   const inner: MutableObject = {};

@@ -7,13 +7,13 @@ import { promptMessage } from './parts.ts';
 import { rows } from './settings.ts';
 import { formatName, leftovers } from './wire.ts';
 
-const bodyFields: readonly string[] = [
+const bodyFields: ReadonlySet<string> = new Set([
   'model',
   'prompt',
   'stream',
   'stream_options',
   ...rows.map((row) => row.path),
-];
+]);
 
 /**
  * A client's request in neutral words: one user turn that is the prompt. Throws 400 with the client's path. Several prompts are several
@@ -23,9 +23,9 @@ export function decodeRequest(body: JsonObject): ChatRequest {
   const { model, stream } = peek(body);
   const settings = readSettings(body, rows);
   const harmless = Object.keys(body).filter((key) => isHarmless(key, body[key]));
-  const left = leftovers()
-    .take(body, new Set([...bodyFields, ...harmless]))
-    .mark('$kept', body, harmless);
+  const known = harmless.length === 0 ? bodyFields : new Set([...bodyFields, ...harmless]);
+  const left = leftovers().take(body, known);
+  if (harmless.length > 0) left.mark('$kept', body, harmless);
   if (typeof body.stop === 'string') left.put('$stop', 'string');
   keepStream(body, left);
   return {

@@ -1,4 +1,4 @@
-import { upstreamError } from '../_shared/upstream-error.ts';
+import { upstreamError } from '../_shared/upstream-error/index.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { VideoReport } from '../../model/video.ts';
 import type { ReplyContext } from '../../sdk/format.ts';

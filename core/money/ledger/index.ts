@@ -39,8 +39,8 @@ export interface BudgetState extends Budget {
 
 /**
  * Money and tokens, exact across processes: what is spent and reserved never exceeds a budget. Spending is summed for every key, so that
- * a budget given later counts what was spent before. Rejects when the database fails or takes longer than a second; nothing is half done
- * then.
+ * a budget given later counts what was spent before. Rejects when the database fails or takes longer than its patience, which is a second by
+ * default; nothing is half done then.
  */
 export interface Ledger {
   /**

@@ -7,9 +7,6 @@ import type { PostgresDatabase, PostgresSession } from '../../state/database/pos
 import { workInPostgres } from '../../state/database/sql.ts';
 import { insertRecordsInPostgres } from '../usage-log/rows.ts';
 
-/** The longest that a call waits for its claim, in milliseconds. */
-const patience = 1_000;
-
 /** The most claims on one key that are made together. */
 const mostTogether = 500;
 
@@ -121,7 +118,10 @@ export function openPostgresLedger(database: PostgresDatabase): Ledger {
         lines.set(keyId, begun);
         void serve(keyId, begun);
       }
-      const timer = setTimeout(() => reject(new Error('The database did not answer in time.')), patience);
+      const timer = setTimeout(
+        () => reject(new Error('The database did not answer in time.')),
+        database.patience,
+      );
       try {
         return await promise;
       } finally {

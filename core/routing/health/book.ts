@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../sdk/errors.ts';
-import { upstreamFailureOf } from '../../formats/_shared/upstream-error.ts';
+import { upstreamFailureOf } from '../../formats/_shared/upstream-error/index.ts';
 import { maskSecrets } from '../../log.ts';
 import { CircuitBreaker } from './circuit-breaker.ts';
 import type { HealthSharing, SharedPlace, SharingHooks } from './sharing.ts';

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../sdk/errors.ts';
-import { upstreamFailureOf } from '../../formats/_shared/upstream-error.ts';
+import { upstreamFailureOf } from '../../formats/_shared/upstream-error/index.ts';
 
 /** What a failed visit says about where it was made. */
 export interface Diagnosis {

@@ -28,6 +28,8 @@ export interface PostgresDatabase extends PostgresSession {
   readonly kind: 'postgres';
   /** The URL without its password. */
   readonly url: string;
+  /** How long a silent server is waited for, connecting included, in milliseconds: `answer_timeout` in the URL. */
+  readonly patience: number;
   /**
    * All of the work or nothing; it may pause for two seconds at the most between its statements. Rejects with what the work rejected with, or with {@link PostgresError}; when the connection broke at the
    * very end, the work may have been done all the same.
@@ -185,6 +187,7 @@ export function openPostgres(url: string, steps: readonly Step[]): PostgresDatab
   return {
     kind: 'postgres',
     url: masked,
+    patience: limits.connect,
     ready,
     check: async () => void (await missing()),
     async query(sql, values, options) {

@@ -3,7 +3,7 @@ import { NEVER, Observable, of, throwError } from 'rxjs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Call } from '../../../core/sdk/call.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import { upstreamError } from '../../../core/formats/_shared/upstream-error.ts';
+import { upstreamError } from '../../../core/formats/_shared/upstream-error/index.ts';
 import { createLog } from '../../../core/log.ts';
 import type { GatewayEvent } from '../../../core/model/event.ts';
 import { Notices } from '../../../core/sdk/notices.ts';

@@ -1,10 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  fromSchemaSubset,
-  isEmptyObject,
-  toSchemaSubset,
-} from '../../../core/formats/_shared/json-schema.ts';
+import { fromSchemaSubset } from '../../../core/formats/_shared/json-schema/from-subset.ts';
+import { isEmptyObject, toSchemaSubset } from '../../../core/formats/_shared/json-schema/to-subset.ts';
 import type { JsonObject } from '../../../core/model/json.ts';
 import { tries } from '../../support/tries.ts';
 

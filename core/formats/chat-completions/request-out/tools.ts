@@ -1,6 +1,5 @@
 import type { ChatRequest, Tool } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
@@ -8,6 +7,7 @@ import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
+import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
 /** Writes `tools`, `web_search_options` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
@@ -27,46 +27,25 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
 }
 
 function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
-  const name = scope.names?.there(tool.name ?? '') ?? tool.name ?? '';
   switch (tool.type) {
-    case 'function': {
-      const inner: MutableObject = { name };
-      if (tool.description !== undefined) inner.description = tool.description;
-      if (tool.schema !== undefined) inner.parameters = tool.schema;
-      if (tool.strict !== undefined) inner.strict = tool.strict;
-      return withOwn({ type: 'function', function: inner }, tool);
+    case 'function':
+    case 'custom': {
+      const wrapped = scope.wrapped.has(tool.name) && tool.type === 'custom';
+      if (wrapped && tool.format !== undefined) loseField(tool, 'format', scope);
+      return writeNamedTool(tool, {
+        format: formatName,
+        place: (kind, members) => ({ type: kind, [kind]: members }),
+        nested: ['function', 'custom'],
+        name: scope.names?.there(tool.name) ?? tool.name,
+        wrapped,
+      });
     }
-    case 'custom':
-      return scope.wrapped.has(tool.name) ? writeWrapped(tool, name, scope) : writeCustom(tool, name);
     case 'opaque':
       return tool.format === formatName ? tool.value : refuseTool(tool, formatName, scope.target);
     case 'web-search':
     case 'code-execution':
       return refuseTool(tool, formatName, scope.target);
   }
-}
-
-function writeCustom(tool: Extract<Tool, { readonly type: 'custom' }>, name: string): JsonObject {
-  const inner: MutableObject = { name };
-  if (tool.description !== undefined) inner.description = tool.description;
-  if (tool.format !== undefined) inner.format = tool.format;
-  return withOwn({ type: 'custom', custom: inner }, tool);
-}
-
-function writeWrapped(
-  tool: Extract<Tool, { readonly type: 'custom' }>,
-  name: string,
-  scope: Scope,
-): JsonObject {
-  if (tool.format !== undefined) loseField(tool, 'format', scope);
-  const inner: MutableObject = { name, parameters: freeTextSchema };
-  if (tool.description !== undefined) inner.description = tool.description;
-  return { type: 'function', function: inner };
-}
-
-function withOwn(wire: MutableObject, tool: Tool): JsonObject {
-  putBack(wire, own(tool.extra), ['function', 'custom']);
-  return wire;
 }
 
 /** The provider's own search is a setting here, not a tool. */

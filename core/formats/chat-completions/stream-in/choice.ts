@@ -1,19 +1,16 @@
-import type { Citation } from '../../../model/chat.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { readLogprobs } from '../../_openai/logprobs.ts';
 import { endOf } from '../../_shared/blocks.ts';
-import { given } from '../../_shared/check.ts';
-import { parseDataUrl } from '../../_shared/data-url.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { writeCitation } from '../citations.ts';
+import { readCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
+import { MediaDecoder } from './media.ts';
 import { InlineThinking, type Run } from '../reasoning/inline.ts';
 import { detailEntries, readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, withExtra } from '../wire.ts';
-import { sameJson } from '../../_shared/same-json.ts';
 import { readFinish } from '../../_openai/finish.ts';
 import { setOf } from '../../_shared/extra.ts';
 import { isText, objectsOf } from '../../_shared/fields.ts';
@@ -31,8 +28,8 @@ export class ChoiceDecoder {
   readonly #nextBlock: () => number;
   readonly #tools: ToolCalls;
   readonly #thinking: InlineThinking | undefined;
+  readonly #media: MediaDecoder;
   #open: { readonly kind: Kind; readonly block: number } | undefined;
-  #sound: { readonly block: number; rest: string } | undefined;
   /** The `index` of the `reasoning_details` entry that the open reasoning came from. */
   #detailIndex: JsonValue | undefined;
   /** What the open reasoning has said in plain fields: an entry that vouches for it may say it once more. */
@@ -44,6 +41,7 @@ export class ChoiceDecoder {
     this.#choice = choice;
     this.#nextBlock = nextBlock;
     this.#tools = new ToolCalls(choice, nextBlock);
+    this.#media = new MediaDecoder(choice, nextBlock, (events) => this.#leave(events));
     this.#thinking = traits.inlineThinking === true ? new InlineThinking() : undefined;
   }
 
@@ -72,8 +70,8 @@ export class ChoiceDecoder {
       });
     }
     if (Array.isArray(delta.annotations)) this.#annotations(delta.annotations, events);
-    if (isObject(delta.audio)) this.#audio(delta.audio, events);
-    if (Array.isArray(delta.images)) this.#images(delta.images, events);
+    if (isObject(delta.audio)) this.#media.audio(delta.audio, events);
+    if (Array.isArray(delta.images)) this.#media.images(delta.images, events);
     if (Array.isArray(delta.tool_calls) && delta.tool_calls.length > 0) {
       this.#leave(events);
       this.#tools.fragments(delta.tool_calls as readonly JsonValue[], events);
@@ -91,7 +89,7 @@ export class ChoiceDecoder {
     for (const run of this.#thinking?.flush() ?? []) this.#run(run, events);
     this.#leave(events);
     this.#tools.close(events);
-    this.#closeSound(events);
+    this.#media.close(events);
     for (const entry of this.#tools.leftDetails()) this.#proofBlock(readDetail(entry), entry, events);
     const reason = readFinish(word);
     const called = this.#tools.any && (reason === 'stop' || reason === 'other');
@@ -296,101 +294,6 @@ export class ChoiceDecoder {
       events.push({ type: 'citation', block, choice: this.#choice, citation: readCitation(item) });
     }
   }
-
-  #audio(audio: JsonObject, events: GatewayEvent[]): void {
-    const { data, transcript, expires_at: expires, ...rest } = audio;
-    if (this.#sound === undefined) {
-      this.#leave(events);
-      this.#sound = { block: this.#nextBlock(), rest: '' };
-      const own = withExtra(Object.keys(rest).length === 0 ? {} : { $audio: rest });
-      events.push({
-        type: 'media-start',
-        block: this.#sound.block,
-        choice: this.#choice,
-        media: 'audio',
-        ...own,
-      });
-    } else if (Object.keys(rest).length > 0 && !isText(data) && !isText(transcript)) {
-      events.push({
-        type: 'media-delta',
-        block: this.#sound.block,
-        choice: this.#choice,
-        ...withExtra({ $audio: rest }),
-      });
-    }
-    const { block } = this.#sound;
-    const piece = isText(data) ? this.#wholeQuads(data) : '';
-    if (piece !== '' || isText(transcript)) {
-      const said = isText(transcript) ? { transcript } : {};
-      events.push({
-        type: 'media-delta',
-        block,
-        choice: this.#choice,
-        ...(piece === '' ? {} : { data: piece }),
-        ...said,
-      });
-    }
-    if (given(expires)) this.#closeSound(events, { $audio: { expires_at: expires } });
-  }
-
-  /** Base64 may be cut anywhere; events carry whole groups of four. */
-  #wholeQuads(data: string): string {
-    if (this.#sound === undefined) return '';
-    const all = this.#sound.rest + data;
-    const cut = all.length - (all.length % 4);
-    this.#sound.rest = all.slice(cut);
-    return all.slice(0, cut);
-  }
-
-  #closeSound(events: GatewayEvent[], own: JsonObject = {}): void {
-    if (this.#sound === undefined) return;
-    const { block, rest } = this.#sound;
-    if (rest !== '')
-      events.push({ type: 'media-delta', block, choice: this.#choice, data: rest.padEnd(4, '=') });
-    this.#sound = undefined;
-    events.push({ type: 'media-end', block, choice: this.#choice, ...withExtra(own) });
-  }
-
-  #images(list: readonly unknown[], events: GatewayEvent[]): void {
-    for (const item of list) {
-      if (!isObject(item)) continue;
-      const { image_url: holder, type: _, ...rest } = item;
-      const inner = isObject(holder) ? holder : {};
-      const { url, ...others } = inner;
-      if (!isText(url)) continue;
-      this.#leave(events);
-      const block = this.#nextBlock();
-      const choice = this.#choice;
-      const parsed = parseDataUrl(url);
-      const own = withExtra({
-        ...(Object.keys(rest).length === 0 ? {} : { image: rest }),
-        ...(Object.keys(others).length === 0 ? {} : { imageUrl: others }),
-      });
-      events.push({
-        type: 'media-start',
-        block,
-        choice,
-        media: 'image',
-        ...(parsed === undefined ? {} : { mimeType: parsed.mimeType }),
-      });
-      if (parsed !== undefined) events.push({ type: 'media-delta', block, choice, data: parsed.data });
-      events.push({ type: 'media-end', block, choice, ...(parsed === undefined ? { url } : {}), ...own });
-    }
-  }
-}
-
-/** A source as neutral citation; what a rebuilt one would miss stays beside it. */
-function readCitation(item: JsonObject): Citation {
-  const inner = isObject(item.url_citation) ? item.url_citation : {};
-  const citation: Citation = {
-    ...(typeof inner.url === 'string' ? { url: inner.url } : {}),
-    ...(typeof inner.title === 'string' ? { title: inner.title } : {}),
-    ...(typeof inner.start_index === 'number' ? { start: inner.start_index } : {}),
-    ...(typeof inner.end_index === 'number' ? { end: inner.end_index } : {}),
-  };
-  return sameJson(writeCitation(citation), item)
-    ? citation
-    : { ...citation, extra: { [formatName]: { $item: item } } };
 }
 
 /** The ids of the calls in a delta. */

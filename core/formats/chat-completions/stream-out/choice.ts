@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { toDataUrl } from '../../_shared/data-url.ts';
+import type { EventOf } from '../../_shared/floor.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
@@ -11,6 +11,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { detailEntries, writeDetail } from '../reasoning/details.ts';
 import { writeFinish } from '../../_openai/finish.ts';
 import { isOfficialFinish } from '../finish.ts';
+import { MediaEncoder } from './media.ts';
 import { own } from '../wire.ts';
 
 /** What one event becomes: a delta, and fields that stand beside it in the choice. */
@@ -22,7 +23,6 @@ export interface Piece {
 
 /** Events that belong to one answer. */
 export type ChoiceEvent = Extract<GatewayEvent, { readonly choice: number }>;
-type Of<Type extends ChoiceEvent['type']> = Extract<ChoiceEvent, { readonly type: Type }>;
 
 /** What the encoders of one reply's answers share. */
 export interface ReplyScope {
@@ -41,18 +41,11 @@ interface Tool {
   ended: boolean;
 }
 
-interface Media {
-  readonly media: 'image' | 'audio' | 'video' | 'file';
-  readonly mimeType: string | undefined;
-  readonly pieces: string[];
-  id: string | undefined;
-}
-
 /** Writes the blocks of one answer. Knows what is open, so that nothing is said of a block that is not there. */
 export class ChoiceEncoder {
   readonly #scope: ReplyScope;
   readonly #tools = new Map<number, Tool>();
-  readonly #media = new Map<number, Media>();
+  readonly #media: MediaEncoder;
   /** Text of each open reasoning after the first: its entry brings its own text, the first one's is all before. */
   readonly #reasoning = new Map<number, { readonly index: number; text: string }>();
   #reasonings = 0;
@@ -60,6 +53,7 @@ export class ChoiceEncoder {
 
   constructor(scope: ReplyScope) {
     this.#scope = scope;
+    this.#media = new MediaEncoder(scope);
   }
 
   get finished(): boolean {
@@ -108,11 +102,11 @@ export class ChoiceEncoder {
       case 'tool-end':
         return this.#closeTool(event);
       case 'media-start':
-        return this.#openMedia(event);
+        return pieceOf(this.#media.begin(event));
       case 'media-delta':
-        return this.#mediaData(event);
+        return pieceOf(this.#media.add(event));
       case 'media-end':
-        return this.#closeMedia(event);
+        return pieceOf(this.#media.end(event));
       case 'finish':
         return this.#finish(event);
       default:
@@ -120,14 +114,14 @@ export class ChoiceEncoder {
     }
   }
 
-  #text(event: Of<'text-delta'>): Piece | undefined {
+  #text(event: EventOf<'text-delta'>): Piece | undefined {
     const beside = event.logprobs === undefined ? undefined : { logprobs: writeLogprobs(event.logprobs) };
     if (event.text === '' && beside === undefined && event.extra === undefined) return undefined;
     const delta = { content: event.text };
     return beside === undefined ? { delta } : { delta, beside };
   }
 
-  #citation(event: Of<'citation'>): Piece | undefined {
+  #citation(event: EventOf<'citation'>): Piece | undefined {
     const { citation } = event;
     const { $item } = own(citation.extra);
     const item = isObject($item) ? $item : writeCitation(citation);
@@ -146,7 +140,7 @@ export class ChoiceEncoder {
     return state;
   }
 
-  #reasoningText(event: Of<'reasoning-delta'>): Piece | undefined {
+  #reasoningText(event: EventOf<'reasoning-delta'>): Piece | undefined {
     const state = this.#openReasoning(event.block);
     const { text } = event;
     const { $detail, $also, $copy, $field } = own(event.extra);
@@ -163,7 +157,7 @@ export class ChoiceEncoder {
     return { delta };
   }
 
-  #closeReasoning(event: Of<'reasoning-end'>): Piece | undefined {
+  #closeReasoning(event: EventOf<'reasoning-end'>): Piece | undefined {
     const { index, text } = this.#openReasoning(event.block);
     this.#reasoning.delete(event.block);
     const { $written, $details } = own(event.extra);
@@ -172,7 +166,7 @@ export class ChoiceEncoder {
     return details(kept.length > 0 ? kept : [writeDetail(event.proof, { index, text })]);
   }
 
-  #openTool(event: Of<'tool-start'>): Piece | undefined {
+  #openTool(event: EventOf<'tool-start'>): Piece | undefined {
     if (this.#tools.has(event.block)) return undefined;
     const index = this.#tools.size;
     this.#tools.set(event.block, { index, custom: event.custom === true, spoke: false, ended: false });
@@ -204,7 +198,7 @@ export class ChoiceEncoder {
     return writeDetail(proof, { index: this.#reasonings, callId });
   }
 
-  #toolText(event: Of<'tool-delta'>): Piece | undefined {
+  #toolText(event: EventOf<'tool-delta'>): Piece | undefined {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended || (event.input === '' && event.extra === undefined))
       return undefined;
@@ -223,7 +217,7 @@ export class ChoiceEncoder {
   }
 
   /** A call without arguments still has an object's text for them, unless the provider of this format said nothing itself. */
-  #closeTool(event: Of<'tool-end'>): Piece | undefined {
+  #closeTool(event: EventOf<'tool-end'>): Piece | undefined {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended) return undefined;
     tool.ended = true;
@@ -231,73 +225,7 @@ export class ChoiceEncoder {
     return this.#arguments(tool, '{}', event);
   }
 
-  #openMedia(event: Of<'media-start'>): Piece | undefined {
-    if (this.#media.has(event.block)) return undefined;
-    const { media, mimeType } = event;
-    if (media !== 'audio' && media !== 'image') this.#scope.lose(`media.${media}`);
-    const { $audio } = own(event.extra);
-    const given = isObject($audio) ? $audio : undefined;
-    const id = typeof given?.id === 'string' ? given.id : undefined;
-    this.#media.set(event.block, { media, mimeType, pieces: [], id });
-    return given === undefined || media !== 'audio' ? undefined : { delta: { audio: given } };
-  }
-
-  #mediaData(event: Of<'media-delta'>): Piece | undefined {
-    const state = this.#media.get(event.block);
-    if (state === undefined) return undefined;
-    if (state.media === 'image') {
-      if (event.data !== undefined) state.pieces.push(event.data);
-      return undefined;
-    }
-    if (state.media !== 'audio') return undefined;
-    const { $audio } = own(event.extra);
-    const audio: MutableObject = isObject($audio) ? { ...$audio } : {};
-    if (state.id === undefined && audio.id === undefined) {
-      state.id = `audio_${randomUUID().replaceAll('-', '')}`;
-      audio.id = state.id;
-    }
-    if (event.data !== undefined) audio.data = event.data;
-    if (event.transcript !== undefined) audio.transcript = event.transcript;
-    return { delta: { audio } };
-  }
-
-  #closeMedia(event: Of<'media-end'>): Piece | undefined {
-    const state = this.#media.get(event.block);
-    if (state === undefined) return undefined;
-    this.#media.delete(event.block);
-    if (state.media === 'image') return this.#image(state, event);
-    const { $audio } = own(event.extra);
-    if (state.media !== 'audio' || state.id === undefined)
-      return isObject($audio) ? { delta: { audio: $audio } } : undefined;
-    if (isObject($audio)) return { delta: { audio: $audio } };
-    // This gateway keeps no sound: the id that clients may send back has ended when it is made.
-    return state.id.startsWith('audio_') && event.extra === undefined
-      ? { delta: { audio: { expires_at: this.#scope.created } } }
-      : undefined;
-  }
-
-  #image(state: Media, event: Of<'media-end'>): Piece | undefined {
-    const url =
-      event.url ??
-      (state.pieces.length === 0
-        ? undefined
-        : toDataUrl(state.mimeType ?? 'image/png', state.pieces.join('')));
-    if (url === undefined) return undefined;
-    const { image, imageUrl } = own(event.extra);
-    return {
-      delta: {
-        images: [
-          {
-            type: 'image_url',
-            ...(isObject(image) ? image : {}),
-            image_url: { ...(isObject(imageUrl) ? imageUrl : {}), url },
-          },
-        ],
-      },
-    };
-  }
-
-  #finish(event: Of<'finish'>): Piece {
+  #finish(event: EventOf<'finish'>): Piece {
     this.#finished = true;
     const { raw, format, reason } = event;
     const word =
@@ -311,6 +239,10 @@ export class ChoiceEncoder {
     if (this.#tools.size === 0) return 'stop';
     return this.#scope.legacy ? 'function_call' : 'tool_calls';
   }
+}
+
+function pieceOf(delta: JsonObject | undefined): Piece | undefined {
+  return delta === undefined ? undefined : { delta };
 }
 
 function details(entries: readonly JsonObject[]): Piece {

@@ -106,9 +106,11 @@ function object(inner: JsonValue, path: string): JsonObject {
   return inner;
 }
 
-/** What a block has beside its one member. */
+/** What a block has beside its one member: mostly nothing. */
 function beside(block: JsonObject, key: string): Leftovers {
-  return leftovers().take(block, new Set([key]));
+  const left = leftovers();
+  for (const name in block) if (name !== key) return left.take(block, new Set([key]));
+  return left;
 }
 
 function decodeCall({ wire, path, at, left }: Opened): Block {

@@ -2,7 +2,7 @@ import { wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { fromSchemaSubset } from '../../_shared/json-schema.ts';
+import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import {
   callingFields,

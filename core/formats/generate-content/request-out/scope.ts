@@ -1,5 +1,5 @@
 import type { Block, ChatRequest } from '../../../model/chat.ts';
-import type { Inlined } from '../../_shared/json-schema.ts';
+import type { Inlined } from '../../_shared/json-schema/references.ts';
 import { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
 import { formatName } from '../wire.ts';

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import type { MutableObject } from '../../_shared/settings.ts';
 import { cutShort } from '../../_shared/stream-frames.ts';
 import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error.ts';
+import { upstreamError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
 import { readFinish, reasonIn } from '../finish.ts';

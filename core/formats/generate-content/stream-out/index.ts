@@ -25,6 +25,8 @@ interface Block {
   readonly start?: EventOf<'tool-start' | 'media-start'>;
 }
 
+const none: readonly WireFrame[] = [];
+
 /** One answer of several. */
 class Choice {
   readonly blocks = new Map<number, Block>();
@@ -49,6 +51,7 @@ export class ReplyEncoder implements StreamEncoder {
   /** Some usage was told that counts anything. */
   #counted = false;
   #chunk: Chunk | undefined;
+  #out: WireFrame[] = [];
   #done = false;
 
   constructor(context: ReplyContext, whole = false) {
@@ -58,15 +61,51 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   event(event: GatewayEvent): readonly WireFrame[] {
+    if (!this.#done) this.#say(event);
+    return this.#take();
+  }
+
+  end(): readonly WireFrame[] {
     if (this.#done) return [];
+    if (this.#choices.size === 0) this.#choice(0);
+    for (const [index, choice] of this.#choices)
+      if (!choice.finished) this.#finish({ type: 'finish', choice: index, reason: 'stop' });
+    this.#flush();
+    this.#done = true;
+    return this.#take();
+  }
+
+  error(error: GatewayError): readonly WireFrame[] {
+    if (this.#done) return [];
+    this.#flush();
+    this.#done = true;
+    this.#out.push({ json: errorBody(error) });
+    return this.#take();
+  }
+
+  keepAlive(): readonly WireFrame[] {
+    return none;
+  }
+
+  #take(): readonly WireFrame[] {
+    if (this.#out.length === 0) return none;
+    const frames = this.#out;
+    this.#out = [];
+    return frames;
+  }
+
+  #say(event: GatewayEvent): void {
     if ('extra' in event) this.#losses.loseForeign(event.extra);
     switch (event.type) {
       case 'head':
-        return this.#begin(event);
+        if (this.#id !== undefined) return;
+        this.#id = responseId(event.id);
+        this.#head = own(event.extra);
+        return;
       case 'usage':
         this.#usage = writeUsage(event.usage);
         this.#counted ||= event.usage.input > 0;
-        return [];
+        return;
       case 'finish':
         return this.#finish(event);
       case 'opaque':
@@ -101,39 +140,7 @@ export class ReplyEncoder implements StreamEncoder {
       case 'media-end':
         return this.#close(event);
       default:
-        return [];
     }
-  }
-
-  end(): readonly WireFrame[] {
-    if (this.#done) return [];
-    if (this.#choices.size === 0) this.#choice(0);
-    const frames: WireFrame[] = [];
-    for (const [index, choice] of this.#choices) {
-      if (choice.finished) continue;
-      for (const frame of this.#finish({ type: 'finish', choice: index, reason: 'stop' })) frames.push(frame);
-    }
-    for (const frame of this.#flush()) frames.push(frame);
-    this.#done = true;
-    return frames;
-  }
-
-  error(error: GatewayError): readonly WireFrame[] {
-    if (this.#done) return [];
-    const frames = this.#flush();
-    this.#done = true;
-    return [...frames, { json: errorBody(error) }];
-  }
-
-  keepAlive(): readonly WireFrame[] {
-    return [];
-  }
-
-  #begin(event: EventOf<'head'>): readonly WireFrame[] {
-    if (this.#id !== undefined) return [];
-    this.#id = responseId(event.id);
-    this.#head = own(event.extra);
-    return [];
   }
 
   #choice(index: number): Choice {
@@ -151,27 +158,26 @@ export class ReplyEncoder implements StreamEncoder {
     return choice.finished ? undefined : choice;
   }
 
-  #open(event: { readonly block: number; readonly choice: number }, block: Block): readonly WireFrame[] {
+  #open(event: { readonly block: number; readonly choice: number }, block: Block): void {
     const choice = this.#live(event);
     if (choice !== undefined && !choice.blocks.has(event.block)) choice.blocks.set(event.block, block);
-    return [];
   }
 
   #text(
     event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>,
     kind: 'text' | 'reasoning',
-  ): readonly WireFrame[] {
+  ): void {
     const choice = this.#live(event);
-    if (choice === undefined) return [];
+    if (choice === undefined) return;
     this.#open(event, { kind, text: '' });
     const block = choice.blocks.get(event.block);
     if (block === undefined || (block.kind !== 'text' && block.kind !== 'reasoning') || event.text === '')
-      return [];
+      return;
     if (block.kind === 'text') block.text += event.text;
     const part = this.#textPart(event, block.kind);
     part.text = typeof part.text === 'string' ? part.text + event.text : event.text;
     this.#takeText(event, part);
-    return this.#flushUnlessMore(event.extra);
+    this.#flushUnlessMore(event.extra);
   }
 
   #textPart(
@@ -194,61 +200,54 @@ export class ReplyEncoder implements StreamEncoder {
     candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
   }
 
-  #gather(event: EventOf<'tool-delta' | 'media-delta'>, piece: string): readonly WireFrame[] {
+  #gather(event: EventOf<'tool-delta' | 'media-delta'>, piece: string): void {
     const block = this.#live(event)?.blocks.get(event.block);
     if (block?.start !== undefined) block.text += piece;
-    return [];
   }
 
-  #cite(event: EventOf<'citation'>): readonly WireFrame[] {
+  #cite(event: EventOf<'citation'>): void {
     const choice = this.#live(event);
-    if (choice === undefined || own(event.extra).$grounding === true) return [];
+    if (choice === undefined || own(event.extra).$grounding === true) return;
     const block = choice.blocks.get(event.block);
     choice.cited.push({ citation: event.citation, text: () => block?.text ?? '' });
-    return [];
   }
 
   /** A text block is over: its proof goes on its last part, or on an empty one. */
-  #seal(
-    event: EventOf<'text-end' | 'reasoning-end' | 'refusal-end'>,
-    proof: Proof | undefined,
-  ): readonly WireFrame[] {
+  #seal(event: EventOf<'text-end' | 'reasoning-end' | 'refusal-end'>, proof: Proof | undefined): void {
     const choice = this.#live(event);
-    if (choice === undefined || proof === undefined) return [];
+    if (choice === undefined || proof === undefined) return;
     const part = this.#textPart(event, event.type === 'reasoning-end' ? 'reasoning' : 'text');
     part.thoughtSignature = writeSignature(proof);
     const fields = own(event.extra);
     if (fields.$noText === true && part.text === '') delete part.text;
     this.#filling().take(fields, event.choice, part);
-    return this.#flushUnlessMore(event.extra);
+    this.#flushUnlessMore(event.extra);
   }
 
-  #close(event: EventOf<'tool-end' | 'media-end'>): readonly WireFrame[] {
+  #close(event: EventOf<'tool-end' | 'media-end'>): void {
     const choice = this.#live(event);
     const block = choice?.blocks.get(event.block);
-    if (choice === undefined || block?.start === undefined) return [];
+    if (choice === undefined || block?.start === undefined) return;
     choice.blocks.delete(event.block);
     const { start } = block;
     const part =
       start.type === 'tool-start'
         ? callPart(start, block.text)
         : mediaPart(start, block.text, event.type === 'media-end' ? event.url : undefined);
-    if (part === undefined) return [];
+    if (part === undefined) return;
     const chunk = this.#filling();
     chunk.add(event.choice, part);
     chunk.take(own(start.extra), undefined, part);
     chunk.take(own(event.extra), event.choice, part);
-    return this.#flushUnlessMore(event.extra);
+    this.#flushUnlessMore(event.extra);
   }
 
-  #finish(event: EventOf<'finish'>): readonly WireFrame[] {
+  #finish(event: EventOf<'finish'>): void {
     const choice = this.#live(event);
-    if (choice === undefined) return [];
-    const frames: WireFrame[] = [];
+    if (choice === undefined) return;
     for (const [block, { kind }] of choice.blocks) {
       if (kind === 'tool' || kind === 'media')
-        for (const frame of this.#close({ type: `${kind}-end`, block, choice: event.choice }))
-          frames.push(frame);
+        this.#close({ type: `${kind}-end`, block, choice: event.choice });
     }
     choice.finished = true;
     if (event.stopSequence !== undefined) this.#losses.lose('stopSequence');
@@ -261,8 +260,7 @@ export class ReplyEncoder implements StreamEncoder {
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
     // Usage may be told after the finish: the chunk waits for it, because every chunk needs a part and usage has none.
-    if (ours && this.#counted) for (const frame of this.#flushUnlessMore(event.extra)) frames.push(frame);
-    return frames;
+    if (ours && this.#counted) this.#flushUnlessMore(event.extra);
   }
 
   #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject): void {
@@ -273,17 +271,17 @@ export class ReplyEncoder implements StreamEncoder {
     if (fields.$content !== undefined) candidate.content = fields.$content;
   }
 
-  #opaque(event: EventOf<'opaque'>): readonly WireFrame[] {
-    if (!this.#losses.isOwn(event)) return [];
+  #opaque(event: EventOf<'opaque'>): void {
+    if (!this.#losses.isOwn(event)) return;
     const { $more: more, ...value } = event.value;
     const chunk = this.#filling();
     if (Array.isArray(value.candidates)) this.#carry(chunk, value);
     else {
       const choice = this.#live({ choice: event.choice ?? 0 });
-      if (choice === undefined) return [];
+      if (choice === undefined) return;
       chunk.add(event.choice ?? 0, value);
     }
-    return more === true ? [] : this.#flushUnlessMore(undefined);
+    if (more !== true) this.#flushUnlessMore(undefined);
   }
 
   /** Fields of a chunk that held nothing else. */
@@ -302,12 +300,12 @@ export class ReplyEncoder implements StreamEncoder {
     return this.#chunk;
   }
 
-  #flushUnlessMore(extra: Extra | undefined): readonly WireFrame[] {
-    return this.#whole || own(extra).$more === true ? [] : this.#flush();
+  #flushUnlessMore(extra: Extra | undefined): void {
+    if (!this.#whole && own(extra).$more !== true) this.#flush();
   }
 
-  #flush(): readonly WireFrame[] {
-    if (this.#chunk === undefined && this.#usage === undefined) return [];
+  #flush(): void {
+    if (this.#chunk === undefined && this.#usage === undefined) return;
     const json = this.#filling().json((choice) => this.#emptyContent(choice));
     this.#chunk = undefined;
     for (const [key, value] of Object.entries(this.#head ?? {}))
@@ -318,7 +316,7 @@ export class ReplyEncoder implements StreamEncoder {
     json.modelVersion = this.#context.model;
     this.#id ??= responseId('');
     json.responseId = this.#id;
-    return [{ json }];
+    this.#out.push({ json });
   }
 
   /** Clients drop a whole answer from their history when one of its chunks has no part; the provider's own last chunk may have none. */

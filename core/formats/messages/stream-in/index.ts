@@ -1,29 +1,27 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { Extra } from '../../../model/extra.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { OpenBlocks, type OpenBlock } from '../../_shared/open-blocks.ts';
-import { textOf } from '../../_shared/fields.ts';
+import { isText, objectsOf, textOf } from '../../_shared/fields.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { cutShort, typed } from '../../_shared/stream-frames.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error.ts';
+import { upstreamError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
-import { formatName, withExtra, keepField, keepFrame } from '../wire.ts';
+import { formatName, keepFrame, unknownIn, withExtra } from '../wire.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { unfold } from '../whole.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { setOf, type Kept } from '../../_shared/extra.ts';
 import { reasonOfStop } from '../finish.ts';
 
 const none: readonly GatewayEvent[] = [];
 
-interface InBlock {
+interface InBlock extends Kept {
   readonly block: number;
   readonly choice: number;
-  readonly extra?: Extra;
 }
 
 /** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
@@ -80,15 +78,13 @@ export class MessagesStreamDecoder implements StreamDecoder {
     if (this.#started || !isObject(frame.message)) return none;
     this.#started = true;
     const { message } = frame;
-    const rest: MutableObject = {};
-    for (const key in message) if (!startFields.has(key)) keepField(rest, key, message[key]);
-    keepFrame(rest, frame, 'message');
+    const rest = unknownIn(message, startFields, frame, 'message');
     if (isObject(message.usage)) rest.$usage = message.usage;
     const events: GatewayEvent[] = [
       {
         type: 'head',
-        id: typeof message.id === 'string' ? message.id : '',
-        model: typeof message.model === 'string' ? message.model : '',
+        id: textOf(message.id),
+        model: textOf(message.model),
         ...withExtra(rest),
       },
     ];
@@ -119,9 +115,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       events.push(opaque(frame));
       return;
     }
-    const rest: MutableObject = {};
-    for (const key in content) if (!blockFields[kind].has(key)) keepField(rest, key, content[key]);
-    keepFrame(rest, frame, 'content_block', 'index');
+    const rest = unknownIn(content, blockFields[kind], frame, 'content_block', 'index');
     if (kind === 'text' && content.citations !== undefined) {
       rest.$citations = content.citations === null ? null : [];
     }
@@ -144,8 +138,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
     events.push({
       type: 'tool-start',
       ...base,
-      id: typeof id === 'string' && id !== '' ? spellToolId(id) : '',
-      name: typeof tool === 'string' ? tool : '',
+      id: isText(id) ? spellToolId(id) : '',
+      name: textOf(tool),
     });
     // Some upstreams send the input with the start, some of them in pieces as well: the pieces win.
     if (isObject(input) && Object.keys(input).length > 0)
@@ -164,7 +158,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
         return this.#text('reasoning', delta.thinking, delta, 'thinking', frame);
       case 'input_json_delta': {
         if (opened?.kind !== 'tool') throw unusable('sent a piece of a tool call without its start');
-        const input = typeof delta.partial_json === 'string' ? delta.partial_json : '';
+        const input = textOf(delta.partial_json);
         if (input !== '') opened.input = '';
         const base = { block: opened.block, choice: 0, ...restOf(delta, 'partial_json', frame) };
         return [{ type: 'tool-delta', ...base, input }];
@@ -196,14 +190,9 @@ export class MessagesStreamDecoder implements StreamDecoder {
     frame: JsonObject,
   ): readonly GatewayEvent[] {
     if (typeof value !== 'string') return none;
-    const type = kind === 'text' ? 'text-delta' : 'reasoning-delta';
-    const opened = this.#open.at(indexOf(frame));
-    if (opened?.kind === kind) {
-      return [{ type, block: opened.block, choice: 0, ...restOf(delta, key, frame), text: value }];
-    }
     const events: GatewayEvent[] = [];
     const { block } = this.#open.need(kind, indexOf(frame), events);
-    events.push({ type, block, choice: 0, ...restOf(delta, key, frame), text: value });
+    events.push({ type: `${kind}-delta`, block, choice: 0, ...restOf(delta, key, frame), text: value });
     return events;
   }
 
@@ -221,11 +210,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const ends: GatewayEvent[] = [];
     this.#open.closeAll(ends);
     this.#finished = true;
-    const rest: MutableObject = {};
-    for (const key in delta) {
-      if (key !== 'stop_reason' && key !== 'stop_sequence') keepField(rest, key, delta[key]);
-    }
-    keepFrame(rest, frame, 'delta', 'usage');
+    const rest = unknownIn(delta, stopFields, frame, 'delta', 'usage');
     if (isObject(frame.usage)) rest.$usage = Object.keys(frame.usage);
     events.push({
       type: 'finish',
@@ -267,11 +252,12 @@ export class MessagesStreamDecoder implements StreamDecoder {
 }
 
 const startFields = setOf('id type role model content stop_reason stop_sequence usage');
+const stopFields = setOf('stop_reason stop_sequence');
 
 const blockFields: Readonly<Record<'text' | 'reasoning' | 'tool', ReadonlySet<string>>> = {
-  text: new Set(['type', 'text', 'citations']),
-  reasoning: new Set(['type', 'thinking', 'signature', 'data']),
-  tool: new Set(['type', 'id', 'name', 'input']),
+  text: setOf('type text citations'),
+  reasoning: setOf('type thinking signature data'),
+  tool: setOf('type id name input'),
 };
 
 const kinds = new Map<unknown, 'text' | 'reasoning' | 'tool'>([
@@ -286,14 +272,12 @@ function beginWords(opened: OpenBlock, content: JsonObject, events: GatewayEvent
   const { block, kind } = opened;
   const base = { block, choice: 0 };
   const words = kind === 'text' ? content.text : content.thinking;
-  if (typeof words === 'string' && words !== '') {
+  if (isText(words))
     events.push({ type: kind === 'text' ? 'text-delta' : 'reasoning-delta', ...base, text: words });
-  }
   if (typeof content.signature === 'string') opened.signature = content.signature;
-  if (kind !== 'text' || !Array.isArray(content.citations)) return;
-  for (const citation of content.citations as readonly JsonValue[]) {
-    if (isObject(citation)) events.push({ type: 'citation', ...base, citation: decodeCitation(citation) });
-  }
+  if (kind !== 'text') return;
+  for (const citation of objectsOf(content.citations))
+    events.push({ type: 'citation', ...base, citation: decodeCitation(citation) });
 }
 
 const endWords: ConstructorParameters<typeof OpenBlocks>[0] = {
@@ -307,7 +291,7 @@ const endWords: ConstructorParameters<typeof OpenBlocks>[0] = {
 };
 
 /** `{extra}` with the unknown fields of a delta and of its frame; nothing is allocated for the ordinary one. */
-function restOf(delta: JsonObject, key: string, frame: JsonObject): ReturnType<typeof withExtra> {
+function restOf(delta: JsonObject, key: string, frame: JsonObject): Kept {
   let odd = false;
   for (const field in delta) if (field !== 'type' && field !== key) odd = true;
   for (const field in frame) if (field !== 'type' && field !== 'index' && field !== 'delta') odd = true;
@@ -318,7 +302,7 @@ function restOf(delta: JsonObject, key: string, frame: JsonObject): ReturnType<t
   return withExtra(rest);
 }
 
-const ordinary: ReturnType<typeof withExtra> = {};
+const ordinary: Kept = {};
 
 function opaque(value: JsonObject): GatewayEvent {
   return { type: 'opaque', format: formatName, value, choice: 0 };

@@ -1,11 +1,11 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';
+import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
 const noArguments: JsonObject = { type: 'object', properties: {} };
@@ -39,12 +39,21 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
 function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
   const { $tool, $type } = own(tool.extra);
   if (isObject($tool)) return $tool;
-  const name = scope.names?.there(tool.name ?? '') ?? tool.name ?? '';
   switch (tool.type) {
     case 'function':
-      return writeFunction(tool, name, scope);
-    case 'custom':
-      return scope.wrapped.has(tool.name) ? writeWrapped(tool, name, scope) : writeCustom(tool, name);
+    case 'custom': {
+      const wrapped = scope.wrapped.has(tool.name) && tool.type === 'custom';
+      if (wrapped && tool.format !== undefined) loseField(tool, 'format', scope);
+      return writeNamedTool(tool, {
+        format: formatName,
+        place: (kind, members) => ({ type: kind, ...members }),
+        name: scope.names?.there(tool.name) ?? tool.name,
+        wrapped,
+        // Left out, `strict` would be taken for true and the schema be changed.
+        usual: wrapped ? { strict: false } : scope.foreign ? { parameters: noArguments, strict: false } : {},
+        grammar: flatGrammar,
+      });
+    }
     case 'web-search':
       return withOwn({ type: typeof $type === 'string' ? $type : 'web_search' }, tool);
     case 'code-execution':
@@ -54,42 +63,9 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
   }
 }
 
-/** Left out, `strict` would be taken for true and the schema be changed. */
-function writeFunction(
-  tool: Extract<Tool, { readonly type: 'function' }>,
-  name: string,
-  scope: Scope,
-): JsonObject {
-  const wire: MutableObject = { type: 'function', name };
-  if (tool.description !== undefined) wire.description = tool.description;
-  const schema = tool.schema ?? (scope.foreign ? noArguments : undefined);
-  if (schema !== undefined) wire.parameters = schema;
-  const strict = tool.strict ?? (scope.foreign ? false : undefined);
-  if (strict !== undefined) wire.strict = strict;
-  return withOwn(wire, tool);
-}
-
-function writeCustom(tool: Extract<Tool, { readonly type: 'custom' }>, name: string): JsonObject {
-  const wire: MutableObject = { type: 'custom', name };
-  if (tool.description !== undefined) wire.description = tool.description;
-  if (tool.format !== undefined) wire.format = flatGrammar(tool.format);
-  return withOwn(wire, tool);
-}
-
 /** The neutral model spells a grammar as chat completions does, one level deeper. */
 function flatGrammar(format: JsonObject): JsonObject {
   return isObject(format.grammar) ? { type: 'grammar', ...format.grammar } : format;
-}
-
-function writeWrapped(
-  tool: Extract<Tool, { readonly type: 'custom' }>,
-  name: string,
-  scope: Scope,
-): JsonObject {
-  if (tool.format !== undefined) loseField(tool, 'format', scope);
-  const wire: MutableObject = { type: 'function', name };
-  if (tool.description !== undefined) wire.description = tool.description;
-  return { ...wire, parameters: freeTextSchema, strict: false };
 }
 
 function withOwn(wire: MutableObject, tool: Tool): JsonObject {

@@ -3,7 +3,7 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../..
 import { BlockCounter } from '../../_shared/blocks.ts';
 import { cutShort, typed } from '../../_shared/stream-frames.ts';
 import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error.ts';
+import { upstreamError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import {
   CallDecoder,
@@ -14,12 +14,12 @@ import {
   type ItemDecoder,
 } from './items.ts';
 import { MessageDecoder } from './message.ts';
-import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
+import { objectsOf, textOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
-import { formatName, withExtra, unknown } from '../wire.ts';
+import { formatName, withExtra } from '../wire.ts';
+import { begunItem, itemOf, objectFields, unfold } from './response.ts';
 import { unusable } from '../../_shared/unusable.ts';
-import { setOf } from '../../_shared/extra.ts';
 
 /** Most items that one reply may hold. */
 const mostItems = 1024;
@@ -265,20 +265,6 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 }
 
-/** The frames in which a stream would have said this whole reply: its items come finished. */
-export function unfold(response: JsonObject): readonly JsonObject[] {
-  const incomplete = response.status === 'incomplete';
-  return [
-    { type: 'response.created', response: { ...response, status: 'in_progress' } },
-    ...objectsOf(response.output).map((item, index) => ({
-      type: 'response.output_item.done',
-      output_index: index,
-      item,
-    })),
-    { type: incomplete ? 'response.incomplete' : 'response.completed', response },
-  ];
-}
-
 /** True for what the model says and thinks. */
 function speaks({ type }: JsonObject): boolean {
   return type === 'message' || type === 'reasoning';
@@ -290,46 +276,3 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   '': 'length',
   content_filter: 'content-filter',
 };
-
-/** The response object but for what events say, and its unknown fields once more under their names. */
-function objectFields(response: JsonObject): JsonObject {
-  const $response = fieldsBeside(response, isObject(response.usage) ? saidWithUsage : said);
-  return { $response, ...unknown(response, responseFields) };
-}
-
-const said = setOf('id object created_at model output');
-const saidWithUsage: ReadonlySet<string> = new Set([...said, 'usage']);
-const responseFields: ReadonlySet<string> = new Set([
-  ...saidWithUsage,
-  ...setOf(`
-  access_programs background completed_at conversation error incomplete_details instructions
-  max_output_tokens max_tool_calls metadata parallel_tool_calls previous_response_id prompt
-  prompt_cache_key prompt_cache_options prompt_cache_retention reasoning safety_identifier service_tier
-  status store temperature text tool_choice tools top_logprobs top_p truncation user
-`),
-]);
-
-/** An item as it would have been added. */
-function begunItem(item: JsonObject): JsonObject {
-  const begun = item.status === undefined ? item : { ...item, status: 'in_progress' };
-  switch (item.type) {
-    case 'function_call':
-      return { ...begun, arguments: '' };
-    case 'custom_tool_call':
-      return { ...begun, input: '' };
-    case 'reasoning':
-      return fieldsBeside(begun, sealed);
-    default:
-      return begun;
-  }
-}
-
-const sealed = setOf('encrypted_content');
-
-/** The item that a piece of this type belongs to, for pieces whose item may be begun by them. */
-function itemOf(type: string): JsonObject | undefined {
-  if (/^response\.(?:output_text|refusal|content_part)\./.test(type))
-    return { type: 'message', role: 'assistant', status: 'in_progress' };
-  if (type.startsWith('response.reasoning')) return { type: 'reasoning' };
-  return undefined;
-}

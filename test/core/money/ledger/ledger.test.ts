@@ -92,6 +92,23 @@ describe.skipIf(missing !== undefined)(`on Postgres${missing === undefined ? '' 
     }
   });
 
+  test('a claim waits as long for a silent server as the address of the database says', async () => {
+    const stores = openStores(await server.createDatabase());
+    const ledger = openLedger(stores);
+    try {
+      await ledger.states('key_slow', budgets);
+      server.pause();
+      const claim = ledger.reserve('key_slow', budgets, most);
+      // Longer than the patience that operators get who say nothing.
+      await Promise.race([claim.catch(() => {}), setTimeout(1500)]);
+      server.resume();
+      expect(await claim).toMatchObject({ keyId: 'key_slow' });
+    } finally {
+      server.resume();
+      await stores.close();
+    }
+  });
+
   test('a server that hangs fails the claim; one that is back works', async () => {
     const stores = openStores(await server.createDatabase('hasty'));
     const ledger = openLedger(stores);

@@ -1,5 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { objectsOf } from './fields.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { objectsOf } from '../fields.ts';
 
 /** What an upstream's error body says, whatever its shape. */
 export interface ErrorShape {

@@ -1,51 +1,23 @@
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import type { MutableObject } from './settings.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { setOf } from '../extra.ts';
+import type { MutableObject } from '../settings.ts';
+import { mergeAll } from './merge.ts';
+import { References, type Inlined } from './references.ts';
 
 /** Deepest schema that is followed, and most schemas one inlining may make: `$ref` can multiply a small schema without end. */
 const limits = { depth: 64, schemas: 5000 };
-
-/** Most characters that the references of one request may add to its schemas. */
-const mostInlined = 1024 * 1024;
 
 /** The longest name that is told as it is in the path of a loss. */
 const longestStep = 64;
 
 /** The keywords that generateContent's Schema object knows. */
-const subsetKeywords: ReadonlySet<string> = new Set([
-  'type',
-  'format',
-  'title',
-  'description',
-  'nullable',
-  'enum',
-  'items',
-  'minItems',
-  'maxItems',
-  'properties',
-  'required',
-  'propertyOrdering',
-  'minProperties',
-  'maxProperties',
-  'minimum',
-  'maximum',
-  'minLength',
-  'maxLength',
-  'pattern',
-  'anyOf',
-  'default',
-  'example',
-]);
+const subsetKeywords = setOf(`
+  type format title description nullable enum items minItems maxItems properties required propertyOrdering minProperties
+  maxProperties minimum maximum minLength maxLength pattern anyOf default example
+`);
 
 /** Keywords that are taken up into others, or only name the schema: leaving them out changes nothing. */
-const absorbed: ReadonlySet<string> = new Set([
-  '$defs',
-  'definitions',
-  '$schema',
-  '$id',
-  '$anchor',
-  '$comment',
-  'examples',
-]);
+const absorbed = setOf('$defs definitions $schema $id $anchor $comment examples');
 
 /** Formats that generateContent takes, by type; other words are refused there. */
 const subsetFormats: Readonly<Record<string, readonly string[]>> = {
@@ -62,11 +34,6 @@ export interface SubsetOptions {
   readonly types?: 'upper' | 'lower';
   /** What references have added so far: one for all schemas of a request. Those that would add too much are dropped. */
   readonly inlined?: Inlined;
-}
-
-/** Characters that references have added to schemas. */
-export interface Inlined {
-  characters: number;
 }
 
 /** True for an object schema that names no property: generateContent refuses it, so that no schema at all is sent. */
@@ -96,18 +63,15 @@ export function toSchemaSubset(schema: JsonObject, options: SubsetOptions): Json
 }
 
 class SubsetWriter {
-  readonly #root: JsonObject;
+  readonly #references: References;
   readonly #drop: (path: string) => void;
   readonly #upper: boolean;
-  readonly #inlined: Inlined;
-  readonly #sizes = new Map<JsonObject, number>();
   #schemas = 0;
 
   constructor(root: JsonObject, options: SubsetOptions) {
-    this.#root = root;
+    this.#references = new References(root, options.inlined ?? { characters: 0 });
     this.#drop = options.drop;
     this.#upper = options.types !== 'lower';
-    this.#inlined = options.inlined ?? { characters: 0 };
   }
 
   /** `inside` holds the references being followed, innermost last: one that comes again is a cycle. */
@@ -118,7 +82,13 @@ class SubsetWriter {
       return { type: this.#type('object') };
     }
     if (typeof schema.$ref === 'string') return this.#follow(schema, schema.$ref, path, inside);
-    if (Array.isArray(schema.allOf)) return this.write(this.#merge(schema, path, inside), path, inside);
+    if (Array.isArray(schema.allOf)) {
+      // Nested `allOf` is merged when the whole is written.
+      const resolved = (part: JsonObject): JsonObject =>
+        typeof part.$ref === 'string' ? (this.#references.find(part.$ref, inside) ?? part) : part;
+      const merged = mergeAll(schema, resolved, (at) => this.#drop(join(path, `allOf${at}`)));
+      return this.write(merged, path, inside);
+    }
     const written: MutableObject = {};
     for (const key of Object.keys(schema)) this.#keyword(written, schema, key, path, inside);
     this.#finish(written, schema, path);
@@ -126,66 +96,13 @@ class SubsetWriter {
   }
 
   #follow(schema: JsonObject, reference: string, path: string, inside: readonly string[]): JsonObject {
-    const found = this.#found(reference, inside);
+    const found = this.#references.find(reference, inside);
     const { $ref: _, ...beside } = schema;
     if (found === undefined) {
       this.#drop(join(path, '$ref'));
       return { type: this.#type('object'), ...this.write(beside, path, inside) };
     }
     return this.write({ ...found, ...beside }, path, [...inside, reference]);
-  }
-
-  /** What a reference means; undefined where it leads nowhere or back to itself, or would add too much. */
-  #found(reference: string, inside: readonly string[]): JsonObject | undefined {
-    const found = inside.includes(reference) ? undefined : resolvePointer(this.#root, reference);
-    if (found === undefined) return undefined;
-    let size = this.#sizes.get(found);
-    if (size === undefined) this.#sizes.set(found, (size = JSON.stringify(found).length));
-    if (this.#inlined.characters + size > mostInlined) return undefined;
-    this.#inlined.characters += size;
-    return found;
-  }
-
-  /** `allOf` as one schema: properties and required names are united, the first word on anything else holds. */
-  #merge(schema: JsonObject, path: string, inside: readonly string[]): JsonObject {
-    const { allOf, ...own } = schema;
-    const merged: MutableObject = { ...own };
-    const properties: MutableObject = isObject(own.properties) ? { ...own.properties } : {};
-    const required = new Set<JsonValue>();
-    /** Members that stand for all, as text. */
-    const texts = new Map<string, string>();
-    for (const [index, raw] of (allOf as readonly JsonValue[]).entries()) {
-      if (!isObject(raw)) continue;
-      const part = this.#resolved(raw, inside);
-      for (const [key, value] of Object.entries(part)) {
-        const before = merged[key];
-        if (key === 'properties' && isObject(value) && (before === undefined || isObject(before))) {
-          for (const name in value)
-            if (name !== '__proto__' && !Object.hasOwn(properties, name)) properties[name] = value[name];
-          merged[key] = properties;
-        } else if (
-          key === 'required' &&
-          Array.isArray(value) &&
-          (before === undefined || Array.isArray(before))
-        ) {
-          if (required.size === 0 && Array.isArray(before)) addAll(required, before);
-          addAll(required, value);
-          merged[key] ??= [];
-        } else if (before === undefined) merged[key] = value;
-        else if (before !== value) {
-          let text = texts.get(key);
-          if (text === undefined) texts.set(key, (text = JSON.stringify(before)));
-          if (text !== JSON.stringify(value)) this.#drop(join(path, `allOf[${index}].${key}`));
-        }
-      }
-    }
-    if (required.size > 0) merged.required = [...required];
-    return merged;
-  }
-
-  /** The schema that a reference inside `allOf` means; nested `allOf` is merged when the whole is written. */
-  #resolved(schema: JsonObject, inside: readonly string[]): JsonObject {
-    return typeof schema.$ref === 'string' ? (this.#found(schema.$ref, inside) ?? schema) : schema;
   }
 
   #keyword(
@@ -320,103 +237,8 @@ function join(path: string, key: string): string {
   return path === '' ? step : `${path}.${step}`;
 }
 
-function addAll(set: Set<JsonValue>, values: readonly JsonValue[]): void {
-  for (const value of values) set.add(value);
-}
-
 function depthOf(path: string): number {
   let depth = 0;
   for (let index = path.indexOf('.'); index >= 0; index = path.indexOf('.', index + 1)) depth += 1;
   return depth;
-}
-
-/** What a local reference (`#/$defs/address`) points at; undefined for one that leads nowhere or out of the document. */
-function resolvePointer(root: JsonObject, reference: string): JsonObject | undefined {
-  if (reference === '#') return root;
-  if (!reference.startsWith('#/')) return undefined;
-  let value: JsonValue | undefined = root;
-  for (const step of reference.slice(2).split('/')) {
-    if (!isObject(value)) return undefined;
-    const name = decodeStep(step);
-    value = Object.hasOwn(value, name) ? value[name] : undefined;
-  }
-  return isObject(value) ? value : undefined;
-}
-
-function decodeStep(step: string): string {
-  const plain = step.replaceAll('~1', '/').replaceAll('~0', '~');
-  try {
-    return decodeURIComponent(plain);
-  } catch {
-    return plain;
-  }
-}
-
-const camel: Readonly<Record<string, string>> = {
-  any_of: 'anyOf',
-  min_items: 'minItems',
-  max_items: 'maxItems',
-  min_properties: 'minProperties',
-  max_properties: 'maxProperties',
-  min_length: 'minLength',
-  max_length: 'maxLength',
-  property_ordering: 'propertyOrdering',
-};
-
-/** Counts that proto JSON may write as strings. */
-const counts: ReadonlySet<string> = new Set([
-  'minItems',
-  'maxItems',
-  'minProperties',
-  'maxProperties',
-  'minLength',
-  'maxLength',
-]);
-
-/** A schema of generateContent's subset as plain JSON Schema, which every other format takes. */
-export function fromSchemaSubset(schema: JsonObject, depth = 0): JsonObject {
-  if (depth > limits.depth) return {};
-  const written: MutableObject = {};
-  let nullable = false;
-  for (const [spelled, value] of Object.entries(schema)) {
-    const key = Object.hasOwn(camel, spelled) ? (camel[spelled] ?? spelled) : spelled;
-    if (value === undefined || value === null || key === 'propertyOrdering') continue;
-    if (key === 'nullable') nullable = value === true;
-    else if (key === 'example') written.examples = [value];
-    else if (key === 'type') written.type = typeof value === 'string' ? value.toLowerCase() : value;
-    else if (key === 'items' && isObject(value)) written.items = fromSchemaSubset(value, depth + 1);
-    else if (key === 'anyOf' && Array.isArray(value))
-      written.anyOf = value.map((branch) => fromBranch(branch, depth));
-    else if (key === 'properties' && isObject(value))
-      written.properties = fromProperties(value, schema, depth);
-    else if (counts.has(key) && typeof value === 'string' && value !== '') written[key] = Number(value);
-    else if (key !== 'format' || value !== 'enum') written[key] = value;
-  }
-  if (written.type === 'type_unspecified') delete written.type;
-  if (nullable) admitNull(written);
-  return written;
-}
-
-function fromBranch(branch: JsonValue, depth: number): JsonValue {
-  return isObject(branch) ? fromSchemaSubset(branch, depth + 1) : branch;
-}
-
-/** Properties in the order that `propertyOrdering` asks for: JSON Schema has no other way to say it. */
-function fromProperties(properties: JsonObject, schema: JsonObject, depth: number): JsonObject {
-  const ordering = schema.propertyOrdering ?? schema.property_ordering;
-  const first = Array.isArray(ordering)
-    ? ordering.filter((name) => typeof name === 'string' && Object.hasOwn(properties, name))
-    : [];
-  const written: MutableObject = {};
-  for (const name of [...first, ...Object.keys(properties)]) {
-    const property = properties[name];
-    if (property !== undefined) written[name] = fromBranch(property, depth);
-  }
-  return written;
-}
-
-function admitNull(written: MutableObject): void {
-  if (Array.isArray(written.enum)) written.enum = [...written.enum, null];
-  if (typeof written.type === 'string') written.type = [written.type, 'null'];
-  else if (Array.isArray(written.anyOf)) written.anyOf = [...written.anyOf, { type: 'null' }];
 }
