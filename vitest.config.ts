@@ -28,6 +28,7 @@ export default defineConfig({
     // Node itself loads everything, as it does where a gateway runs: what the test runner would make of each module takes a third longer.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     env: compiled,
+    globalSetup: ['test/support/warm.ts'],
     setupFiles: ['test/support/seed.ts'],
     sequence: { sequencer: LongestFirst },
     // Tests over sockets wait more than they work: on two cores, eight of them keep both busy.
