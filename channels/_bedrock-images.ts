@@ -7,6 +7,7 @@ import {
   type Codec,
   type EncodeTarget,
   type ImageRequest,
+  noUsage,
 } from 'sluice/internal';
 import { blackAndWhite } from './_masks.ts';
 import { ownWords } from './_own-words.ts';
@@ -248,9 +249,8 @@ function decodeImages(body: JsonObject): readonly GatewayEvent[] {
   }
   if (made.length === 0)
     throw new GatewayError('upstream_error', 'The upstream gave no image.', { origin: 'upstream' });
-  const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
   return [
-    { type: 'usage', usage: { ...usage, units: { images: made.length } } },
+    { type: 'usage', usage: { ...noUsage, units: { images: made.length } } },
     { type: 'result', value: { images: made.map((base64) => ({ base64 })) } },
   ];
 }

@@ -9,7 +9,6 @@ import {
   loseRerankLimits,
   oneShot,
   onlyText,
-  readVectors,
   splitInputs,
   textOfDocument,
   throwIfError,
@@ -19,7 +18,7 @@ import {
   type RerankRequest,
 } from 'sluice/internal';
 import { imageCodecs } from './_bedrock-images.ts';
-import { cohereInputType, noClient } from './_provider-words.ts';
+import { cohereInputType, embedded, loseOfEmbed, noClient } from './_provider-words.ts';
 
 /** What InvokeModel is asked in: the words of each maker's models. */
 export const formatName = 'bedrock-invoke';
@@ -37,10 +36,9 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   operation: 'embed',
   path: '',
   decodeRequest: noClient,
-  encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    loseForeign(extra, formatName, undefined, lose);
-    if (title !== undefined) lose('title');
-    if (user !== undefined) lose('user');
+  encodeRequest(request, { model, lose }) {
+    const { inputs, purpose, dimensions } = request;
+    loseOfEmbed(request, formatName, lose);
     if (/cohere\./.test(model)) {
       return invoke(model, {
         texts: inputs.map(onlyText),
@@ -67,15 +65,10 @@ function decodeEmbeddings(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { embedding, embeddings, inputTextTokenCount } = body;
   const several = isObject(embeddings) ? embeddings.float : embeddings;
-  const list = Array.isArray(several) ? (several as readonly JsonValue[]) : [embedding];
-  const vectors = readVectors(list);
-  const input = typeof inputTextTokenCount === 'number' ? inputTextTokenCount : undefined;
-  const usage = { input: input ?? 0, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 };
-  return [
-    { type: 'head', id: '', model: '' },
-    { type: 'result', value: { vectors } },
-    ...(input === undefined ? [] : [{ type: 'usage' as const, usage }]),
-  ];
+  return embedded(
+    Array.isArray(several) ? (several as readonly JsonValue[]) : [embedding ?? null],
+    inputTextTokenCount,
+  );
 }
 
 /** Rerank of Cohere and of Amazon. */

@@ -9,7 +9,6 @@ import {
   loseRerankLimits,
   oneShot,
   onlyText,
-  readVectors,
   splitInputs,
   textOfDocument,
   throwIfError,
@@ -18,7 +17,7 @@ import {
   type RerankRequest,
 } from 'sluice/internal';
 import { objectsOf } from './_chat-dialect.ts';
-import { cohereInputType, noClient } from './_provider-words.ts';
+import { cohereInputType, embedded, loseOfEmbed, noClient } from './_provider-words.ts';
 
 /** The name under which the channel speaks Oracle's own API. */
 export const nativeFormat = 'oci-native';
@@ -48,10 +47,9 @@ export function ociNative(compartmentId: string): {
       operation: 'embed',
       path: '/20231130/actions/embedText',
       decodeRequest: noClient,
-      encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-        loseForeign(extra, nativeFormat, undefined, lose);
-        if (title !== undefined) lose('title');
-        if (user !== undefined) lose('user');
+      encodeRequest(request, { model, lose }) {
+        const { inputs, purpose, dimensions } = request;
+        loseOfEmbed(request, nativeFormat, lose);
         return {
           path: '/20231130/actions/embedText',
           body: {
@@ -65,20 +63,11 @@ export function ociNative(compartmentId: string): {
       decodeWhole(body) {
         throwIfError(body);
         const { id, embeddings, usage } = body;
-        const tokens = isObject(usage) ? usage['promptTokens'] : undefined;
-        const input = typeof tokens === 'number' ? tokens : undefined;
-        return [
-          { type: 'head', id: typeof id === 'string' ? id : '', model: '' },
-          { type: 'result', value: { vectors: readVectors(Array.isArray(embeddings) ? embeddings : []) } },
-          ...(input === undefined
-            ? []
-            : [
-                {
-                  type: 'usage' as const,
-                  usage: { input, output: 0, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
-                },
-              ]),
-        ];
+        return embedded(
+          Array.isArray(embeddings) ? embeddings : [],
+          isObject(usage) ? usage['promptTokens'] : undefined,
+          typeof id === 'string' ? id : '',
+        );
       },
       encodeWhole: noClient,
       estimate: expectedOfInputs,

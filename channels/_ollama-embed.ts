@@ -1,7 +1,6 @@
 import { type GatewayEvent, type JsonObject, type JsonValue } from 'sluice';
 import {
   expectedOfInputs,
-  loseForeign,
   oneShot,
   onlyText,
   readPlainUsage,
@@ -10,7 +9,7 @@ import {
   type Codec,
   type EmbedRequest,
 } from 'sluice/internal';
-import { noClient } from './_provider-words.ts';
+import { loseOfEmbed, noClient } from './_provider-words.ts';
 
 /** The name under which the channel speaks Ollama's own words for embeddings. */
 export const embedFormat = 'ollama-embed';
@@ -23,9 +22,7 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
     const { keep_alive: keepAlive, truncate, options, ...others } = extra?.['embeddings'] ?? {};
-    loseForeign({ ...extra, embeddings: others }, embedFormat, undefined, lose);
-    if (title !== undefined) lose('title');
-    if (user !== undefined) lose('user');
+    loseOfEmbed({ title, user, extra: { ...extra, embeddings: others } }, embedFormat, lose);
     if (purpose !== undefined) lose('taskType');
     return {
       path: '/api/embed',

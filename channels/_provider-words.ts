@@ -1,4 +1,5 @@
-import type { EmbedPurpose } from 'sluice/internal';
+import type { GatewayEvent, JsonValue } from 'sluice';
+import { loseForeign, noUsage, readVectors, type EmbedPurpose, type EmbedRequest } from 'sluice/internal';
 
 /** The half of a codec that a format for clients has, where the words are a provider's own: nobody may come there. */
 export function noClient(): never {
@@ -17,3 +18,27 @@ const cohereInputTypes: { readonly [Purpose in EmbedPurpose]?: string } = {
   classification: 'classification',
   clustering: 'clustering',
 };
+
+/** Reports what a request for embeddings says that no such provider has words for; `format` is the channel's own. */
+export function loseOfEmbed(
+  { title, user, extra }: { readonly [Name in 'title' | 'user' | 'extra']?: EmbedRequest[Name] | undefined },
+  format: string,
+  lose: (path: string) => void,
+): void {
+  loseForeign(extra, format, undefined, lose);
+  if (title !== undefined) lose('title');
+  if (user !== undefined) lose('user');
+}
+
+/** An answer of vectors, and of the tokens that they took where the provider counts them. */
+export function embedded(
+  list: readonly JsonValue[],
+  tokens: JsonValue | undefined,
+  id = '',
+): readonly GatewayEvent[] {
+  return [
+    { type: 'head', id, model: '' },
+    { type: 'result', value: { vectors: readVectors(list) } },
+    ...(typeof tokens === 'number' ? [{ type: 'usage', usage: { ...noUsage, input: tokens } } as const] : []),
+  ];
+}

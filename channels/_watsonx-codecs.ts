@@ -19,7 +19,7 @@ import {
   type RerankRequest,
 } from 'sluice/internal';
 import { chatDialect, knownMembers, objectsOf } from './_chat-dialect.ts';
-import { noClient } from './_provider-words.ts';
+import { loseOfEmbed, noClient } from './_provider-words.ts';
 
 /** The names under which the channel speaks the words of watsonx.ai. */
 export const chatFormat = 'watsonx-chat';
@@ -95,9 +95,7 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   path: '/ml/v1/text/embeddings',
   decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    loseForeign(extra, embedFormat, undefined, lose);
-    if (title !== undefined) lose('title');
-    if (user !== undefined) lose('user');
+    loseOfEmbed({ title, user, extra }, embedFormat, lose);
     if (purpose !== undefined) lose('taskType');
     if (dimensions !== undefined) lose('dimensions');
     return { path: '/ml/v1/text/embeddings', body: { model_id: model, inputs: inputs.map(onlyText) } };

@@ -21,7 +21,7 @@ import {
 } from 'sluice/internal';
 import { chat, chatFormat } from './_cohere-chat.ts';
 import { bearer, overHttp, plainKind } from './_http.ts';
-import { cohereInputType, noClient } from './_provider-words.ts';
+import { cohereInputType, loseOfEmbed, noClient } from './_provider-words.ts';
 
 /** Most texts of one request for embeddings. */
 const mostTexts = 96;
@@ -32,9 +32,7 @@ const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   path: '/v2/embed',
   decodeRequest: noClient,
   encodeRequest({ inputs, purpose, dimensions, title, user, extra }, { model, lose }) {
-    loseForeign(extra, 'cohere-embed', undefined, lose);
-    if (title !== undefined) lose('title');
-    if (user !== undefined) lose('user');
+    loseOfEmbed({ title, user, extra }, 'cohere-embed', lose);
     return {
       path: '/v2/embed',
       body: {

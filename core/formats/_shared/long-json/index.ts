@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../../model/json.ts';
+import { instantiate, pageSize, type ModuleMemory } from '../web-assembly.ts';
 import { code } from './code.ts';
 
 /*
@@ -26,16 +27,9 @@ const piece = 128 * 1024;
 const text = 1024;
 const written = text + 3 * span + 16;
 const memoryEnd = written + 6 * span + 16;
-const pageSize = 64 * 1024;
-
-/** As much of it as is used here: the platform's own types come with those of browsers alone. */
-declare const WebAssembly: {
-  readonly Module: new (code: Buffer) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-};
 
 interface Module {
-  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  readonly memory: ModuleMemory;
   escape(length: number, to: number): number;
   spell(length: number, to: number): number;
 }
@@ -43,10 +37,8 @@ interface Module {
 let module: Module | undefined;
 let memory = Buffer.alloc(0);
 
-/** Made on first use, as the scanner of outlines is. */
 function start(): Module {
-  const compiled = new WebAssembly.Module(Buffer.from(code, 'base64'));
-  const made = new WebAssembly.Instance(compiled).exports as unknown as Module;
+  const made = instantiate<Module>(code);
   made.memory.grow(Math.ceil(memoryEnd / pageSize) - 1);
   memory = Buffer.from(made.memory.buffer);
   for (let character = 0; character < 128; character += 1) {

@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { code } from './code.ts';
 import type { Outline } from '../../../model/outline.ts';
 import { parseJson } from '../long-json/index.ts';
+import { instantiate, pageSize, type ModuleMemory } from '../web-assembly.ts';
 import { toolsOf } from './tools.ts';
 
 /*
@@ -51,28 +52,19 @@ const most = 4 * 1024 * 1024;
 const places = { names: 256, text: 4096 } as const;
 const nameLength = 16;
 const deepest = 3000;
-const pageSize = 64 * 1024;
 /** Zeros behind the text, by which the scanner knows its end. */
 const padding = 32;
 
-/** As much of it as is used here: the platform's own types come with those of browsers alone. */
-declare const WebAssembly: {
-  readonly Module: new (code: Buffer) => object;
-  readonly Instance: new (module: object) => { readonly exports: unknown };
-};
-
 interface Scanner {
-  readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): number };
+  readonly memory: ModuleMemory;
   outline(length: number, to: number, depths: number, values: number, long: number): number;
 }
 
 let scanner: Scanner | undefined;
 let bytesOf = Buffer.alloc(0);
 
-/** Made on first use: few milliseconds that a start does not have to take. */
 function start(): Scanner {
-  const module = new WebAssembly.Module(Buffer.from(code, 'base64'));
-  const made = new WebAssembly.Instance(module).exports as unknown as Scanner;
+  const made = instantiate<Scanner>(code);
   bytesOf = Buffer.from(made.memory.buffer);
   leftOutNames.forEach((name, index) => {
     const at = places.names + index * nameLength;
