@@ -10,7 +10,7 @@ import { createLog, type Log } from './log.ts';
 import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
-import { createApiKeys, type ApiKeys } from './state/api-keys.ts';
+import { createApiKeys, type ApiKeys } from './state/api-keys/index.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
 
