@@ -16,7 +16,7 @@ import { describeGateway } from './describe.ts';
 import { explain } from './explain.ts';
 
 /*
- * The program of a worker process: one gateway, started and ended by the primary. When the primary is gone, node:cluster ends it at once.
+ * What a worker process does: one gateway, started and ended by the primary. When the primary is gone, node:cluster ends it at once.
  */
 
 /** Beyond the time for open calls, in milliseconds: for what they leave behind to be written down. */
