@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
@@ -7,6 +7,7 @@ import { createGateway } from './gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
 import { createLog, type Log } from './log.ts';
+import { createServer } from './node-http.ts';
 import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
