@@ -56,7 +56,7 @@ export function encodeUnread(
   const lost: Loss[] = [];
   try {
     const encoded = encodeRequest(call, target, codec, options, lost, request);
-    const written = texts.write(encoded.body, call.wire.bytes.length - call.leftOut);
+    const written = texts.write(encoded.body);
     for (const loss of lost) losses.push(loss);
     return { ...encoded, written };
   } catch {

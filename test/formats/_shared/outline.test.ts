@@ -19,8 +19,7 @@ const leftOut = '...';
 
 /** An outline with the same in the place of all marks. */
 function unmarked(value: JsonValue): JsonValue {
-  // oxlint-disable-next-line no-control-regex
-  if (typeof value === 'string') return /^\u0001[01]\d{5}$/.test(value) ? leftOut : value;
+  if (typeof value === 'string') return /^\f[01]\d{5}$/.test(value) ? leftOut : value;
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(unmarked);
   if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, unmarked(one as JsonValue)]));

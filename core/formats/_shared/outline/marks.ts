@@ -1,6 +1,5 @@
 import type { JsonValue } from '../../../model/json.ts';
 import type { LeftOutTexts, Outline } from '../../../model/outline.ts';
-import { writeJson } from '../long-json/index.ts';
 
 /*
  * In an outline a mark stands for each text that was left out. A request that is translated is mostly such texts, and they go from one
@@ -11,12 +10,17 @@ import { writeJson } from '../long-json/index.ts';
  * its escape is escaped once more. How often that was done can be read, and the client's words are escaped as often.
  */
 
-const control = '\u0001';
-const escaped = '\\u0001';
-const length = 1 + 6;
+/** A form feed: rare, and written as quickly as a letter. */
+const control = '\f';
+const escaped = '\\f';
+/** Digits behind it: a zero inside of `tools` and a one outside, and the place among the others there. */
+const numberLength = 6;
+const outsideOfTools = 100_000;
+const length = control.length + numberLength;
+const writtenLength = escaped.length + numberLength;
 /** A mark, or the JSON text of one. */
-// oxlint-disable-next-line no-control-regex
-const marks = /(?:\u0001|(\\+)u0001)(\d{6})/g;
+const marks = /(?:\f|(\\+)f)([01]\d{5})/g;
+const anyMark = /(?:\f|\\f)[01]\d{5}/;
 
 /** As much of a text is looked at for its first visible character, in bytes. */
 const head = 64;
@@ -33,23 +37,27 @@ export class MarkedTexts {
 
   /** Of the outline of these bytes. Undefined where something that the client wrote could be taken for a mark. */
   static of({ text, texts }: Pick<Outline, 'text' | 'texts'>, bytes: Buffer): MarkedTexts | undefined {
+    // A form feed may be spelled otherwise.
+    if (text.includes('\\u000')) return undefined;
     let count = 0;
-    for (let at = text.indexOf(escaped); at >= 0; at = text.indexOf(escaped, at + length)) count += 1;
+    for (let at = text.indexOf(escaped); at >= 0; at = text.indexOf(escaped, at + 1))
+      if (numberAt(text, at + escaped.length) >= 0) count += 1;
     return count === texts.spans.length / 2 ? new MarkedTexts(bytes, texts) : undefined;
   }
 
   /** False for a text in which nothing was left out. */
   isMarked(text: string): boolean {
-    return text.includes(control) || text.includes(escaped);
+    return (text.includes(control) || text.includes(escaped)) && anyMark.test(text);
   }
 
   /** A text with all that was left out of it. */
   restored(text: string): string {
     if (!this.isMarked(text)) return text;
     return text.replaceAll(marks, (_, slashes: string | undefined, number: string) => {
-      if (slashes === undefined) return this.#textOf(number);
+      const words = this.#textOf(Number(number));
+      if (slashes === undefined) return words;
       const own = powerOfTwo(slashes.length);
-      return slashes.slice(own) + escapedFor(this.#textOf(number), own);
+      return slashes.slice(own) + escapedFor(words, own);
     });
   }
 
@@ -66,8 +74,9 @@ export class MarkedTexts {
   /** True for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
   isProse(text: string): boolean {
     if (text.length !== length || !text.startsWith(control)) return false;
-    const [from, to] = this.#spanOf(text.slice(1));
-    const end = Math.min(to, from + head);
+    const index = this.#indexOf(numberAt(text, control.length));
+    const from = this.#texts.spans[index] ?? 0;
+    const end = Math.min(this.#texts.spans[index + 1] ?? 0, from + head);
     for (let at = from; at < end; at += 1) {
       const byte = this.#bytes[at] ?? 0;
       if (byte === 0x20) continue;
@@ -81,43 +90,73 @@ export class MarkedTexts {
   }
 
   /** JSON for the wire, with the client's own bytes in the place of marks. Throws for a mark that is none. */
-  write(value: JsonValue, about: number): Buffer {
-    const written = writeJson(value, about);
-    const json = typeof written === 'string' ? Buffer.from(written) : written;
-    const pieces: Buffer[] = [];
-    let done = 0;
-    for (let at = json.indexOf(escaped, 0, 'latin1'); at >= 0; at = json.indexOf(escaped, done, 'latin1')) {
-      let slashes = 1;
-      while (json[at - slashes] === 0x5c) slashes += 1;
-      const own = powerOfTwo(slashes);
-      pieces.push(json.subarray(done, at + 1 - own));
-      done = at + escaped.length + length - 1;
-      const number = json.toString('latin1', at + escaped.length, done);
-      const [from, to] = this.#spanOf(number);
-      pieces.push(
-        own === 1 ? this.#bytes.subarray(from, to) : Buffer.from(escapedFor(this.#textOf(number), own)),
-      );
+  write(value: JsonValue): Buffer {
+    const json = this.#withInner(JSON.stringify(value));
+    const { spans } = this.#texts;
+    /** Of each mark where it stands, and where the place of its text stands among the others. */
+    const places: number[] = [];
+    let size = Buffer.byteLength(json);
+    for (let at = json.indexOf(escaped); at >= 0; at = json.indexOf(escaped, at + 1)) {
+      const number = numberAt(json, at + escaped.length);
+      if (number < 0) continue;
+      const index = this.#indexOf(number);
+      places.push(at, index);
+      size += (spans[index + 1] ?? 0) - (spans[index] ?? 0) - writtenLength;
     }
-    if (done === 0) return json;
-    pieces.push(json.subarray(done));
-    return Buffer.concat(pieces);
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let length = 0;
+    let done = 0;
+    for (let index = 0; index < places.length; index += 2) {
+      const at = places[index] ?? 0;
+      const span = places[index + 1] ?? 0;
+      length += bytes.write(json.slice(done, at), length);
+      length += this.#bytes.copy(bytes, length, spans[span], spans[span + 1]);
+      done = at + writtenLength;
+    }
+    bytes.write(json.slice(done), length);
+    return bytes;
   }
 
-  #textOf(number: string): string {
-    const [from, to] = this.#spanOf(number);
+  /** JSON with the words in the place of those marks that stand in a text that is JSON itself. */
+  #withInner(json: string): string {
+    if (!json.includes(`\\${escaped}`)) return json;
+    return json.replaceAll(marks, (mark, slashes: string | undefined, number: string) => {
+      const own = powerOfTwo(slashes?.length ?? 1);
+      if (slashes === undefined || own === 1) return mark;
+      const words = escapedFor(this.#textOf(Number(number)), own);
+      if (this.isMarked(words)) throw new Error('What the client wrote would be taken for a mark.');
+      return slashes.slice(own) + words;
+    });
+  }
+
+  #textOf(number: number): string {
+    const index = this.#indexOf(number);
+    const [from = 0, to = 0] = this.#texts.spans.subarray(index, index + 2);
     return JSON.parse(this.#bytes.toString('utf8', from - 1, to + 1)) as string;
   }
 
-  #spanOf(number: string): readonly [from: number, to: number] {
+  /** Where the place of a text stands in `spans`. */
+  #indexOf(number: number): number {
     const { spans, beforeTools, inTools } = this.#texts;
-    const count = Number(number.slice(1));
-    const isTools = number.startsWith('0');
-    const index = isTools ? beforeTools + count : count < beforeTools ? count : count + inTools;
-    const [from, to] = [spans[2 * index], spans[2 * index + 1]];
-    if (from === undefined || to === undefined)
-      throw new Error(`No text was left out for the mark ${number}.`);
-    return [from, to];
+    const count = number % outsideOfTools;
+    const isTools = number < outsideOfTools;
+    const index = 2 * (isTools ? beforeTools + count : count < beforeTools ? count : count + inTools);
+    if (!(index < spans.length)) throw new Error(`No text was left out for the mark ${number}.`);
+    return index;
   }
+}
+
+/** The number of a mark at this place; -1 where there is none. */
+function numberAt(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first !== 0x30 && first !== 0x31) return -1;
+  let number = first - 0x30;
+  for (let place = at + 1; place < at + numberLength; place += 1) {
+    const digit = text.charCodeAt(place);
+    if (!(digit >= 0x30 && digit <= 0x39)) return -1;
+    number = 10 * number + digit - 0x30;
+  }
+  return number;
 }
 
 /** False where the first byte of a character leaves open whether it is white space. */

@@ -1,5 +1,5 @@
-;; Reads a JSON text once and writes its outline: the same text, in which marks stand for long strings under certain names: `\u0001`, a 0
-;; inside of the top-level "tools" and a 1 outside of it, and five digits that count from 0 in each of the two.
+;; Reads a JSON text once and writes its outline: the same text, in which marks stand for long strings under certain names: `\f`, a 0 inside
+;; of the top-level "tools" and a 1 outside of it, and five digits that count from 0 in each of the two.
 ;; What the outline leaves out is checked here (every escape, no bare control characters); all else is checked by whoever parses the
 ;; outline. UTF-8 is checked before. `index.ts` says what it is for; `npm run scanner` makes `code.ts` of this file.
 ;;
@@ -106,7 +106,7 @@
       (local.set $number (i32.div_u (local.get $number) (i32.const 10)))
       (br_if $digits (i32.gt_u (local.get $place) (local.get $at)))))
 
-  ;; Notes the place of a string that is left out, and writes its mark: 14 characters.
+  ;; Notes the place of a string that is left out, and writes its mark: 10 characters.
   (func $leaveOut (param $string i32) (param $at i32) (param $out i32) (param $spans i32)
     (local $count i32) (local $inTools i32)
     (local.set $count (i32.load (i32.const 168)))
@@ -117,13 +117,13 @@
     (local.set $inTools (i32.load (i32.const 164)))
     (if (i32.and (i32.ne (i32.load (i32.const 152)) (i32.const 0)) (i32.eqz (i32.load (i32.const 156))))
       (then
-        (i64.store (local.get $out) (i64.const 0x3031303030755c22))
-        (call $writeDigits (i32.add (local.get $out) (i32.const 8)) (local.get $inTools))
+        (i32.store (local.get $out) (i32.const 0x30665c22))
+        (call $writeDigits (i32.add (local.get $out) (i32.const 4)) (local.get $inTools))
         (i32.store (i32.const 164) (i32.add (local.get $inTools) (i32.const 1))))
       (else
-        (i64.store (local.get $out) (i64.const 0x3131303030755c22))
-        (call $writeDigits (i32.add (local.get $out) (i32.const 8)) (i32.sub (local.get $count) (local.get $inTools)))))
-    (i32.store8 offset=13 (local.get $out) (i32.const 34)))
+        (i32.store (local.get $out) (i32.const 0x31665c22))
+        (call $writeDigits (i32.add (local.get $out) (i32.const 4)) (i32.sub (local.get $count) (local.get $inTools)))))
+    (i32.store8 offset=9 (local.get $out) (i32.const 34)))
 
   ;; Writes the outline of the $length bytes at 4096 to $to. Gives its length, or -1 where it does not judge: no JSON, nested deeper than
   ;; $depths (at most 3000), more than $values values, more than 16 members in which something is left out.
@@ -183,7 +183,7 @@
                             (memory.copy (local.get $out) (local.get $uncopied) (i32.sub (local.get $string) (local.get $uncopied)))
                             (local.set $out (i32.add (local.get $out) (i32.sub (local.get $string) (local.get $uncopied))))
                             (call $leaveOut (local.get $string) (local.get $at) (local.get $out) (local.get $spans))
-                            (local.set $out (i32.add (local.get $out) (i32.const 14)))
+                            (local.set $out (i32.add (local.get $out) (i32.const 10)))
                             (local.set $uncopied (local.get $at))
                             (local.set $leftOut
                               (i32.add (local.get $leftOut) (i32.sub (i32.sub (local.get $at) (local.get $string)) (i32.const 2))))
