@@ -16,7 +16,7 @@ const escaped = '\\f';
 /** Digits behind it: a zero inside of `tools` and a one outside, and the place among the others there. */
 const numberLength = 6;
 const outsideOfTools = 100_000;
-const length = control.length + numberLength;
+const markLength = control.length + numberLength;
 const writtenLength = escaped.length + numberLength;
 /** A mark, or the JSON text of one. */
 const marks = /(?:\f|(\\+)f)([01]\d{5})/g;
@@ -73,7 +73,7 @@ export class MarkedTexts {
 
   /** True for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
   isProse(text: string): boolean {
-    if (text.length !== length || !text.startsWith(control)) return false;
+    if (text.length !== markLength || !text.startsWith(control)) return false;
     const index = this.#indexOf(numberAt(text, control.length));
     const from = this.#texts.spans[index] ?? 0;
     const end = Math.min(this.#texts.spans[index + 1] ?? 0, from + head);
