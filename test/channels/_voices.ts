@@ -32,7 +32,7 @@ export function mannered({ asked, whole, stream, error }: Manner): Voice {
     stream(events, request) {
       const { pieces, end } = plain.stream(events, heard(request));
       const own = stream();
-      const said = (piece: string): string => framesOf(piece).map(own.chunk).join('');
+      const said = (piece: string | Buffer): string => framesOf(piece.toString()).map(own.chunk).join('');
       return {
         pieces: pieces.map(said).filter((piece) => piece !== ''),
         end: said(end) + own.end(),

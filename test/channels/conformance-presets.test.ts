@@ -59,13 +59,9 @@ describe.each(tested)('$name with $model', ({ name, model, options, voice, place
 test('every channel kind that chats is tried so, here or beside the general ones', () => {
   const folder = join(import.meta.dirname, '../../channels');
   const others = readFileSync(join(import.meta.dirname, 'conformance.test.ts'), 'utf8');
-  // Binary streams, and deployments: in tests of their own.
-  const apart = new Set(['bedrock', 'sap-ai-core']);
   const chats = readdirSync(folder)
     .filter((file) => /^[a-z].*\.ts$/.test(file))
     .filter((file) => /\bchat:|openaiLike\(/.test(readFileSync(join(folder, file), 'utf8')))
     .map((file) => file.replace('.ts', ''));
-  expect(
-    chats.filter((name) => !kinds.has(name) && !apart.has(name) && !others.includes(`/channels/${name}.ts'`)),
-  ).toEqual([]);
+  expect(chats.filter((name) => !kinds.has(name) && !others.includes(`/channels/${name}.ts'`))).toEqual([]);
 });

@@ -4,6 +4,7 @@ import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
+import bedrock from '../../channels/bedrock.ts';
 import cohere from '../../channels/cohere.ts';
 import deepseek from '../../channels/deepseek.ts';
 import gemini from '../../channels/gemini.ts';
@@ -44,6 +45,9 @@ const onSap = (orchestration: boolean): ChannelUnderTest => ({
     return { resources: deployed };
   },
 });
+
+/** Statuses that InvokeModel and Converse have besides: the model took too long, failed, is not ready. */
+const amazonsOwn = { 408: 502, 424: 502 };
 
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   'openai-compatible': {
@@ -87,6 +91,18 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   ollama: { channel: ({ url, key }) => ollama({ baseUrl: `${url}/v1`, key, models }) },
   openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
   'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
+  bedrock: {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key }),
+    model: 'us.amazon.nova-2-lite-v1:0',
+    format: 'converse',
+    errors: amazonsOwn,
+  },
+  'bedrock with Claude': {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key }),
+    model: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    format: 'invoke',
+    errors: amazonsOwn,
+  },
   mistral: {
     channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key }),
     model: 'mistral-small-latest',

@@ -337,7 +337,7 @@ describe('one of a kind', () => {
     'core/upstream/connect-agent.ts', // proxies for sockets,
     'core/upstream/socket.ts', // sockets of providers,
     'core/conformance/index.ts', // the gateway under trial,
-    'core/sdk/testing/channel-cases.ts', // and under test,
+    'core/sdk/testing/channel-cases/scene.ts', // and under test,
     'core/state/database/postgres.ts', // the database,
     'core/state/links/shared-link.ts', // and the shared store
   ];
