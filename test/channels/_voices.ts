@@ -1,6 +1,7 @@
 import { formatVoice, type SeenRequest, type Voice } from 'sluice/testing';
 
-type Json = Record<string, unknown>;
+/** An object of JSON of which nothing is known. */
+export type Json = Record<string, unknown>;
 
 /** How a provider says what chat completions say, as its documentation shows it. */
 export interface Manner {

@@ -1,4 +1,5 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
+import { generateKeyPairSync } from 'node:crypto';
 import { channelCases, type ChannelUnderTest } from 'sluice/testing';
 import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
@@ -19,6 +20,7 @@ import openrouter from '../../channels/openrouter.ts';
 import sapAiCore from '../../channels/sap-ai-core.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
+import { ociCohereVoice, ociGenericVoice } from './_oci-voices.ts';
 import { startTokenPlace } from './_tokens.ts';
 import { cohereVoice, mistralVoice, ollamaVoice, orchestrationVoice, watsonxVoice } from './_voices.ts';
 
@@ -26,6 +28,26 @@ const models = ['test-model'];
 
 const tokens = await startTokenPlace();
 afterAll(() => tokens.close());
+
+/** Oracle Cloud, where requests are signed. */
+const onOracle = (model: string): ChannelUnderTest => ({
+  channel: ({ url }) =>
+    oci({
+      baseUrl: `${url}/openai/v1`,
+      compartment: 'ocid1.compartment.oc1..c',
+      identity: {
+        kind: 'key',
+        tenancy: 'ocid1.tenancy.oc1..t',
+        user: 'ocid1.user.oc1..u',
+        fingerprint: '20:3b:97:13',
+        key: signing,
+      },
+    }),
+  model,
+});
+const signing = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
 
 /** SAP AI Core with a deployment for each model, and one of the orchestration service. */
 const onSap = (orchestration: boolean): ChannelUnderTest => ({
@@ -111,6 +133,16 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   oci: {
     channel: ({ url, key }) =>
       oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
+  },
+  'oci in its own words': {
+    ...onOracle('ocid1.generativeaiendpoint.oc1..e'),
+    voice: ociGenericVoice,
+    lacks: ['reasoning'],
+  },
+  'oci with Command R': {
+    ...onOracle('cohere.command-r-08-2024'),
+    voice: ociCohereVoice,
+    lacks: ['reasoning', 'images', 'documents'],
   },
   'sap-ai-core': onSap(false),
   'sap-ai-core through its orchestration service': {
