@@ -190,8 +190,8 @@ function toolOf({ function: own }: JsonObject): JsonObject {
 /** A whole reply as the body of chat completions. */
 export function cohereWhole(body: JsonObject): JsonObject {
   const { text, citations } = body;
-  const calls = calledIn(body, 0).map(({ index: _, ...call }) => call);
-  const list = objectsOf(citations).map(annotationOf);
+  const calls = calledIn(body, 0).map(({ index: _index, ...call }) => call);
+  const list = objectsOf(citations).map((one) => annotationOf(one));
   return {
     choices: [
       {
