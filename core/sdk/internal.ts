@@ -19,6 +19,7 @@ export { inClientWords } from '../formats/_shared/client-words.ts';
 export { parseDataUrl, toDataUrl } from '../formats/_shared/data-url.ts';
 export { expectedOfInputs, joinVectors, splitInputs } from '../formats/_shared/embed.ts';
 export { loseForeign } from '../formats/_shared/foreign.ts';
+export { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 export { HeldBytes } from '../formats/_shared/held-bytes.ts';
 export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { writeJson } from '../formats/_shared/long-json/index.ts';

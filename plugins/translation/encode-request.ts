@@ -1,6 +1,7 @@
 import { GatewayError, type GatewayRequest, type UpstreamRequest } from 'sluice';
 import {
   inClientWords,
+  ToldPlaces,
   writeJson,
   type Call,
   type Codec,
@@ -38,13 +39,11 @@ export function encodeRequest(
 /** What a codec is given to report losses to: each is added once, in the client's words. */
 export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['lose'] {
   // Made on first use: most calls lose nothing.
-  let reported: Set<string> | undefined;
+  let told: ToldPlaces | undefined;
   return (path, kind = 'setting') => {
     const spelled = inClientWords(call.codec, path);
-    reported ??= new Set();
-    if (reported.has(spelled)) return;
-    reported.add(spelled);
-    losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
+    told ??= new ToldPlaces();
+    if (told.isNew(spelled)) losses.push({ path: spelled, kind, from: call.codec.format, to: codec.format });
   };
 }
 

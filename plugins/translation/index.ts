@@ -7,6 +7,7 @@ import {
   peekFirst,
   saysSomething,
   sealMarks,
+  toldLosses,
   type AttemptEvent,
   type Call,
   type Codec,
@@ -167,10 +168,9 @@ async function countHere(call: Call, target: Target): Promise<Observable<Gateway
 
 function refuseWhenStrict(call: Call, { strict }: TranslationOptions, losses: readonly Loss[]): void {
   if (losses.length === 0 || !(strict || call.wire.headers['x-sluice-strict'] === 'true')) return;
-  const paths = losses.map(({ path }) => path);
   throw new GatewayError(
     'unsupported_parameter',
-    `The channel for this model cannot carry: ${paths.join(', ')}.`,
-    { param: paths[0] ?? '' },
+    `The channel for this model cannot carry: ${toldLosses(losses)}.`,
+    { param: losses[0]?.path ?? '' },
   );
 }

@@ -30,7 +30,7 @@ export interface Growth {
   readonly size: number;
   /** Milliseconds at four times the size. */
   readonly time: number;
-  /** 1 for work that is proportional to its input, 2 for its square. Of names: beyond what a table of them grows by, and 1. */
+  /** 1 for work that is proportional to its input, 2 for its square. Of names: without what tables of them grow by beyond that. */
   readonly exponent: number;
   /** Milliseconds for each megabyte of input, those of a table of names apart. */
   readonly perMegabyte: number;
@@ -55,6 +55,8 @@ const exact = 40;
 const mostRuns = 50;
 /** Milliseconds for each megabyte in which memory is copied once or twice: the larger a copy is, the less of it is in a cache. */
 const copying = 3;
+/** Tables of all names that a call makes on its way, at most. */
+const mostTables = 16;
 
 /** The exponent behind two values at sizes that differ by {@link factor}. */
 export function exponentOf(small: number, large: number): number {
@@ -90,6 +92,7 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
       second = Math.min(second, await timed(more, 3));
     }
     const table = await ofTable(work, size);
+    const beyond = Math.min(mostTables, second / table.time) * table.beyond;
     const growth: Growth = {
       work,
       size,
@@ -98,7 +101,7 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
       exponent:
         second < measurable || (more.bytes >= enough && second < (copying * more.bytes) / 1e6)
           ? 0
-          : exponentOf(first * 1000, second * 1000) - table.beyond,
+          : exponentOf(first * 1000, (second - beyond) * 1000),
       perMegabyte: Math.max(0, second - table.time) / (more.bytes / 1e6),
     };
     if (best === undefined || growth.exponent < best.exponent) best = growth;
@@ -120,8 +123,8 @@ function fits(work: Work, job: Job, size: number, more: number, bytes: number): 
 }
 
 /**
- * What a table of so many names takes, and by how much its exponent is above 1: the more names there are, the fewer of them are in a cache.
- * That is V8's, and no work of ours.
+ * The milliseconds that a table of four times as many names takes, and how many of them are beyond four times those of so many: of
+ * more names fewer are in a cache. That is no work of ours, for as many tables as are made at most.
  */
 async function ofTable(
   work: Work,
@@ -129,7 +132,7 @@ async function ofTable(
 ): Promise<{ readonly time: number; readonly beyond: number }> {
   if (!ofNames.test(work.shape)) return { time: 0, beyond: 0 };
   const [first, second] = [await timeOfTable(size), await timeOfTable(size * factor)];
-  return { time: second, beyond: Math.max(0, exponentOf(first * 1000, second * 1000) - 1) };
+  return { time: second, beyond: Math.max(0, second - first * factor) };
 }
 
 const tableTimes = new Map<number, number>();
@@ -142,10 +145,17 @@ async function timeOfTable(size: number): Promise<number> {
   return time;
 }
 
-/** What every reader and writer of names does at least: one table becomes another. */
+/** What every reader and writer of names does at least: one table becomes another, name by name. */
 export function tableOf(size: number): Job {
   const table = Object.fromEntries(Array.from({ length: size }, (_, index) => [`odd_${index}`, index]));
-  return { bytes: JSON.stringify(table).length, run: () => ({ ...table }) };
+  return {
+    bytes: JSON.stringify(table).length,
+    run: () => {
+      const other: Record<string, number> = {};
+      for (const [name, value] of Object.entries(table)) other[name] = value;
+      return other;
+    },
+  };
 }
 
 /** The least of several times, in milliseconds, each from a heap without the garbage of others. */
