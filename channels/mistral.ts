@@ -23,6 +23,7 @@ export default openaiLike({
   speaks: { chat: [chatFormat], embed: ['embeddings'], moderate: ['moderations'] },
   codecs: { chat },
   keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
   batches: mistralBatches,
   // Those of embeddings, and of chats where `traits` say that they go as they are (`formats: ['chat-completions']`).
   fields: {
