@@ -5,6 +5,7 @@ import { channelCases, formatVoice, type SeenRequest, type Voice } from 'sluice/
 import { describe, expect, test } from 'vitest';
 import { inTurn } from '../support/tries.ts';
 import { presetKind, presets } from './_presets.ts';
+import { mistralVoice } from './_voices.ts';
 
 const chat = await formatVoice('chat-completions');
 const messages = await formatVoice('messages');
@@ -24,6 +25,7 @@ const claudeOnVertex: Voice = {
 const families: readonly (readonly [name: string, model: string, voice: Voice])[] = [
   ['vertex', 'gemini-2.5-flash', await formatVoice('generate-content')],
   ['vertex', 'claude-sonnet-4-5', claudeOnVertex],
+  ['vertex', 'mistral-medium-3', mistralVoice],
   ['vertex', 'meta/llama-3.3-70b-instruct-maas', chat],
   ['azure-foundry', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'gpt-4.1', chat],
