@@ -47,6 +47,8 @@ const enough = 4 * 1024 * 1024;
 const largest = 64 * 1024 * 1024;
 /** Milliseconds that are measured in one go. */
 const inOneGo = 5;
+/** Milliseconds of the same work before it is measured: what a gateway does for the first time is slower, whatever it does. */
+const warming = 30;
 /**
  * Milliseconds from which on the processor's time is taken in place of the time that has passed: its clock may tick every four milliseconds,
  * and what is shorter is seldom interrupted.
@@ -63,12 +65,19 @@ export function exponentOf(small: number, large: number): number {
   return Math.log(Math.max(1, large) / Math.max(1, small)) / Math.log(factor);
 }
 
+/** What is too much of {@link Growth}. */
+export interface Limits {
+  readonly exponent: number;
+  readonly perMegabyte: number;
+}
+
 /**
- * Measures the time of this thread. What grows by more than `limit` is measured again with four times as much, and again: the caches
- * that a larger input no longer fits into, and the collection of garbage, cost less there in proportion, work that grows faster than its
- * input more.
+ * Measures the time of this thread. What is above a limit is measured again with four times as much, and again: the caches that a larger
+ * input no longer fits into, the collection of garbage, and what is done once whatever the size, cost less there in proportion, work that
+ * grows faster than its input more.
  */
-export async function measure(work: Work, limit: number): Promise<Growth> {
+export async function measure(work: Work, limits: Limits): Promise<Growth> {
+  const limit = limits.exponent;
   let best: Growth | undefined;
   let size = Math.min(work.least ?? 512, Math.floor((work.most ?? Infinity) / factor));
   let less = work.make(size);
@@ -83,6 +92,7 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
     // What says no more the larger it is will never be large enough.
     if (less.bytes <= bytes) break;
   }
+  await warm(less);
   for (;;) {
     const more = work.make(size * factor);
     let first = await timed(less, 3);
@@ -104,9 +114,10 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
           : exponentOf(first * 1000, (second - beyond) * 1000),
       perMegabyte: Math.max(0, second - table.time) / (more.bytes / 1e6),
     };
-    if (best === undefined || growth.exponent < best.exponent) best = growth;
+    const perMegabyte = Math.min(growth.perMegabyte, best?.perMegabyte ?? Infinity);
+    best = { ...(best !== undefined && best.exponent <= growth.exponent ? best : growth), perMegabyte };
     if (
-      best.exponent <= limit ||
+      (best.exponent <= limit && (work.oneStep === false || perMegabyte <= limits.perMegabyte)) ||
       work.except !== undefined ||
       second > tooLong / 4 ||
       !fits(work, more, size * factor, factor, largest)
@@ -115,6 +126,11 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
     size *= factor;
     less = more;
   }
+}
+
+async function warm(job: Job): Promise<void> {
+  const end = performance.now() + warming;
+  for (let run = 0; run < mostRuns && performance.now() < end; run += 1) await job.run();
 }
 
 /** Whether there can be so much more of an input. */
