@@ -27,6 +27,8 @@ const families: readonly (readonly [name: string, model: string, voice: Voice])[
   ['vertex', 'claude-sonnet-4-5', claudeOnVertex],
   ['vertex', 'mistral-medium-3', mistralVoice],
   ['vertex', 'meta/llama-3.3-70b-instruct-maas', chat],
+  ['databricks', 'databricks-claude-sonnet-4-5', messages],
+  ['snowflake', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'gpt-4.1', chat],
 ];
@@ -38,7 +40,12 @@ const tested = [
     options,
     voice: chat,
   })),
-  ...families.map(([name, model, voice]) => ({ name, model, options: {}, voice })),
+  ...families.map(([name, model, voice]) => ({
+    name,
+    model,
+    options: presets[name]?.options ?? {},
+    voice,
+  })),
 ].map((one, place) => ({ ...one, place }));
 const kinds = new Map(
   await Promise.all(tested.map(async ({ name }) => [name, await presetKind(name)] as const)),
