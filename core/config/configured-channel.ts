@@ -185,6 +185,7 @@ function channelOf(
     codecs: parts.codecs ?? {},
     speaks: parts.speaks,
     ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),
+    ...(parts.batchShare === undefined ? {} : { batchShare: parts.batchShare }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed() {
