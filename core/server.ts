@@ -7,7 +7,7 @@ import { createGateway } from './gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
 import { createLog, type Log } from './log.ts';
-import { createServer } from './node-http.ts';
+import { createServer } from './upstream/node-http.ts';
 import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
