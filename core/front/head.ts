@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';
-import { validateHeaderName, validateHeaderValue } from '../node-http.ts';
+import { validateHeaderName, validateHeaderValue } from '../upstream/node-http.ts';
 import { replyHeaders } from '../sdk/reply-headers.ts';
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { ServerResponse } from '../node-http.ts';
+import { ServerResponse } from '../upstream/node-http.ts';
 import type { Wire } from '../sdk/call.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Format } from '../sdk/format.ts';

@@ -1,7 +1,7 @@
 import type { ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect as secureConnect, type ConnectionOptions } from 'node:tls';
-import { Agent, request } from '../node-http.ts';
+import { Agent, request } from './node-http.ts';
 
 type Done = (error: Error | null, stream: Duplex) => void;
 

@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { AddressList } from '../../model/addresses.ts';
-import { request as requestHttp } from '../../node-http.ts';
+import { request as requestHttp } from '../node-http.ts';
 import { hostOf, isOpenAddress, mayConnect, readClientUrl } from './address.ts';
 
 /** What a name resolves to. */
