@@ -11,7 +11,6 @@ import {
   type AnswerEvent,
   type BytesDecoder,
   type Codec,
-  type EncodedRequest,
   type StreamDecoder,
 } from 'sluice/internal';
 import {
@@ -24,7 +23,7 @@ import {
   type ErrorAnswer,
   readAnswer,
 } from './answer.ts';
-import { undoSpelling } from './undo-spelling.ts';
+import { undoSpelling, type Undoing } from './undo-spelling.ts';
 import { Used } from './used.ts';
 
 /** Largest whole reply that is held where nothing else is said, in bytes. */
@@ -41,7 +40,7 @@ export interface DecodeOptions {
   /** A guess at the input tokens of a chat, for providers that do not tell. */
   readonly estimateInput?: () => number;
   /** How the request spelled what the reply must spell back. */
-  readonly encoded?: EncodedRequest;
+  readonly undoing?: Undoing;
 }
 
 /** A provider's answer as events, whatever format the client speaks. */
@@ -49,10 +48,10 @@ export function decodeReply(
   source: Observable<GatewayEvent>,
   options: DecodeOptions,
 ): Observable<GatewayEvent> {
-  const { encoded } = options;
+  const { undoing } = options;
   return readAnswer(
     source,
-    (emit) => new DecodedAnswer(options, encoded === undefined ? emit : undoSpelling(encoded, emit)),
+    (emit) => new DecodedAnswer(options, undoing === undefined ? emit : undoSpelling(undoing, emit)),
   );
 }
 

@@ -12,7 +12,9 @@ import {
 } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { withRoom } from './output-room.ts';
-import type { Unread } from './unread.ts';
+import { needsBytes } from './inline-media.ts';
+import { undoingOf, type Undoing } from './undo-spelling.ts';
+import { unreadOf, type Unread } from './unread.ts';
 
 /** An encoded request, and its body as it is sent where that is written already. */
 export type Encoded = EncodedRequest & { readonly written?: Buffer };
@@ -63,6 +65,42 @@ export function encodeUnread(
   } catch {
     return undefined;
   }
+}
+
+/** A request as it goes to the channel, and what is left to know of it. */
+export interface WrittenRequest {
+  readonly upstream: UpstreamRequest;
+  readonly undoing: Undoing;
+}
+
+/** {@link encodeRequest}, and the bytes of it. */
+export function writeRequest(
+  call: Call,
+  target: Target,
+  codec: Codec,
+  options: TranslationOptions,
+  losses: Loss[],
+  request: GatewayRequest,
+): WrittenRequest {
+  return writtenOf(call, target, codec, encodeRequest(call, target, codec, options, losses, request));
+}
+
+/** {@link encodeUnread}, and the bytes of it. */
+export function writeUnread(
+  call: Call,
+  target: Target,
+  codec: Codec,
+  options: TranslationOptions,
+  losses: Loss[],
+): WrittenRequest | undefined {
+  const unread = unreadOf(call, codec);
+  if (unread === undefined || needsBytes(call, codec, target)) return undefined;
+  const encoded = encodeUnread(call, target, codec, options, losses, unread);
+  return encoded === undefined ? undefined : writtenOf(call, target, codec, encoded);
+}
+
+function writtenOf(call: Call, target: Target, codec: Codec, encoded: Encoded): WrittenRequest {
+  return { upstream: upstreamRequest(call, target, codec, encoded), undoing: undoingOf(encoded) };
 }
 
 /** What a codec is given to report losses to: each is added once, in the client's words. */

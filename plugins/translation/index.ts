@@ -17,13 +17,12 @@ import {
 } from 'sluice/internal';
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply } from './decode-reply.ts';
-import { encodeRequest, encodeUnread, upstreamRequest, type Encoded } from './encode-request.ts';
+import { writeRequest, writeUnread } from './encode-request.ts';
 import { isOfImages, readImages, withBytes } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
 import { passSocket } from './socket.ts';
-import { unreadOf } from './unread.ts';
 
 /**
  * Callers may use any format on any channel. Where the channel speaks the caller's own format the bytes go through untouched; elsewhere
@@ -108,11 +107,9 @@ async function translate(
     return [attempt(target, codec.format, false), ...lost.map(lossEvent)];
   };
   const losses: Loss[] = [];
-  let encoded: Encoded | undefined;
-  const unread = unreadOf(call, codec);
-  if (unread !== undefined && !needsBytes(call, codec, target))
-    encoded = encodeUnread(call, target, codec, chosen, losses, unread);
-  if (encoded === undefined) {
+  // Nothing of the request is held on to while an answer is awaited: the garbage collector would copy all of it again and again.
+  let written = writeUnread(call, target, codec, chosen, losses);
+  if (written === undefined) {
     const request =
       codec.inlinesImages === true && isOfImages(call.request)
         ? await readImages(call, call.request, tools)
@@ -123,16 +120,18 @@ async function translate(
     const ready = needsBytes(call, codec, target)
       ? await inlineMedia(call, { codec, target, chosen, tools, losses })
       : call;
-    encoded = encodeRequest(ready, target, codec, chosen, losses, ready === call ? request : ready.request);
+    written = writeRequest(ready, target, codec, chosen, losses, ready === call ? request : ready.request);
   }
   const before = told(losses);
-  const source = await next(call.with({ upstream: upstreamRequest(call, target, codec, encoded) }));
+  const { upstream, undoing } = written;
+  written = undefined;
+  const source = await next(call.with({ upstream }));
   const reply = await peekFirst(
     decodeReply(source, {
       codec,
       traits: target.traits,
       stream: call.stream,
-      encoded,
+      undoing,
       wholeLimit: chosen.wholeLimit,
       estimateInput: () => estimateInput(chatOf(call)),
     }),

@@ -11,6 +11,7 @@ import {
 } from 'sluice/internal';
 import { decodeReply } from './decode-reply.ts';
 import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import { undoingOf } from './undo-spelling.ts';
 import type { TranslationOptions } from './options.ts';
 
 /** Pieces that are under way at once. */
@@ -52,7 +53,7 @@ export async function inPieces(
         codec,
         traits: target.traits,
         stream: false,
-        encoded: one,
+        undoing: undoingOf(one),
         wholeLimit: options.wholeLimit,
       });
       // oxlint-disable-next-line no-await-in-loop -- as above

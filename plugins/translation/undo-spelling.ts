@@ -4,12 +4,24 @@ import { withoutBegun } from './without-begun.ts';
 
 type Emit = (event: GatewayEvent) => void;
 
+/** How a request spelled what its reply must spell back. */
+export type Undoing = Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool' | 'begun'>;
+
+/** What the reply to an encoded request must undo, without the request. */
+export function undoingOf({ toolNames, customTools, unwrapTool, begun }: EncodedRequest): Undoing {
+  return {
+    ...(toolNames === undefined ? {} : { toolNames }),
+    ...(customTools === undefined ? {} : { customTools }),
+    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+    ...(begun === undefined ? {} : { begun }),
+  };
+}
+
 /**
  * Gives a reply back in the client's spelling what the request had to spell otherwise: tool names, free-text tools that were wrapped as
  * functions, the forced tool that stands in for structured output, and the beginning that a provider says again.
  */
-export function undoSpelling(encoded: EncodedRequest, out: Emit): Emit {
-  const { toolNames, customTools, unwrapTool, begun } = encoded;
+export function undoSpelling({ toolNames, customTools, unwrapTool, begun }: Undoing, out: Emit): Emit {
   const emit = begun === undefined ? out : withoutBegun(begun, out);
   if (toolNames === undefined && customTools === undefined && unwrapTool === undefined) return emit;
   const buffered = new Map<number, { kind: 'custom' | 'answer'; input: string }>();

@@ -97,6 +97,66 @@ describe('a long request that passes through', () => {
   });
 });
 
+describe('a long request that is translated', () => {
+  const call = { id: 'call_a1b2c3d4e5', name: 'write', input: { path: 'a.ts', code: long } };
+  const asked: JsonObject = {
+    model: 'chat',
+    max_tokens: 100,
+    system: [{ type: 'text', text: `Be brief.\n${long}` }],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: ` \t${long} \u00e9\ud83d\ude00` }] },
+      { role: 'assistant', content: [{ type: 'tool_use', ...call }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: call.id, content: `{"a":"${long}` }] },
+      { role: 'assistant', content: 'Done.' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: ' '.repeat(100) },
+          { type: 'text', text: 'Go on.' },
+        ],
+      },
+    ],
+    tools: [{ name: 'write', description: long, input_schema: { type: 'object' } }],
+  };
+
+  test('says the same in the words of its channel, and is not parsed as a whole', async () => {
+    const answer = await fetchRaw(gateway, '/v1/messages', {
+      // Characters may be spelled in several ways.
+      body: JSON.stringify(asked).replaceAll('\u00e9', '\\u00e9').replaceAll('long', 'l\\u006fng'),
+      headers: { 'anthropic-version': '2023-06-01' },
+    });
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).toMatchObject({
+      messages: [
+        { role: 'system', content: `Be brief.\n${long}` },
+        { role: 'user', content: ` \t${long} \u00e9\ud83d\ude00` },
+        {
+          role: 'assistant',
+          tool_calls: [{ id: call.id, function: { name: 'write', arguments: JSON.stringify(call.input) } }],
+        },
+        { role: 'tool', tool_call_id: call.id, content: `{"a":"${long}` },
+        { role: 'assistant', content: 'Done.' },
+        { role: 'user' },
+      ],
+      tools: [{ type: 'function', function: { name: 'write', description: long } }],
+    });
+    await expect.poll(() => unread).toEqual(['system', 'messages', 'tools']);
+  });
+
+  test("says what its client said, also where that looks like something of the gateway's own", async () => {
+    const answer = await fetchRaw(gateway, '/v1/messages', {
+      body: JSON.stringify({ ...asked, messages: [{ role: 'user', content: `\f100000 ${long}` }, ...more] }),
+      headers: { 'anthropic-version': '2023-06-01' },
+    });
+    expect(answer.status).toBe(200);
+    expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).toMatchObject({
+      messages: [{}, { content: `\f100000 ${long}` }, { content: '\f100001' }],
+    });
+  });
+  // What stands for a long text inside the gateway.
+  const more = [{ role: 'assistant', content: '\f100001' }];
+});
+
 test('a long response that is stored keeps every word of what was asked', async () => {
   const input = [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: long }] }];
   const asked = await fetchRaw(gateway, '/v1/responses', {

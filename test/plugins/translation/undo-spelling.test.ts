@@ -8,7 +8,7 @@ function undone(
   events: readonly GatewayEvent[],
 ): GatewayEvent[] {
   const out: GatewayEvent[] = [];
-  const emit = undoSpelling({ path: '/x', body: {}, ...spelling }, (event) => out.push(event));
+  const emit = undoSpelling(spelling, (event) => out.push(event));
   for (const event of events) emit(event);
   return out;
 }
@@ -114,6 +114,6 @@ describe('what the request had to spell otherwise', () => {
 
   test('costs nothing when nothing was spelled otherwise', () => {
     const emit = (): void => {};
-    expect(undoSpelling({ path: '/x', body: {} }, emit)).toBe(emit);
+    expect(undoSpelling({}, emit)).toBe(emit);
   });
 });
