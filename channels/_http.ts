@@ -33,6 +33,8 @@ export interface HttpPlace {
   readonly codecs?: ChannelParts['codecs'];
   /** What the provider keeps: see `ChannelParts.keeps`. */
   readonly keeps?: ChannelParts['keeps'];
+  /** What batches cost there: see `ChannelParts.batchShare`. */
+  readonly batchShare?: number;
   /** Headers for requests that bring none of that name, in lower case. */
   readonly defaults?: Readonly<Record<string, string>>;
   /** What a model, by the provider's name, can do. */
@@ -102,6 +104,7 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
     speaks: place.speaks,
     ...(place.codecs === undefined ? {} : { codecs: place.codecs }),
     ...(place.keeps === undefined ? {} : { keeps: place.keeps }),
+    ...(place.batchShare === undefined ? {} : { batchShare: place.batchShare }),
     ...(place.traits === undefined ? {} : { traits: place.traits }),
     ...(place.modelList === undefined
       ? {}

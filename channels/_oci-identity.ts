@@ -1,12 +1,10 @@
-import { createPrivateKey, generateKeyPair, X509Certificate, type KeyObject } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import type { KeyObject } from 'node:crypto';
 import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
-import { promisify } from 'node:util';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { env, type HttpClient } from 'sluice';
-import { isObject, parseObject } from 'sluice/internal';
-import { ociHeaders, type OciKey } from './_oci-signature.ts';
+import { ofToken, privateKeyOf, readText, type OciSigner } from './_oci-keys.ts';
+import { ofInstance, ofResource, ofWorkload } from './_oci-principals.ts';
 import { CredentialsError } from './_renewed.ts';
 
 /** Which identity signs requests to Oracle Cloud Infrastructure, as an option of a channel. */
@@ -33,15 +31,18 @@ export const ociIdentity = z.discriminatedUnion('kind', [
       .optional()
       .describe('where its certificate is changed for tokens; default: https://auth.REGION.oraclecloud.com'),
   }),
+  z.strictObject({
+    kind: z.literal('workload'),
+    tokenFile: z
+      .string()
+      .min(1)
+      .default('/var/run/secrets/kubernetes.io/serviceaccount/token')
+      .describe("the token of the pod's service account"),
+  }),
 ]);
 
 /** See {@link ociIdentity}. */
 export type OciIdentity = z.output<typeof ociIdentity>;
-
-/** A key that signs until it ends; `expires` is in milliseconds since 1970, Infinity for one that does not. */
-export interface OciSigner extends OciKey {
-  readonly expires: number;
-}
 
 type Kind<Name extends OciIdentity['kind']> = Extract<OciIdentity, { readonly kind: Name }>;
 
@@ -53,6 +54,8 @@ const advice: Readonly<Record<OciIdentity['kind'], string>> = {
     'Set OCI_RESOURCE_PRINCIPAL_VERSION (2.2), OCI_RESOURCE_PRINCIPAL_RPST and OCI_RESOURCE_PRINCIPAL_PRIVATE_PEM, as Functions and containers of Oracle have them.',
   instance:
     'Run on an instance of Oracle Cloud that belongs to a dynamic group which may use Generative AI; elsewhere give another identity.',
+  workload:
+    'Run in a pod of an enhanced OKE cluster whose service account a policy lets use generative-ai-family, with NODE_EXTRA_CA_CERTS=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt in its environment.',
 };
 
 /**
@@ -83,6 +86,8 @@ function nameOf(identity: OciIdentity): string {
       return 'the resource principal';
     case 'instance':
       return 'the instance principal';
+    case 'workload':
+      return 'the workload identity of the pod';
   }
 }
 
@@ -99,6 +104,8 @@ async function find(identity: OciIdentity, http: HttpClient): Promise<OciSigner>
       return ofResource();
     case 'instance':
       return ofInstance(identity, http);
+    case 'workload':
+      return ofWorkload(identity, http);
   }
 }
 
@@ -132,115 +139,12 @@ function ofUser(
   return { keyId: `${tenancy}/${user}/${fingerprint}`, privateKey, expires: Infinity };
 }
 
-function ofToken(text: string, privateKey: KeyObject): OciSigner {
-  const token = text.trim();
-  const { exp } = parseObject(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()) ?? {};
-  if (typeof exp !== 'number') throw new Error('its session token is none');
-  const expires = exp * 1000;
-  if (expires <= Date.now())
-    throw new Error(`its session token has ended, ${new Date(expires).toISOString()}`);
-  return { keyId: `ST$${token}`, privateKey, expires };
-}
-
-/**
- * What Functions and container instances find in their environment: each variable holds the thing itself, or the path of a file that is
- * replaced before it ends.
- * https://github.com/oracle/oci-typescript-sdk/blob/master/lib/common/lib/auth/resource-principal-authentication-details-provider.ts
- */
-async function ofResource(): Promise<OciSigner> {
-  const prefix = 'OCI_RESOURCE_PRINCIPAL_';
-  const said = (name: string): string => {
-    const value = env(prefix + name) ?? '';
-    if (value === '') throw new Error(`${prefix}${name} is not set`);
-    return value;
-  };
-  const version = said('VERSION');
-  if (version !== '2.2') throw new Error(`${prefix}VERSION is ${version}, and only 2.2 is known here`);
-  const held = async (name: string, value = said(name)): Promise<string> =>
-    isAbsolute(value) ? readText(prefix + name, value) : value;
-  const phrase = env(`${prefix}PRIVATE_PEM_PASSPHRASE`);
-  const passphrase = phrase === undefined ? undefined : (await held('PRIVATE_PEM_PASSPHRASE', phrase)).trim();
-  return ofToken(await held('RPST'), privateKeyOf(await held('PRIVATE_PEM'), passphrase));
-}
-
-const metadataService = 'http://169.254.169.254/opc/v2';
-
-/**
- * The certificate of an instance, changed for a token that is bound to a key made for it.
- * https://docs.oracle.com/en-us/iaas/Content/Identity/Tasks/callingservicesfrominstances.htm
- * https://github.com/oracle/oci-typescript-sdk/blob/master/lib/common/lib/auth/X509-federation-client.ts
- */
-async function ofInstance({ federationUrl }: Kind<'instance'>, http: HttpClient): Promise<OciSigner> {
-  const base = (env('OCI_METADATA_BASE_URL') ?? metadataService).replace(/\/+$/, '');
-  const read = async (path: string): Promise<string> => {
-    const asked = http.read({ url: `${base}/${path}`, headers: { authorization: 'Bearer Oracle' } });
-    return (await asked.catch(failing('the metadata service'))).toString();
-  };
-  const [leaf, key, intermediate] = await Promise.all(
-    ['cert', 'key', 'intermediate'].map((name) => read(`identity/${name}.pem`)),
-  );
-  const certificate = new X509Certificate(leaf ?? '');
-  const tenancy = /^OU=(?:opc-tenant|opc-identity):(\S+)$/m.exec(certificate.subject)?.[1];
-  if (tenancy === undefined) throw new Error('the certificate of the instance names no tenancy');
-  const place = federationUrl ?? authOf(parseObject(await read('instance/regionInfo')) ?? {});
-  const session = await promisify(generateKeyPair)('rsa', { modulusLength: 2048 });
-  const url = `${place.replace(/\/+$/, '')}/v1/x509`;
-  const body = JSON.stringify({
-    certificate: bare(leaf ?? ''),
-    purpose: 'DEFAULT',
-    publicKey: bare(session.publicKey.export({ type: 'spki', format: 'pem' }).toString()),
-    intermediateCertificates: [bare(intermediate ?? '')],
-  });
-  const keyId = `${tenancy}/fed-x509/${certificate.fingerprint}`;
-  const headers = await ociHeaders({ url, body }, { keyId, privateKey: privateKeyOf(key ?? '', undefined) });
-  const answer = await http.read({ url, headers, body }).catch(failing('the federation service'));
-  const { token } = parseObject(answer.toString()) ?? {};
-  if (typeof token !== 'string') throw new Error('the federation service gave no token');
-  return ofToken(token, session.privateKey);
-}
-
-/** https://docs.oracle.com/en-us/iaas/Content/API/Concepts/sdk_adding_new_region_endpoints.htm */
-function authOf({ regionIdentifier, realmDomainComponent }: Readonly<Record<string, unknown>>): string {
-  if (typeof regionIdentifier !== 'string' || typeof realmDomainComponent !== 'string')
-    throw new Error('the metadata service tells no region');
-  return `https://auth.${regionIdentifier}.${realmDomainComponent}`;
-}
-
-function failing(who: string): (error: unknown) => never {
-  return (error) => {
-    throw new Error(`${who} failed: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  };
-}
-
-/** What stands between the first and the last line of a PEM, in one line. */
-function bare(pem: string): string {
-  return pem.replaceAll(/-----(?:BEGIN|END) [A-Z ]+-----|\s/g, '');
-}
-
 function isPem(text: string): boolean {
   return text.includes('-----BEGIN ');
 }
 
-/** What OpenSSL says of a key that it cannot read names neither the key nor its passphrase. */
-function privateKeyOf(pem: string, passphrase: string | undefined): KeyObject {
-  const key = createPrivateKey({ key: pem, ...(passphrase === undefined ? {} : { passphrase }) });
-  if (key.asymmetricKeyType !== 'rsa') throw new Error(`its key is of the type ${key.asymmetricKeyType}`);
-  return key;
-}
-
 function atHome(path: string): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path;
-}
-
-async function readText(what: string, path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    const code = isObject(error) ? error['code'] : undefined;
-    throw new Error(`${what} cannot be read (${path}: ${String(code ?? error)})`, { cause: error });
-  }
 }
 
 /** An INI file: sections of `name = value`, and lines that begin with `#` or `;` for people. */

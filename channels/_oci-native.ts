@@ -1,4 +1,4 @@
-import type { JsonObject } from 'sluice';
+import type { ChatRequest, JsonObject } from 'sluice';
 import {
   decodeScores,
   expectedOfDocuments,
@@ -16,7 +16,9 @@ import {
   type EmbedRequest,
   type RerankRequest,
 } from 'sluice/internal';
-import { objectsOf } from './_chat-dialect.ts';
+import { chatDialect, objectsOf } from './_chat-dialect.ts';
+import { cohereReply, cohereRequest, cohereWhole } from './_oci-cohere-chat.ts';
+import { genericReply, genericRequest, genericWhole } from './_oci-generic-chat.ts';
 import { cohereInputType, embedded, loseOfEmbed, noClient } from './_provider-words.ts';
 
 /** The name under which the channel speaks Oracle's own API. */
@@ -25,23 +27,51 @@ export const nativeFormat = 'oci-native';
 /** Most texts of one request, as Cohere's models take them everywhere. */
 const mostTexts = 96;
 
+/** What Oracle's own API is asked with. */
+export interface OciNative {
+  readonly chat: Codec<ChatRequest>;
+  readonly embed: Codec<EmbedRequest>;
+  readonly rerank: Codec<RerankRequest>;
+}
+
 /**
- * Embeddings and rerank in Oracle's own words, for the compartment that pays.
+ * Chat, embeddings and rerank in Oracle's own words, for the compartment that pays. `ofEndpoints` says which words of chat the models behind
+ * endpoints of the account take, which their names do not tell.
+ * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/ChatResult/Chat
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/EmbedTextResult/EmbedText
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText
  */
-export function ociNative(compartmentId: string): {
-  readonly embed: Codec<EmbedRequest>;
-  readonly rerank: Codec<RerankRequest>;
-} {
+export function ociNative(compartmentId: string, ofEndpoints: 'generic' | 'cohere'): OciNative {
+  const isCoheres = (model: string): boolean =>
+    isEndpoint(model) ? ofEndpoints === 'cohere' : model.startsWith('cohere.');
   const asked = (model: string): JsonObject => ({
     compartmentId,
-    // Models of the account's own machines are named by the address of their endpoint.
-    servingMode: model.startsWith('ocid1.generativeaiendpoint.')
+    servingMode: isEndpoint(model)
       ? { servingType: 'DEDICATED', endpointId: model }
       : { servingType: 'ON_DEMAND', modelId: model },
   });
   return {
+    chat: chatDialect({
+      format: nativeFormat,
+      path: () => '/20231130/actions/chat',
+      request: (body, target) => ({
+        ...asked(target.model),
+        chatRequest: (isCoheres(target.model) ? cohereRequest : genericRequest)(body, target),
+      }),
+      reply() {
+        const [cohere, generic] = [cohereReply(), genericReply()];
+        return {
+          chunks: (piece, event) => (piece['apiFormat'] === 'COHERE' ? cohere : generic).chunks(piece, event),
+        };
+      },
+      whole({ modelId, chatResponse }) {
+        const said = isObject(chatResponse) ? chatResponse : {};
+        return {
+          model: modelId ?? '',
+          ...(said['apiFormat'] === 'COHERE' ? cohereWhole(said) : genericWhole(said)),
+        };
+      },
+    }),
     embed: oneShot<EmbedRequest>({
       format: nativeFormat,
       operation: 'embed',
@@ -110,4 +140,9 @@ export function ociNative(compartmentId: string): {
       estimate: expectedOfDocuments,
     }),
   };
+}
+
+/** Models of the account's own machines are named by the address of their endpoint. */
+function isEndpoint(model: string): boolean {
+  return model.startsWith('ocid1.generativeaiendpoint.');
 }

@@ -24,6 +24,8 @@ export interface OpenaiLike {
   readonly codecs?: ChannelParts['codecs'];
   /** What the provider keeps, by the format whose API that belongs to. Default: nothing. */
   readonly keeps?: NonNullable<ChannelParts['keeps']>;
+  /** What the requests of a batch cost, as a share of what they cost by themselves, as its prices say. Default: half. */
+  readonly batchShare?: number;
   /** How batches are spelled, where that is not as in chat completions. */
   readonly batches?: BatchWords;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */

@@ -29,7 +29,7 @@ export const rerankFormat = 'watsonx-rerank';
 /** Most texts of one request: https://www.ibm.com/docs/en/watsonx/saas?topic=code-embedding-generation says 1000. */
 const mostTexts = 1000;
 
-/** The members of a chat. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_1_x.WatsonXAI.TextChatParams.html */
+/** The members of a chat. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_7_x.WatsonXAI.DeploymentsTextChatStreamParams.html */
 const members: ReadonlySet<string> = new Set([
   'messages',
   'tools',
@@ -48,6 +48,11 @@ const members: ReadonlySet<string> = new Set([
   'temperature',
   'top_p',
   'time_limit',
+  'max_completion_tokens',
+  'length_penalty',
+  'repetition_penalty',
+  'include_reasoning',
+  'reasoning_effort',
 ]);
 
 /** Chat completions, but for the names of the model and of the choice among tools, and two paths instead of a member that says `stream`. */

@@ -10,6 +10,8 @@ const options = z.object({
   countsTokens: z.boolean().default(false),
   /** What the provider keeps for keys, by the names of its paths. */
   keeps: z.array(z.enum(['files', 'messages/batches'])).optional(),
+  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: half. */
+  batchShare: z.number().min(0).max(1).optional(),
 });
 
 const kind = defineChannel({
@@ -17,7 +19,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, countsTokens, keeps, ...rest }, tools) {
+  setup({ auth, countsTokens, keeps, batchShare, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/anthropic/v1'),
       headers: (key) => (auth === 'bearer' ? bearer(key) : key === undefined ? {} : { 'x-api-key': key }),
@@ -25,6 +27,7 @@ const kind = defineChannel({
       speaks: { chat: ['messages'], ...(countsTokens ? { 'count-tokens': ['messages'] } : {}) },
       modelList: '/models?limit=1000',
       ...(keeps === undefined ? {} : { keeps: { messages: keeps } }),
+      ...(batchShare === undefined ? {} : { batchShare }),
       // Without knowing the model a thinking budget and a plain history are what all of them take.
       traits: () => ({ reasoning: 'budget', jsonSchema: false, midSystem: false }),
     });

@@ -9,6 +9,8 @@ export default httpChannel({
   models: ['claude-*'],
   speaks: { chat: ['messages'], 'count-tokens': ['messages'] },
   keeps: { messages: ['files', 'messages/batches'] },
+  // https://platform.claude.com/docs/en/build-with-claude/batch-processing
+  batchShare: 0.5,
   modelList: '/models?limit=1000',
   headers: (key) => (key === undefined ? {} : { 'x-api-key': key }),
   // A client of another format names no version; this one still takes sampling settings, which translated requests may carry.

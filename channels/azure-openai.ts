@@ -70,6 +70,8 @@ export default defineChannel({
       },
       // https://learn.microsoft.com/azure/foundry/openai/latest: a batch names deployments of the kind that runs batches.
       keeps: { 'chat-completions': ['files', 'batches', 'vector_stores', 'containers'] },
+      // https://learn.microsoft.com/azure/ai-foundry/openai/how-to/batch
+      batchShare: 0.5,
       traits: () => traits,
       open,
       connect,

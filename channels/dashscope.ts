@@ -21,6 +21,7 @@ export default defineChannel({
       speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
       // https://www.alibabacloud.com/help/en/model-studio/batch-interfaces-compatible-with-openai
       keeps: { 'chat-completions': ['files', 'batches'] },
+      batchShare: 0.5,
       modelList: '/models',
       traits: traitsByModel({
         '*': {

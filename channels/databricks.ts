@@ -1,8 +1,14 @@
 import { z } from 'zod';
-import { defineChannel } from 'sluice';
+import { defineChannel, type ModelTraits } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { bearer, overHttp } from './_http.ts';
+import { claudeTraits } from './anthropic.ts';
 
-/** Databricks model serving: `workspace` is its host. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models */
+/**
+ * Databricks model serving: `workspace` is its host. Claude is asked in the messages format, where its thinking keeps its proofs.
+ * https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
+ * https://docs.databricks.com/gcp/en/machine-learning/model-serving/query-anthropic-messages
+ */
 export default defineChannel({
   name: 'databricks',
   catalogue: ['databricks'],
@@ -13,20 +19,43 @@ export default defineChannel({
       .regex(/^[a-z0-9.-]+$/i, 'must be the host of a workspace, such as adb-1234.5.azuredatabricks.net')
       .optional(),
   }),
-  setup({ workspace, ...options }, tools) {
+  setup({ workspace, ...options }, tools: ChannelTools): ChannelParts {
     if (workspace === undefined && options.baseUrl === undefined)
       throw new Error('workspace is missing. Give the host of your workspace, or baseUrl.');
-    return overHttp(options, tools, {
+    const parts = overHttp(options, tools, {
       baseUrl: `https://${workspace ?? ''}/serving-endpoints`,
       headers: bearer,
-      speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
-      traits: (model) => ({
-        ...(model.includes('gpt-oss')
-          ? { reasoning: 'effort', efforts: ['low', 'medium', 'high'] }
-          : { reasoning: 'none' }),
-        outputLimitField: 'max_tokens',
-        refuses: ['customTools'],
-      }),
+      speaks: { chat: ['chat-completions', 'messages'], embed: ['embeddings'] },
+      traits: traitsOf,
     });
+    return {
+      ...parts,
+      open: (call, request) =>
+        parts.open(
+          call,
+          request.path === '/messages'
+            ? {
+                ...request,
+                path: '/anthropic/v1/messages',
+                headers: { 'anthropic-version': '2023-06-01', ...request.headers },
+              }
+            : request,
+        ),
+    };
   },
 });
+
+/** https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models */
+function traitsOf(model: string): ModelTraits {
+  const [claude] = /claude-.+$/.exec(model) ?? [];
+  if (claude !== undefined)
+    return { ...claudeTraits(claude), formats: ['messages'], jsonSchema: false, fetchesUrls: false };
+  return {
+    formats: ['chat-completions'],
+    ...(/gpt-oss|gemini-[3-9]/.test(model)
+      ? { reasoning: 'effort', efforts: ['low', 'medium', 'high'] }
+      : { reasoning: /gpt-[5-9]/.test(model) ? 'effort' : 'none' }),
+    outputLimitField: 'max_tokens',
+    refuses: ['customTools'],
+  };
+}

@@ -14,6 +14,9 @@ export default openaiLike({
     transcribe: ['audio'],
     speak: ['audio'],
   },
+  // https://docs.deepinfra.com/batch/introduction
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.8,
   traits: {
     '*': { outputLimitField: 'max_tokens', efforts: ['none', 'low', 'medium', 'high'] },
   },

@@ -8,6 +8,8 @@ const options = z.object({
   auth: z.enum(['x-goog-api-key', 'bearer']).default('x-goog-api-key'),
   /** What the provider keeps for keys, by the names of its paths. */
   keeps: z.array(z.enum(['files', 'cachedContents', 'fileSearchStores', 'batches'])).optional(),
+  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: half. */
+  batchShare: z.number().min(0).max(1).optional(),
 });
 
 const kind = defineChannel({
@@ -15,7 +17,7 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ auth, keeps, ...rest }, tools) {
+  setup({ auth, keeps, batchShare, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1beta'),
       headers: (key) =>
@@ -27,6 +29,7 @@ const kind = defineChannel({
       },
       modelList: '/models?pageSize=1000',
       ...(keeps === undefined ? {} : { keeps: { 'generate-content': keeps } }),
+      ...(batchShare === undefined ? {} : { batchShare }),
     });
   },
 });

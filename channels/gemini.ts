@@ -45,6 +45,8 @@ export default httpChannel({
     'get-video': ['generate-content'],
   },
   keeps: { 'generate-content': ['files', 'cachedContents', 'fileSearchStores', 'batches'] },
+  // https://ai.google.dev/gemini-api/docs/batch-api
+  batchShare: 0.5,
   modelList: '/models?pageSize=1000',
   headers: (key) => (key === undefined ? {} : { 'x-goog-api-key': key }),
   traits: geminiTraits,

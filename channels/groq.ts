@@ -23,7 +23,9 @@ export default openaiLike({
     'translate-audio': ['audio'],
     speak: ['audio'],
   },
+  // https://console.groq.com/docs/batch
   keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
   traits: {
     '*': { reasoning: 'none', refuses: ['logprobs', 'topLogprobs', 'choices'], inputLimit: 131_072 },
     '*whisper-*': { transcripts: ['json', 'text', 'verbose_json'] },

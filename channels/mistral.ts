@@ -1,9 +1,34 @@
+import type { ModelTraits } from 'sluice';
+import { traitsByModel } from './_http.ts';
 import { mistralBatches } from './_mistral-batches.ts';
 import { chat, chatFormat } from './_mistral-chat.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Efforts of models that think when they are asked to. https://docs.mistral.ai/capabilities/reasoning/adjustable */
 const adjustable = { reasoning: 'effort', efforts: ['none', 'high'], replaysReasoning: true } as const;
+
+/** What its models take and do, by their names. */
+const mistralTable: Readonly<Record<string, ModelTraits>> = {
+  '*': {
+    reasoning: 'none',
+    outputLimitField: 'max_tokens',
+    prefill: true,
+    refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
+  },
+  // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native
+  'magistral-*': { replaysReasoning: true },
+  'mistral-small-latest': adjustable,
+  'mistral-small-2603': adjustable,
+  'mistral-medium-latest': adjustable,
+  'mistral-medium-2604': adjustable,
+  'mistral-medium-3-5': adjustable,
+  'mistral-medium-3.5': adjustable,
+  // https://docs.mistral.ai/inference/conversations/reasoning
+  'mistral-large-4*': { ...adjustable, efforts: ['low', 'medium', 'high'] },
+};
+
+/** What one of its models takes and does, also where a cloud serves it. */
+export const mistralTraits = traitsByModel(mistralTable);
 
 /** Mistral, in its own words. It answers 422 to members it does not know, and tells usage in every stream unasked. */
 export default openaiLike({
@@ -23,6 +48,7 @@ export default openaiLike({
   speaks: { chat: [chatFormat], embed: ['embeddings'], moderate: ['moderations'] },
   codecs: { chat },
   keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
   batches: mistralBatches,
   // Those of embeddings, and of chats where `traits` say that they go as they are (`formats: ['chat-completions']`).
   fields: {
@@ -32,22 +58,5 @@ export default openaiLike({
     stream_options: null,
     user: null,
   },
-  traits: {
-    '*': {
-      reasoning: 'none',
-      outputLimitField: 'max_tokens',
-      prefill: true,
-      refuses: ['topK', 'logprobs', 'topLogprobs', 'user', 'verbosity', 'modalities', 'cache'],
-    },
-    // These think whatever is said. https://docs.mistral.ai/capabilities/reasoning/native
-    'magistral-*': { replaysReasoning: true },
-    'mistral-small-latest': adjustable,
-    'mistral-small-2603': adjustable,
-    'mistral-medium-latest': adjustable,
-    'mistral-medium-2604': adjustable,
-    'mistral-medium-3-5': adjustable,
-    'mistral-medium-3.5': adjustable,
-    // https://docs.mistral.ai/inference/conversations/reasoning
-    'mistral-large-4*': { ...adjustable, efforts: ['low', 'medium', 'high'] },
-  },
+  traits: mistralTable,
 });

@@ -6,6 +6,9 @@ export default openaiLike({
   catalogue: ['moonshot'],
   baseUrl: 'https://api.moonshot.ai/v1',
   models: ['kimi-*', 'moonshot-*'],
+  // https://platform.kimi.ai/docs/api/batch-create https://platform.kimi.ai/docs/pricing/batch
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.6,
   traits: {
     '*': {
       reasoning: 'none',

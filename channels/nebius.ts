@@ -8,6 +8,9 @@ export default openaiLike({
   models: ['*/*'],
   discover: true,
   speaks: { chat: ['chat-completions'], embed: ['embeddings'], 'generate-image': ['images'] },
+  // https://docs.tokenfactory.nebius.com/ai-models-inference/batch-inference
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
   traits: {
     '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
     'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },

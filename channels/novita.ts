@@ -8,6 +8,8 @@ export default openaiLike({
   models: ['*/*'],
   discover: true,
   speaks: { chat: ['chat-completions', 'text-completions'], embed: ['embeddings'], rerank: ['rerank'] },
+  // https://novita.ai/docs/guides/llm-batch-api
+  keeps: { 'chat-completions': ['files', 'batches'] },
   traits: {
     '*': { formats: ['chat-completions'], reasoning: 'none', outputLimitField: 'max_tokens' },
     'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },

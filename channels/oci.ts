@@ -12,16 +12,52 @@ import { tellingRefusals } from './_refusals.ts';
 /** Milliseconds before the end of a session from which on the next is asked for. */
 const ahead = 5 * 60_000;
 
+const compatible = ['chat-completions', 'responses'];
+
 const traits = traitsByModel({
-  '*': { reasoning: 'none', refuses: ['customTools'] },
+  '*': { formats: compatible, reasoning: 'none', refuses: ['customTools'] },
   'openai.*': { reasoning: 'effort' },
   'xai.grok-3-mini*': { reasoning: 'effort', efforts: ['low', 'high'] },
+  // In the native API alone: https://docs.oracle.com/en-us/iaas/Content/generative-ai/cohere-models.htm
+  'cohere.command-r*': {
+    formats: [nativeFormat],
+    outputLimitField: 'max_tokens',
+    fetchesUrls: false,
+    refuses: [
+      'customTools',
+      'choices',
+      'user',
+      'metadata',
+      'serviceTier',
+      'parallelTools',
+      'logprobs',
+      'topLogprobs',
+      'verbosity',
+      'promptCacheKey',
+      'modalities',
+      'cache',
+    ],
+  },
+  'ocid1.generativeaiendpoint.*': {
+    formats: [nativeFormat],
+    outputLimitField: 'max_tokens',
+    refuses: [
+      'customTools',
+      'user',
+      'serviceTier',
+      'logprobs',
+      'topLogprobs',
+      'promptCacheKey',
+      'modalities',
+      'cache',
+    ],
+  },
 });
 
 /**
  * Oracle Cloud Infrastructure Generative AI, by the endpoints that speak chat completions and responses. Requests are signed for an identity
  * and name the compartment that pays, or show an API key of the service, which has an address of its own and chats alone. Embeddings and
- * rerank are asked for in the native API, which is not spoken for chat: Cohere's R models have no other.
+ * rerank are asked for in the native API, and chats with Cohere's R models and with endpoints of the account, which have no other.
  * https://docs.oracle.com/en-us/iaas/Content/generative-ai/openai-compatible-api.htm
  * https://docs.oracle.com/en-us/iaas/Content/generative-ai/oci-genai-auth.htm
  * https://docs.oracle.com/en-us/iaas/Content/generative-ai/api-keys.htm
@@ -35,6 +71,8 @@ export default defineChannel({
     'google.*',
     'mistral.*',
     'cohere.command-a*',
+    'cohere.command-r*',
+    'ocid1.generativeaiendpoint.*',
     'cohere.embed-*',
     'cohere.rerank*',
   ],
@@ -55,8 +93,15 @@ export default defineChannel({
       .optional()
       .describe('the project to which responses and conversations belong'),
     identity: ociIdentity.optional(),
+    endpoints: z
+      .enum(['generic', 'cohere'])
+      .default('generic')
+      .describe('the words of chat that models behind endpoints of the account take'),
   }),
-  setup({ region, compartment, project, identity, ...options }, tools: ChannelTools): ChannelParts {
+  setup(
+    { region, compartment, project, identity, endpoints, ...options },
+    tools: ChannelTools,
+  ): ChannelParts {
     if (region === undefined && options.baseUrl === undefined)
       throw new Error("region is missing. Name it: region: 'us-chicago-1'.");
     if (tools.keys.length > 0 && identity !== undefined)
@@ -70,7 +115,7 @@ export default defineChannel({
       overHttp(options, account, {
         baseUrl: host + path,
         headers: (key) => ({ ...owner, ...bearer(key) }),
-        speaks: { chat: ['chat-completions', 'responses'] },
+        speaks: { chat: compatible },
         traits,
       });
     if (tools.keys.length > 0) return place('/20231130/actions/v1', tools);
@@ -102,8 +147,8 @@ export default defineChannel({
     });
     return {
       ...parts,
-      speaks: { ...parts.speaks, embed: [nativeFormat], rerank: [nativeFormat] },
-      codecs: ociNative(compartment),
+      speaks: { chat: [...compatible, nativeFormat], embed: [nativeFormat], rerank: [nativeFormat] },
+      codecs: ociNative(compartment, endpoints),
       listModels: () => listModels(account.http, options.baseUrl ?? host, compartment),
       async open(call, request) {
         const answer = await (request.format === nativeFormat ? native : parts).open(call, request);

@@ -53,6 +53,8 @@ const options = z.object({
     .default({ chat: ['chat-completions'], embed: ['embeddings'] }),
   /** What the provider keeps for keys, by the names of its paths: `['files', 'batches']`. */
   keeps: z.array(z.enum(collections)).optional(),
+  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: half. */
+  batchShare: z.number().min(0).max(1).optional(),
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   fields: z.record(z.string(), z.string().nullable()).optional(),
 });
@@ -62,13 +64,14 @@ const kind = defineChannel({
   needsKey: false,
   models: 'discover',
   options,
-  setup({ speaks, keeps, fields, ...rest }, tools) {
+  setup({ speaks, keeps, batchShare, fields, ...rest }, tools) {
     return overHttp(rest, tools, {
       baseUrl: requiredBaseUrl(rest, 'https://api.example.com/v1'),
       headers: bearer,
       speaks,
       modelList: '/models',
       ...(keeps === undefined ? {} : { keeps: { 'chat-completions': keeps } }),
+      ...(batchShare === undefined ? {} : { batchShare }),
       ...(fields === undefined ? {} : { fields }),
       traits: () => ({ refuses: ['customTools'] }),
     });

@@ -83,6 +83,8 @@ export default openaiLike({
       'evals',
     ],
   },
+  // https://developers.openai.com/api/docs/guides/batch
+  batchShare: 0.5,
   customTools: ['gpt-5*', 'gpt-6*', '*codex*'],
   traits: {
     '*': {

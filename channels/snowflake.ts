@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import { defineChannel } from 'sluice';
 import { bearer, overHttp } from './_http.ts';
+import { claudeTraits } from './anthropic.ts';
 
-/** Snowflake Cortex; the key is a programmatic access token. https://docs.snowflake.com/en/user-guide/snowflake-cortex/open_ai_sdk */
+/**
+ * Snowflake Cortex; the key is a programmatic access token. Claude is asked in the messages format.
+ * https://docs.snowflake.com/user-guide/snowflake-cortex/cortex-rest-api
+ */
 export default defineChannel({
   name: 'snowflake',
   catalogue: ['snowflake'],
@@ -20,11 +24,16 @@ export default defineChannel({
       // Names with an underscore are no host names.
       baseUrl: `https://${(account ?? '').replaceAll('_', '-').toLowerCase()}.snowflakecomputing.com/api/v2/cortex/v1`,
       headers: bearer,
-      speaks: { chat: ['chat-completions'] },
-      traits: () => ({
-        reasoning: 'none',
-        refuses: ['customTools', 'choices', 'logprobs', 'topLogprobs', 'seed'],
-      }),
+      speaks: { chat: ['chat-completions', 'messages'] },
+      defaults: { 'anthropic-version': '2023-06-01' },
+      traits: (model) =>
+        model.startsWith('claude-')
+          ? { ...claudeTraits(model), formats: ['messages'], jsonSchema: false, fetchesUrls: false }
+          : {
+              formats: ['chat-completions'],
+              reasoning: 'none',
+              refuses: ['customTools', 'choices', 'logprobs', 'topLogprobs', 'seed'],
+            },
     });
   },
 });

@@ -6,11 +6,13 @@ import { authorized } from './_authorized.ts';
 import { googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { editMembers } from './_members.ts';
+import { chat as mistralChat, chatFormat as mistralFormat } from './_mistral-chat.ts';
 import { tellingRefusals } from './_refusals.ts';
 import { vertexEmbed } from './_vertex-embed.ts';
 import { openVideo, vertexVideos, videoFormat } from './_vertex-videos.ts';
 import { claudeTraits } from './anthropic.ts';
 import { geminiTraits } from './gemini.ts';
+import { mistralTraits } from './mistral.ts';
 
 /** The word that stands for the version header in a body: https://docs.claude.com/en/api/claude-on-vertex-ai */
 const claudeVersion = 'vertex-2023-10-16';
@@ -76,7 +78,7 @@ export default defineChannel({
     });
     return {
       speaks: {
-        chat: ['generate-content', 'messages', 'chat-completions'],
+        chat: ['generate-content', 'messages', mistralFormat, 'chat-completions'],
         'count-tokens': ['generate-content', 'messages'],
         embed: ['vertex-embed'],
         'generate-image': ['generate-content'],
@@ -85,7 +87,7 @@ export default defineChannel({
         'create-video': [videoFormat],
         'get-video': [videoFormat],
       },
-      codecs: { embed: vertexEmbed, ...vertexVideos },
+      codecs: { chat: mistralChat, embed: vertexEmbed, ...vertexVideos },
       traits: traitsOf,
       open: (call, request) => openVideo(call, open, onVertex(request)),
     };
@@ -107,7 +109,9 @@ function nameOf(model: string): string {
 function traitsOf(model: string): ModelTraits {
   const name = nameOf(model);
   if (name.startsWith('claude-')) return { ...claudeTraits(name), formats: ['messages'], fetchesUrls: false };
-  if (isMistral(name) || name.includes('/'))
+  // The API of Mistral itself: https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/mistral
+  if (isMistral(name)) return { ...mistralTraits(name), formats: [mistralFormat] };
+  if (name.includes('/'))
     return {
       formats: ['chat-completions'],
       reasoning: 'none',

@@ -28,6 +28,9 @@ const traits: ModelTraits = {
   ],
 };
 
+/** Of models that think. https://ibm.github.io/watsonx-ai-node-sdk/interfaces/1_7_x.WatsonXAI.DeploymentsTextChatStreamParams.html */
+const thinking: ModelTraits = { reasoning: 'effort', efforts: ['low', 'medium', 'high'] };
+
 /**
  * IBM watsonx.ai. An API key is changed for a token of IBM Cloud IAM; every request names a project or a deployment space.
  * https://www.ibm.com/docs/en/watsonx/saas?topic=resources-rest-api
@@ -84,7 +87,7 @@ export default defineChannel({
     return {
       speaks: { chat: [chatFormat], embed: [embedFormat], rerank: [rerankFormat] },
       codecs: { chat, embed, rerank },
-      traits: () => traits,
+      traits: (model) => (model.includes('gpt-oss') ? { ...traits, ...thinking } : traits),
       ...(first === undefined ? {} : { listModels: () => listModels(first, options.baseUrl ?? baseUrl) }),
       open(call, request) {
         const part = parts[call.target?.key.index ?? 0];

@@ -3,6 +3,7 @@ import type { Duplex, Writable } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
 import { replyContext } from '../call/view.ts';
 import { type Exchange } from '../call/exchange.ts';
+import { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
@@ -36,6 +37,7 @@ export class Reply {
   readonly #options: ReplyOptions;
   #context: ReplyContext | undefined;
   readonly #losses: Loss[] = [];
+  #told: ToldPlaces | undefined;
   #subscription: Subscription | undefined;
   #encoder: StreamEncoder | undefined;
   #whole: WholeEncoder | undefined;
@@ -291,7 +293,7 @@ export class Reply {
       headers['cache-control'] = 'no-cache';
       headers['x-accel-buffering'] = 'no';
     }
-    if (this.#losses.length > 0) headers['x-sluice-loss'] = lossHeader(this.#losses);
+    if (this.#losses.length > 0) headers['x-sluice-loss'] = toldLosses(this.#losses);
     return headers;
   }
 
@@ -403,7 +405,8 @@ export class Reply {
 
   #lose(path: string): void {
     const { format } = this.#exchange;
-    if (this.#losses.some((loss) => loss.kind === 'response' && loss.path === path)) return;
+    this.#told ??= new ToldPlaces();
+    if (!this.#told.isNew(path)) return;
     const loss: Loss = { path, kind: 'response', from: '', to: format.name };
     this.#losses.push(loss);
     this.#exchange.reportLoss(loss);
@@ -436,19 +439,4 @@ function passedHeaders({ headers }: Extract<GatewayEvent, { type: 'answer' }>): 
       return typeof value === 'string' ? [[name, value]] : [];
     }),
   );
-}
-
-/** What the framing itself has to say in a silence: a comment, an empty line, or nothing where clients break on both. */
-/** Paths of what was lost, in the client's words; header-safe and bounded. */
-export function lossHeader(losses: readonly Loss[]): string {
-  const paths = new Set(
-    losses.map(({ path }) => path.slice(0, 200).replaceAll(/[^\x21-\x2b\x2d-\x7e]/g, '_')),
-  );
-  paths.delete('');
-  let text = '';
-  for (const path of paths) {
-    if (text.length + path.length > 2000) return `${text}, ...`;
-    text += text === '' ? path : `, ${path}`;
-  }
-  return text;
 }

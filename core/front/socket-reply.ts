@@ -1,6 +1,7 @@
 import type { Observable, Subscription } from 'rxjs';
 import { replyContext } from '../call/view.ts';
 import { type Exchange } from '../call/exchange.ts';
+import { ToldPlaces } from '../formats/_shared/losses.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { ReplyContext, SocketRoute, StreamEncoder, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
@@ -32,6 +33,7 @@ export class SocketReply {
   #begun = false;
   #held = false;
   #over = false;
+  readonly #told = new ToldPlaces();
 
   constructor(exchange: Exchange, options: SocketReplyOptions) {
     this.#exchange = exchange;
@@ -162,9 +164,8 @@ export class SocketReply {
 
   /** There are no headers that could tell of it: it is for the log. */
   #lose(path: string): void {
-    const { format, losses } = this.#exchange;
-    if (losses.some((loss) => loss.kind === 'response' && loss.path === path)) return;
-    this.#exchange.reportLoss({ path, kind: 'response', from: '', to: format.name });
+    if (!this.#told.isNew(path)) return;
+    this.#exchange.reportLoss({ path, kind: 'response', from: '', to: this.#exchange.format.name });
   }
 }
 

@@ -202,6 +202,8 @@ export interface Channel {
   readonly speaks: { readonly [O in Operation]?: readonly string[] };
   /** What the provider keeps, by the format whose API that belongs to: see `ChannelParts.keeps`. */
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
+  /** What the requests of a batch cost, as a share of what they cost by themselves: see `ChannelParts.batchShare`. */
+  readonly batchShare?: number;
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
   /**

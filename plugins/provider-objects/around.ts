@@ -1,6 +1,7 @@
 import { GatewayError, type JsonObject } from 'sluice';
 import type {
   Call,
+  Channel,
   InternalTools,
   ObjectCharge,
   ObjectStore,
@@ -26,8 +27,8 @@ export interface Around {
   readonly answerSize: number;
   /** What it costs to keep a million tokens for an hour, in dollars, by the provider's names of models. */
   readonly cacheStorage: Readonly<Record<string, number>>;
-  /** What the requests of a batch cost, as a share of what they cost by themselves. */
-  readonly batchShare: number;
+  /** What the requests of a batch cost at a channel's provider, as a share of what they cost by themselves. */
+  shareOf(channel: Channel): number;
   /** Where clients reach this gateway; undefined: where this one did. */
   readonly publicUrl: string | undefined;
 }

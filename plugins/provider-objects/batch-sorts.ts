@@ -39,9 +39,9 @@ const codecs: Readonly<Record<string, CodecName>> = {
   '/v1/images/edits': ['images', 'edit-image'],
 };
 
-/** An endpoint as OpenAI writes it: others leave out the version. */
+/** An endpoint as OpenAI writes it: others leave out the version, or write their own. */
 export function endpointOf(told: string): string {
-  return told.startsWith('/v1/') ? told : `/v1${told}`;
+  return `/v1${told.replace(/^\/v\d+(?=\/)/, '')}`;
 }
 
 function codecAt(told: JsonValue | undefined): CodecName | undefined {

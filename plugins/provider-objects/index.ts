@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
-import { openObjectStore, type Call, type InternalTools } from 'sluice/internal';
+import { openObjectStore, type Call, type Channel, type InternalTools } from 'sluice/internal';
 import type { Around } from './around.ts';
 import { addBatches } from './batches.ts';
 import { addEndpoints } from './endpoints.ts';
@@ -13,6 +13,9 @@ import { addResumable } from './resumable.ts';
 const mebibyte = 1024 * 1024;
 const milliseconds = z.int().min(10).max(86_400_000);
 
+/** Nearly all providers give batches at half the price. */
+const usualShare = 0.5;
+
 const options = z.strictObject({
   /** Bytes of one uploaded body. */
   fileSize: z
@@ -24,8 +27,8 @@ const options = z.strictObject({
     .int()
     .min(1024)
     .default(64 * mebibyte),
-  /** What the requests of a batch cost, as a share of what they cost by themselves. */
-  batchShare: z.number().min(0).max(1).default(0.5),
+  /** What the requests of a batch cost, as a share of what they cost by themselves. Default: what the channel says of its provider, else half. */
+  batchShare: z.number().min(0).max(1).optional(),
   /**
    * What it costs to keep a million tokens of a cached content for an hour, in dollars, by patterns of the provider's names of models; the
    * longest that fits. 0: nothing is charged. Default: as https://ai.google.dev/gemini-api/docs/pricing says.
@@ -65,7 +68,8 @@ export default definePlugin({
     const store = openObjectStore(tools, (error) =>
       log.error({ error }, 'what is known of an object is damaged'),
     );
-    const poller = new Poller(store, tools, { ...poll, share: batchShare, answerSize });
+    const shareOf = (channel: Channel): number => batchShare ?? channel.batchShare ?? usualShare;
+    const poller = new Poller(store, tools, { ...poll, shareOf, answerSize });
     poller.start();
     onClose(() => poller.close());
     const finding: Finding = { store, catalog, foreign: foreign === 'pass' };
@@ -76,7 +80,7 @@ export default definePlugin({
       tools,
       fileSize,
       answerSize,
-      batchShare,
+      shareOf,
       cacheStorage,
       publicUrl,
     };

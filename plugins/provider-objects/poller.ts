@@ -4,6 +4,7 @@ import { GatewayError } from 'sluice';
 import {
   isObject,
   toGatewayError,
+  type Channel,
   type InternalTools,
   type ObjectLease,
   type ObjectStore,
@@ -24,8 +25,8 @@ export interface PollerOptions {
   readonly parallel: number;
   /** For one description with its results. */
   readonly patience: number;
-  /** What the requests of a batch cost, as a share of what they cost by themselves. */
-  readonly share: number;
+  /** What the requests of a batch cost at a channel's provider, as a share of what they cost by themselves. */
+  shareOf(channel: Channel): number;
   /** Bytes of a description. */
   readonly answerSize: number;
 }
@@ -190,7 +191,7 @@ export class Poller {
       object,
       channel: place.channel,
       codec: sort.codec(known),
-      share: this.#options.share,
+      share: this.#options.shareOf(place.channel),
       tools: this.#tools,
     });
     for (const line of sort.inline(seen)) {

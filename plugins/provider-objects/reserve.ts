@@ -31,7 +31,7 @@ export async function reserved(
   call: Call,
   { channel }: Place,
   needsOf: NeedsOf,
-  { tools: { bookkeeper, catalog, prices }, batchShare }: Around,
+  { tools: { bookkeeper, catalog, prices }, shareOf }: Around,
 ): Promise<Reservation | undefined> {
   const key = call.get(caller);
   const budgets = key?.budgets ?? [];
@@ -44,7 +44,7 @@ export async function reserved(
     if (isPriced && (most.microDollars === undefined || prices.unpriced(model))) throw noPriceError(model);
     tokens += most.tokens;
     // Each model's answers are charged together.
-    microDollars += Math.ceil((most.microDollars ?? 0) * batchShare);
+    microDollars += Math.ceil((most.microDollars ?? 0) * shareOf(channel));
   }
   return claimed(key.id, budgets, { tokens, microDollars }, bookkeeper);
 }

@@ -19,6 +19,8 @@ interface UploadSession {
   readonly owner: string;
   readonly channel: string;
   readonly key: string;
+  /** Where it goes there: among the files, or into a file search store. */
+  readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   /** How many bytes have gone by, and what was read of them; no lines where that is not known any more. */
   readonly offset: number;
@@ -34,15 +36,17 @@ const asked = ['protocol', 'command', 'offset', 'header-content-length', 'header
 const told = ['status', 'chunk-granularity', 'size-received'];
 
 /**
- * Adds the paths by which files of generateContent are uploaded and downloaded: an upload begins with a description of the file, is given an
- * address, and takes the bytes there in one or more requests.
+ * Adds the paths by which files of generateContent are uploaded, also into a file search store, and downloaded: an upload begins with a
+ * description of the file, is given an address, and takes the bytes there in one or more requests.
  */
 export function addResumable(around: Around): void {
   const sessions = around.tools.stores.namespace<UploadSession>('provider-uploads');
   const collection = collectionOf('generate-content', 'files');
+  const stores = collectionOf('generate-content', 'fileSearchStores');
   const format = 'generate-content';
 
-  const begin = async (call: Call, version: string): Promise<Observable<GatewayEvent>> => {
+  /** `store`: the id of the caller's file search store into which the file goes. */
+  const begin = async (call: Call, version: string, store?: string): Promise<Observable<GatewayEvent>> => {
     const { headers } = call.wire;
     if (headers[`${words}protocol`] !== 'resumable' || headers[`${words}command`] !== 'start')
       throw new GatewayError(
@@ -53,10 +57,15 @@ export function addResumable(around: Around): void {
     if (size > around.fileSize)
       throw new GatewayError('request_too_large', `The file is larger than ${around.fileSize} bytes.`);
     const body = await bodyOf(call).json();
-    const place = chosenPlace(call, collection, around.finding.catalog, {});
+    const { catalog } = around.finding;
+    const place =
+      store === undefined
+        ? chosenPlace(call, collection, catalog, {})
+        : placeOf(await ownedObject(call, stores, store, around), catalog);
+    const path = store === undefined ? '/files' : `/${stores.name}/${store}:uploadToFileSearchStore`;
     const answer = await ask(call, place, format, {
       method: 'POST',
-      path: '/files',
+      path,
       service: 'upload',
       headers: wordsOf(call),
       body: JSON.stringify(body),
@@ -68,14 +77,15 @@ export function addResumable(around: Around): void {
       owner: ownerOf(call),
       channel: place.channel.id,
       key: place.key.id,
-      query: queryIn(address),
+      path,
+      query: queryIn(address, path),
       offset: 0,
     };
     await sessions.set(id, session, sessionLife);
     const root = around.publicUrl ?? originOf(call);
     addReplyHeaders(call, {
       ...toldIn(answer.headers),
-      [`${words}url`]: `${root}/upload/${version}/files?upload_id=${id}&upload_protocol=resumable`,
+      [`${words}url`]: `${root}/upload/${version}${path}?upload_id=${id}&upload_protocol=resumable`,
     });
     return of<GatewayEvent>({ type: 'result', value: {} });
   };
@@ -89,9 +99,11 @@ export function addResumable(around: Around): void {
       around.finding.catalog,
     );
     // Each request goes on where the one before it has ended, or nothing is known of the file: what a provider took of one that broke is not.
-    const { offset, lines: begun } = session;
+    const { offset, path, lines: begun } = session;
     const isNext =
-      call.wire.headers[`${words}offset`] === String(offset) && (offset === 0 || begun !== undefined);
+      path === '/files' &&
+      call.wire.headers[`${words}offset`] === String(offset) &&
+      (offset === 0 || begun !== undefined);
     const lines = linesOf(collection, around, begun);
     let length = 0;
     const { upload, wrong } = streamed(bodyOf(call), around.fileSize - offset, (piece) => {
@@ -101,7 +113,7 @@ export function addResumable(around: Around): void {
     try {
       const answer = await ask(call, place, format, {
         method: 'POST',
-        path: '/files',
+        path,
         service: 'upload',
         query: session.query,
         headers: { ...wordsOf(call), 'content-type': 'application/octet-stream' },
@@ -113,6 +125,8 @@ export function addResumable(around: Around): void {
       if (isObject(file)) {
         const known = knownOf(isNext ? lines.end() : undefined);
         await keep(call, { collection, place, seen: file, known }, around);
+        await sessions.delete(id);
+      } else if (answer.headers[`${words}status`] === 'final') {
         await sessions.delete(id);
       } else if (length > 0) {
         const now = isNext ? lines.begun() : undefined;
@@ -136,6 +150,18 @@ export function addResumable(around: Around): void {
       handle: (call: Call) => {
         const id = call.wire.query.get('upload_id');
         return id === null ? begin(call, version) : goOn(call, id);
+      },
+    });
+    around.tools.endpoint({
+      method: 'POST',
+      path: `/upload/${version}/${stores.name}/:store\\:uploadToFileSearchStore`,
+      format,
+      readsBody: true,
+      handle: (call: Call, { store = '' }) => {
+        const id = call.wire.query.get('upload_id');
+        if (id !== null) return goOn(call, id);
+        if (!isId(store)) throw noObject(stores, store);
+        return begin(call, version, store);
       },
     });
     for (const path of [`/${version}/files/:id\\:download`, `/download/${version}/files/:id\\:download`])
@@ -180,9 +206,10 @@ function toldIn(
 }
 
 /** By what the provider knows the upload. Its path is the one where it began; where it leads elsewhere it is not followed. */
-function queryIn(address: string | string[] | undefined): Readonly<Record<string, string>> {
+function queryIn(address: string | string[] | undefined, path: string): Readonly<Record<string, string>> {
   const url = typeof address === 'string' && URL.canParse(address) ? new URL(address) : undefined;
-  if (url === undefined || !/\/upload\/[^/]+\/files$/.test(url.pathname) || url.searchParams.size === 0)
+  const there = url === undefined ? undefined : /\/upload\/[^/]+(\/.*)$/.exec(url.pathname)?.[1];
+  if (url === undefined || there !== path || url.searchParams.size === 0)
     throw new GatewayError('upstream_error', 'The upstream gave no address for this upload.', {
       origin: 'upstream',
     });

@@ -1,6 +1,7 @@
 import { formatVoice, type SeenRequest, type Voice } from 'sluice/testing';
 
-type Json = Record<string, unknown>;
+/** An object of JSON of which nothing is known. */
+export type Json = Record<string, unknown>;
 
 /** How a provider says what chat completions say, as its documentation shows it. */
 export interface Manner {
@@ -32,7 +33,7 @@ export function mannered({ asked, whole, stream, error }: Manner): Voice {
     stream(events, request) {
       const { pieces, end } = plain.stream(events, heard(request));
       const own = stream();
-      const said = (piece: string): string => framesOf(piece).map(own.chunk).join('');
+      const said = (piece: string | Buffer): string => framesOf(piece.toString()).map(own.chunk).join('');
       return {
         pieces: pieces.map(said).filter((piece) => piece !== ''),
         end: said(end) + own.end(),

@@ -5,6 +5,7 @@ import { channelCases, formatVoice, type SeenRequest, type Voice } from 'sluice/
 import { describe, expect, test } from 'vitest';
 import { inTurn } from '../support/tries.ts';
 import { presetKind, presets } from './_presets.ts';
+import { mistralVoice } from './_voices.ts';
 
 const chat = await formatVoice('chat-completions');
 const messages = await formatVoice('messages');
@@ -24,7 +25,10 @@ const claudeOnVertex: Voice = {
 const families: readonly (readonly [name: string, model: string, voice: Voice])[] = [
   ['vertex', 'gemini-2.5-flash', await formatVoice('generate-content')],
   ['vertex', 'claude-sonnet-4-5', claudeOnVertex],
+  ['vertex', 'mistral-medium-3', mistralVoice],
   ['vertex', 'meta/llama-3.3-70b-instruct-maas', chat],
+  ['databricks', 'databricks-claude-sonnet-4-5', messages],
+  ['snowflake', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'claude-sonnet-4-5', messages],
   ['azure-foundry', 'gpt-4.1', chat],
 ];
@@ -36,7 +40,12 @@ const tested = [
     options,
     voice: chat,
   })),
-  ...families.map(([name, model, voice]) => ({ name, model, options: {}, voice })),
+  ...families.map(([name, model, voice]) => ({
+    name,
+    model,
+    options: presets[name]?.options ?? {},
+    voice,
+  })),
 ].map((one, place) => ({ ...one, place }));
 const kinds = new Map(
   await Promise.all(tested.map(async ({ name }) => [name, await presetKind(name)] as const)),
@@ -59,13 +68,9 @@ describe.each(tested)('$name with $model', ({ name, model, options, voice, place
 test('every channel kind that chats is tried so, here or beside the general ones', () => {
   const folder = join(import.meta.dirname, '../../channels');
   const others = readFileSync(join(import.meta.dirname, 'conformance.test.ts'), 'utf8');
-  // Binary streams, and deployments: in tests of their own.
-  const apart = new Set(['bedrock', 'sap-ai-core']);
   const chats = readdirSync(folder)
     .filter((file) => /^[a-z].*\.ts$/.test(file))
     .filter((file) => /\bchat:|openaiLike\(/.test(readFileSync(join(folder, file), 'utf8')))
     .map((file) => file.replace('.ts', ''));
-  expect(
-    chats.filter((name) => !kinds.has(name) && !apart.has(name) && !others.includes(`/channels/${name}.ts'`)),
-  ).toEqual([]);
+  expect(chats.filter((name) => !kinds.has(name) && !others.includes(`/channels/${name}.ts'`))).toEqual([]);
 });

@@ -1,9 +1,11 @@
 /* oxlint-disable vitest/expect-expect, vitest/valid-title -- the cases name themselves, and throw what is wrong. */
+import { generateKeyPairSync } from 'node:crypto';
 import { channelCases, type ChannelUnderTest } from 'sluice/testing';
 import { afterAll, describe, test } from 'vitest';
 import anthropic from '../../channels/anthropic.ts';
 import anthropicCompatible from '../../channels/anthropic-compatible.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
+import bedrock from '../../channels/bedrock.ts';
 import cohere from '../../channels/cohere.ts';
 import deepseek from '../../channels/deepseek.ts';
 import gemini from '../../channels/gemini.ts';
@@ -18,6 +20,7 @@ import openrouter from '../../channels/openrouter.ts';
 import sapAiCore from '../../channels/sap-ai-core.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
+import { ociCohereVoice, ociGenericVoice } from './_oci-voices.ts';
 import { startTokenPlace } from './_tokens.ts';
 import { cohereVoice, mistralVoice, ollamaVoice, orchestrationVoice, watsonxVoice } from './_voices.ts';
 
@@ -25,6 +28,26 @@ const models = ['test-model'];
 
 const tokens = await startTokenPlace();
 afterAll(() => tokens.close());
+
+/** Oracle Cloud, where requests are signed. */
+const onOracle = (model: string): ChannelUnderTest => ({
+  channel: ({ url }) =>
+    oci({
+      baseUrl: `${url}/openai/v1`,
+      compartment: 'ocid1.compartment.oc1..c',
+      identity: {
+        kind: 'key',
+        tenancy: 'ocid1.tenancy.oc1..t',
+        user: 'ocid1.user.oc1..u',
+        fingerprint: '20:3b:97:13',
+        key: signing,
+      },
+    }),
+  model,
+});
+const signing = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  .privateKey.export({ type: 'pkcs8', format: 'pem' })
+  .toString();
 
 /** SAP AI Core with a deployment for each model, and one of the orchestration service. */
 const onSap = (orchestration: boolean): ChannelUnderTest => ({
@@ -44,6 +67,9 @@ const onSap = (orchestration: boolean): ChannelUnderTest => ({
     return { resources: deployed };
   },
 });
+
+/** Statuses that InvokeModel and Converse have besides: the model took too long, failed, is not ready. */
+const amazonsOwn = { 408: 502, 424: 502 };
 
 const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   'openai-compatible': {
@@ -87,6 +113,18 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   ollama: { channel: ({ url, key }) => ollama({ baseUrl: `${url}/v1`, key, models }) },
   openrouter: { channel: ({ url, key }) => openrouter({ baseUrl: `${url}/v1`, key, models }) },
   'azure-openai': { channel: ({ url, key }) => azureOpenai({ baseUrl: url, key, models }) },
+  bedrock: {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key }),
+    model: 'us.amazon.nova-2-lite-v1:0',
+    format: 'converse',
+    errors: amazonsOwn,
+  },
+  'bedrock with Claude': {
+    channel: ({ url, key }) => bedrock({ region: 'us-east-1', baseUrl: url, key }),
+    model: 'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    format: 'invoke',
+    errors: amazonsOwn,
+  },
   mistral: {
     channel: ({ url, key }) => mistral({ baseUrl: `${url}/v1`, key }),
     model: 'mistral-small-latest',
@@ -95,6 +133,16 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
   oci: {
     channel: ({ url, key }) =>
       oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
+  },
+  'oci in its own words': {
+    ...onOracle('ocid1.generativeaiendpoint.oc1..e'),
+    voice: ociGenericVoice,
+    lacks: ['reasoning'],
+  },
+  'oci with Command R': {
+    ...onOracle('cohere.command-r-08-2024'),
+    voice: ociCohereVoice,
+    lacks: ['reasoning', 'images', 'documents'],
   },
   'sap-ai-core': onSap(false),
   'sap-ai-core through its orchestration service': {

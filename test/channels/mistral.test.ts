@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from 'vitest';
 import type { HttpRequest } from '../../core/sdk/http.ts';
 import mistral from '../../channels/mistral.ts';
+import vertex from '../../channels/vertex.ts';
 import { testCall } from '../support/call.ts';
 import { Provider, sse } from './_provider.ts';
 
@@ -12,7 +13,10 @@ let answer: Json | readonly Json[] = {};
 
 beforeAll(async () => {
   provider = await Provider.start((url) => ({
-    channels: [mistral({ key: 'k', baseUrl: `${url}/v1`, models: ['*'] })],
+    channels: [
+      vertex({ key: 'express', baseUrl: `${url}/vertex`, models: { 'on-vertex': 'mistral-medium-3' } }),
+      mistral({ key: 'k', baseUrl: `${url}/v1`, models: ['*'] }),
+    ],
   }));
 });
 afterAll(() => provider.close());
@@ -417,6 +421,29 @@ describe('a begun answer', () => {
     expect(words).toBe(expected);
     answer = whole(said.join(''));
     expect(await (await messages({ messages: begun })).json()).toMatchObject({ content: [text(expected)] });
+  });
+});
+
+describe('a model that Google serves', () => {
+  test('is asked in Mistral’s words, and its thinking is reasoning', async () => {
+    answer = whole([thinking('Hm.', { closed: true }), text('Bonjour.')]);
+    const reply = (await (
+      await chat({ model: 'on-vertex', messages: hello, seed: 7, user: 'u', stop: 'END' })
+    ).json()) as { choices: { message: Json }[] };
+    expect(provider.paths).toEqual(['POST /vertex/publishers/mistralai/models/mistral-medium-3:rawPredict']);
+    expect(sent()).toMatchObject({ model: 'mistral-medium-3', random_seed: 7 });
+    expect(sent()).not.toHaveProperty('user');
+    expect(reply.choices[0]?.message).toMatchObject({ content: 'Bonjour.', reasoning_content: 'Hm.' });
+  });
+
+  test('streams so too, at an address of its own', async () => {
+    answer = stream([thinking('Hm.')], 'Bonjour.');
+    const said = await (await chat({ model: 'on-vertex', messages: hello, stream: true })).text();
+    expect(provider.paths).toEqual([
+      'POST /vertex/publishers/mistralai/models/mistral-medium-3:streamRawPredict',
+    ]);
+    expect(said).toContain('"reasoning_content":"Hm."');
+    expect(said).toContain('"content":"Bonjour."');
   });
 });
 

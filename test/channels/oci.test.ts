@@ -1,4 +1,6 @@
 import { createPublicKey, generateKeyPairSync, verify, type KeyObject } from 'node:crypto';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -348,6 +350,82 @@ describe('an instance', () => {
     const gateway = await start({ identity: { kind: 'instance' } });
     expect((await ask(gateway)).status).toBe(502);
     expect(told(gateway)).toMatch(/the instance principal: the metadata service failed: .* status 404\./);
+  });
+});
+
+describe('a pod of a cluster', () => {
+  const pemOf = (name: string): string =>
+    readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
+  const token = tokenUntil(Date.now() + hour);
+  const asked: { readonly url: string; readonly authorization: string; readonly body: string }[] = [];
+  let cluster: SecureServer;
+  let gives = '';
+
+  beforeAll(async () => {
+    cluster = createSecureServer({ cert: pemOf('certificate'), key: pemOf('key') }, (request, response) => {
+      let body = '';
+      request.setEncoding('utf8').on('data', (text: string) => (body += text));
+      request.on('end', () => {
+        const { url = '', headers } = request;
+        asked.push({ url, authorization: headers.authorization ?? '', body });
+        response.end(Buffer.from(gives).toString('base64'));
+      });
+    });
+    await new Promise<void>((resolve) => cluster.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => new Promise((resolve) => cluster.close(resolve)));
+  beforeEach(() => {
+    asked.length = 0;
+    gives = JSON.stringify({ token: `ST$${token}` });
+    writeFileSync(join(folder, 'token'), 'token-of-the-pod\n');
+    vi.stubEnv('KUBERNETES_SERVICE_HOST', '127.0.0.1');
+    vi.stubEnv('KUBERNETES_SERVICE_PORT_PROXYMUX', String((cluster.address() as AddressInfo).port));
+  });
+  // The authority of the cluster, which NODE_EXTRA_CA_CERTS names elsewhere.
+  const inPod = (): Promise<TestGateway> =>
+    start({
+      identity: { kind: 'workload', tokenFile: join(folder, 'token') },
+      tls: { ca: pemOf('certificate') },
+    });
+
+  test('has the token of its service account changed for one that is bound to a key of its own making', async () => {
+    const gateway = await inPod();
+    expect((await ask(gateway)).status).toBe(200);
+    expect((await ask(gateway)).status).toBe(200);
+    expect(asked).toEqual([
+      {
+        url: '/resourcePrincipalSessionTokens',
+        authorization: 'Bearer token-of-the-pod',
+        body: expect.stringMatching(/^\{"podKey":"[\w+/=]+"\}$/) as string,
+      },
+    ]);
+    const { podKey } = JSON.parse(asked[0]?.body ?? '') as { podKey: string };
+    const session = createPublicKey({ key: Buffer.from(podKey, 'base64'), type: 'spki', format: 'der' });
+    expect(lastSigned(session).keyId).toBe(`ST$${token}`);
+  });
+
+  test.each([
+    [
+      'no cluster',
+      () => void vi.stubEnv('KUBERNETES_SERVICE_HOST', undefined),
+      'KUBERNETES_SERVICE_HOST is not set',
+    ],
+    [
+      'no service account',
+      () => rmSync(join(folder, 'token')),
+      'the token of the service account cannot be read',
+    ],
+    ['a cluster that gives no token', () => void (gives = '{}'), 'the cluster gave no token'],
+  ])('%s is named in the log, with what to do', async (_what, undo, sentence) => {
+    undo();
+    const gateway = await inPod();
+    expect((await ask(gateway)).status).toBe(502);
+    expect(told(gateway)).toMatch(
+      new RegExp(
+        `^OCI credentials could not be had from the workload identity of the pod: ${sentence}.*NODE_EXTRA_CA_CERTS=`,
+      ),
+    );
+    expect(JSON.stringify(gateway.lines)).not.toContain('token-of-the-pod');
   });
 });
 

@@ -212,6 +212,19 @@ describe('the orchestration service', () => {
     });
   });
 
+  test('tells of the first model that failed, where several were asked in turn', async () => {
+    const error = [
+      { request_id: 'r', code: 400, message: 'temperature is too high.', location: 'LLM Module' },
+      { request_id: 'r', code: 500, message: 'Something else.', location: 'LLM Module' },
+    ];
+    answer = { status: 200, body: JSON.stringify({ error }), type: 'application/json' };
+    const reply = await say({});
+    expect({ status: reply.status, body: await reply.json() }).toMatchObject({
+      status: 400,
+      body: { error: { message: 'temperature is too high.' } },
+    });
+  });
+
   test('breaks a stream with an error of the client’s format', async () => {
     const begun = result({
       id: '',

@@ -99,6 +99,22 @@ test('an API key is changed for a token once, and a project pays', async () => {
   expect(sent).not.toHaveProperty('stream');
 });
 
+test('a model that thinks is asked how much, and what it thought is reasoning', async () => {
+  const message = { role: 'assistant', content: 'Yes.', reasoning_content: 'Hm.' };
+  answer = { ...said, choices: [{ index: 0, message, finish_reason: 'stop' }] };
+  const asked = await ask('/v1/chat/completions', {
+    model: 'openai/gpt-oss-120b',
+    reasoning_effort: 'high',
+    include_reasoning: true,
+    messages: [{ role: 'user', content: 'hi' }],
+  });
+  expect(await asked.json()).toMatchObject({
+    choices: [{ message: { content: 'Yes.', reasoning_content: 'Hm.' } }],
+  });
+  const sent = JSON.parse(String(posted()[0]?.body)) as Json;
+  expect(sent).toMatchObject({ reasoning_effort: 'high', include_reasoning: true });
+});
+
 test('embeddings and rerank', async () => {
   answer = {
     model_id: 'ibm/slate',

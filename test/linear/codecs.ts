@@ -1,5 +1,6 @@
 import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../core/sdk/format.ts';
 import { parseSse, SseCutter, writeSse } from '../../core/formats/_shared/sse.ts';
+import { ToldPlaces } from '../../core/formats/_shared/losses.ts';
 import { JsonCutter } from '../../core/formats/_shared/json-frames.ts';
 import { parseJsonBody } from '../../core/front/body.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
@@ -22,14 +23,14 @@ export function chatCodecOf(name: string): Codec<ChatRequest> {
 const params = { model: 'm', stream: true };
 
 export function target(): EncodeTarget {
-  const lost = new Set<string>();
+  const lost = new ToldPlaces();
   return {
     model: 'm',
     stream: true,
     traits: {},
     headers: {},
     unsupported: 'drop',
-    lose: (path) => void lost.add(path),
+    lose: (path) => void lost.isNew(path),
   };
 }
 

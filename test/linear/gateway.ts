@@ -82,6 +82,9 @@ export class MeasuredGateway {
   }
 }
 
+/** Where a call is no longer made of what every call costs, whatever its size. */
+const least = 2048;
+
 /** Replies of which some formats have only one. */
 const ofOneChoice = replyShapes.filter(({ name }) => !name.includes('choices'));
 
@@ -101,6 +104,7 @@ export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
         part: `whole call: ${from} to ${to}`,
         shape: shape.name,
         oneStep: false,
+        least,
         ...(shape.most === undefined ? {} : { most: shape.most / 8 }),
         make: (size) => {
           const body = named(shape.make(from, size), false);
@@ -112,8 +116,8 @@ export function gatewayWork(gateway: MeasuredGateway, all: boolean): Work[] {
           part: `whole call: ${from} to ${to}`,
           shape: `${shape.name}, ${stream ? 'streamed' : 'whole'}`,
           oneStep: false,
-          // What a provider may send has a limit on its blocks and items.
-          most: 4000,
+          least: Math.min(8192, (shape.most ?? 4000) / 4),
+          most: shape.most ?? 4000,
           make: (size) => {
             const words = `<<reply: ${shape.name}: ${size}>>`;
             const text = requestShapes[0]?.make(from, 1) ?? {};

@@ -70,7 +70,7 @@ async function judged(work: Work, judge: () => void | Promise<void>): Promise<vo
 }
 
 async function time(work: Work): Promise<void> {
-  const growth = await measure(work, mostExponent);
+  const growth = await measure(work, { exponent: mostExponent, perMegabyte: mostPerMegabyte });
   const { size, time: taken, exponent, perMegabyte } = growth;
   const name = nameOf(work, size);
   const isStep = work.oneStep !== false;

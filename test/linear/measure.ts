@@ -30,7 +30,7 @@ export interface Growth {
   readonly size: number;
   /** Milliseconds at four times the size. */
   readonly time: number;
-  /** 1 for work that is proportional to its input, 2 for its square. Of names: beyond what a table of them grows by, and 1. */
+  /** 1 for work that is proportional to its input, 2 for its square. Of names: without what tables of them grow by beyond that. */
   readonly exponent: number;
   /** Milliseconds for each megabyte of input, those of a table of names apart. */
   readonly perMegabyte: number;
@@ -47,6 +47,8 @@ const enough = 4 * 1024 * 1024;
 const largest = 64 * 1024 * 1024;
 /** Milliseconds that are measured in one go. */
 const inOneGo = 5;
+/** Milliseconds of the same work before it is measured: what a gateway does for the first time is slower, whatever it does. */
+const warming = 30;
 /**
  * Milliseconds from which on the processor's time is taken in place of the time that has passed: its clock may tick every four milliseconds,
  * and what is shorter is seldom interrupted.
@@ -55,18 +57,27 @@ const exact = 40;
 const mostRuns = 50;
 /** Milliseconds for each megabyte in which memory is copied once or twice: the larger a copy is, the less of it is in a cache. */
 const copying = 3;
+/** Tables of all names that a call makes on its way, at most. */
+const mostTables = 16;
 
 /** The exponent behind two values at sizes that differ by {@link factor}. */
 export function exponentOf(small: number, large: number): number {
   return Math.log(Math.max(1, large) / Math.max(1, small)) / Math.log(factor);
 }
 
+/** What is too much of {@link Growth}. */
+export interface Limits {
+  readonly exponent: number;
+  readonly perMegabyte: number;
+}
+
 /**
- * Measures the time of this thread. What grows by more than `limit` is measured again with four times as much, and again: the caches
- * that a larger input no longer fits into, and the collection of garbage, cost less there in proportion, work that grows faster than its
- * input more.
+ * Measures the time of this thread. What is above a limit is measured again with four times as much, and again: the caches that a larger
+ * input no longer fits into, the collection of garbage, and what is done once whatever the size, cost less there in proportion, work that
+ * grows faster than its input more.
  */
-export async function measure(work: Work, limit: number): Promise<Growth> {
+export async function measure(work: Work, limits: Limits): Promise<Growth> {
+  const limit = limits.exponent;
   let best: Growth | undefined;
   let size = Math.min(work.least ?? 512, Math.floor((work.most ?? Infinity) / factor));
   let less = work.make(size);
@@ -81,6 +92,7 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
     // What says no more the larger it is will never be large enough.
     if (less.bytes <= bytes) break;
   }
+  await warm(less);
   for (;;) {
     const more = work.make(size * factor);
     let first = await timed(less, 3);
@@ -90,6 +102,7 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
       second = Math.min(second, await timed(more, 3));
     }
     const table = await ofTable(work, size);
+    const beyond = Math.min(mostTables, second / table.time) * table.beyond;
     const growth: Growth = {
       work,
       size,
@@ -98,12 +111,13 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
       exponent:
         second < measurable || (more.bytes >= enough && second < (copying * more.bytes) / 1e6)
           ? 0
-          : exponentOf(first * 1000, second * 1000) - table.beyond,
+          : exponentOf(first * 1000, (second - beyond) * 1000),
       perMegabyte: Math.max(0, second - table.time) / (more.bytes / 1e6),
     };
-    if (best === undefined || growth.exponent < best.exponent) best = growth;
+    const perMegabyte = Math.min(growth.perMegabyte, best?.perMegabyte ?? Infinity);
+    best = { ...(best !== undefined && best.exponent <= growth.exponent ? best : growth), perMegabyte };
     if (
-      best.exponent <= limit ||
+      (best.exponent <= limit && (work.oneStep === false || perMegabyte <= limits.perMegabyte)) ||
       work.except !== undefined ||
       second > tooLong / 4 ||
       !fits(work, more, size * factor, factor, largest)
@@ -114,14 +128,19 @@ export async function measure(work: Work, limit: number): Promise<Growth> {
   }
 }
 
+async function warm(job: Job): Promise<void> {
+  const end = performance.now() + warming;
+  for (let run = 0; run < mostRuns && performance.now() < end; run += 1) await job.run();
+}
+
 /** Whether there can be so much more of an input. */
 function fits(work: Work, job: Job, size: number, more: number, bytes: number): boolean {
   return size * more <= (work.most ?? Infinity) && job.bytes * more <= bytes;
 }
 
 /**
- * What a table of so many names takes, and by how much its exponent is above 1: the more names there are, the fewer of them are in a cache.
- * That is V8's, and no work of ours.
+ * The milliseconds that a table of four times as many names takes, and how many of them are beyond four times those of so many: of
+ * more names fewer are in a cache. That is no work of ours, for as many tables as are made at most.
  */
 async function ofTable(
   work: Work,
@@ -129,7 +148,7 @@ async function ofTable(
 ): Promise<{ readonly time: number; readonly beyond: number }> {
   if (!ofNames.test(work.shape)) return { time: 0, beyond: 0 };
   const [first, second] = [await timeOfTable(size), await timeOfTable(size * factor)];
-  return { time: second, beyond: Math.max(0, exponentOf(first * 1000, second * 1000) - 1) };
+  return { time: second, beyond: Math.max(0, second - first * factor) };
 }
 
 const tableTimes = new Map<number, number>();
@@ -142,10 +161,17 @@ async function timeOfTable(size: number): Promise<number> {
   return time;
 }
 
-/** What every reader and writer of names does at least: one table becomes another. */
+/** What every reader and writer of names does at least: one table becomes another, name by name. */
 export function tableOf(size: number): Job {
   const table = Object.fromEntries(Array.from({ length: size }, (_, index) => [`odd_${index}`, index]));
-  return { bytes: JSON.stringify(table).length, run: () => ({ ...table }) };
+  return {
+    bytes: JSON.stringify(table).length,
+    run: () => {
+      const other: Record<string, number> = {};
+      for (const [name, value] of Object.entries(table)) other[name] = value;
+      return other;
+    },
+  };
 }
 
 /** The least of several times, in milliseconds, each from a heap without the garbage of others. */

@@ -4,6 +4,8 @@ import type { JsonObject } from '../../core/model/json.ts';
 /** A reply whose size is given, as the events that every format can write. */
 export interface ReplyShape {
   readonly name: string;
+  /** Its size through a gateway is no longer than this: what a provider may send has a limit on its blocks and items. Default 4000. */
+  readonly most?: number;
   make(size: number): GatewayEvent[];
 }
 
@@ -114,6 +116,15 @@ export const replyShapes: readonly ReplyShape[] = [
     })),
     { type: 'media-end', block: 0, choice: 0 },
   ]),
+  {
+    name: 'unknown members',
+    most: 65_536,
+    make: (size) => {
+      const odd = Object.fromEntries(times(size, (index) => [`odd_${index}`, index]));
+      const extra = { 'chat-completions': odd, messages: odd, responses: odd, 'generate-content': odd };
+      return [{ ...head, extra }, ...text(0, ['hello']), stop(), usage];
+    },
+  },
   answer('usage again and again', (size) => [...text(0, ['hello']), ...times(size, () => usage)]),
   {
     name: 'many choices, one after the other',

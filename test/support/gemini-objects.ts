@@ -39,16 +39,20 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
       answer(404, { error: { code: 404, message: 'Not found', status: 'NOT_FOUND' } });
     const time = Date.now();
     const command = String(headers['x-goog-upload-command'] ?? '');
-    if (path === '/upload/v1beta/files' && command === 'start') {
+    const [, into] =
+      /^\/upload\/v1beta\/fileSearchStores\/([\w-]+):uploadToFileSearchStore$/.exec(path) ?? [];
+    if (into !== undefined && !stores.has(into)) return missing();
+    const isUpload = path === '/upload/v1beta/files' || into !== undefined;
+    if (isUpload && command === 'start') {
       const id = newId();
-      uploads.set(id, { about: (json()['file'] ?? {}) as Json, pieces: [] });
+      uploads.set(id, { about: (json()['file'] ?? json()) as Json, pieces: [] });
       answer(200, '', {
         'x-goog-upload-status': 'active',
-        'x-goog-upload-url': `${server.url}/upload/v1beta/files?upload_id=${id}&upload_protocol=resumable`,
+        'x-goog-upload-url': `${server.url}${path}?upload_id=${id}&upload_protocol=resumable`,
       });
       return;
     }
-    if (path === '/upload/v1beta/files') {
+    if (isUpload) {
       const upload = uploads.get(query.get('upload_id') ?? '');
       if (upload === undefined) return missing();
       const received = upload.pieces.reduce((length, piece) => length + piece.length, 0);
@@ -56,6 +60,12 @@ export async function startGeminiObjects(): Promise<GeminiObjects> {
         return answer(400, { error: { code: 400, message: 'Wrong offset', status: 'INVALID_ARGUMENT' } });
       upload.pieces.push(asked.body);
       if (!command.includes('finalize')) return answer(200, {}, { 'x-goog-upload-status': 'active' });
+      if (into !== undefined)
+        return answer(
+          200,
+          { name: `fileSearchStores/${into}/upload/operations/o-1`, done: true, response: { parent: into } },
+          { 'x-goog-upload-status': 'final' },
+        );
       return answer(
         200,
         { file: fileOf(upload.about, Buffer.concat(upload.pieces)) },

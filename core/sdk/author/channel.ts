@@ -139,6 +139,8 @@ export interface ChannelParts {
    * Its names are those of the paths. Requests for them come to `open` with the operation `state`. Default: nothing.
    */
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
+  /** What the requests of a batch cost there, as a share of what they cost by themselves, where its prices say so: 0.8 for a fifth less. */
+  readonly batchShare?: number;
   /** What a model, by the provider's name, can do. */
   traits?(upstreamModel: string): ModelTraits;
   /** Asks the provider which models it has, by its own names. Rejects when it does not say. Absent where it cannot be asked. */

@@ -28,6 +28,6 @@ export {
   type Script,
   type Step,
 } from './script.ts';
-export { channelCases, type ChannelCase, type ChannelUnderTest, type Lack } from './channel-cases.ts';
+export { channelCases, type ChannelCase, type ChannelUnderTest, type Lack } from './channel-cases/index.ts';
 export { startUpstream, type ScriptedUpstream, type SeenRequest } from './provider.ts';
 export { formatVoice, type Heard, type Voice } from './voice.ts';

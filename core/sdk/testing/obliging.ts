@@ -3,7 +3,7 @@ import type { ChatRequest, Message } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import type { SeenRequest } from './provider.ts';
 import { ended, reply, text, thought, toolCall, type Script } from './script.ts';
-import type { Heard, Voice } from './voice.ts';
+import { streamHeaders, type Heard, type Voice } from './voice.ts';
 
 /**
  * What a provider says that does everything a channel is tried with: it calls tools, sees images, reads documents, keeps schemas, reasons,
@@ -59,17 +59,21 @@ export function oblige(
   says: (heard: Heard) => Script,
 ): void {
   const json = { 'content-type': 'application/json' };
+  const refuse = (status: number, sentence: string): void =>
+    void response
+      .writeHead(status, { ...json, ...voice.errorHeaders?.(status) })
+      .end(voice.error(status, sentence));
   if (request.method === 'GET') {
     response.writeHead(404, json).end('{}');
     return;
   }
   if (`${request.url} ${request.body.toString()}`.includes('sluice-no-such-model')) {
-    response.writeHead(404, json).end(voice.error(404, 'There is no such model.'));
+    refuse(404, 'There is no such model.');
     return;
   }
   const heard = voice.hear(request);
   if (isWrong(heard.request)) {
-    response.writeHead(400, json).end(voice.error(400, 'temperature: must be at most 2.'));
+    refuse(400, 'temperature: must be at most 2.');
     return;
   }
   const events = says(heard).filter((step): step is GatewayEvent => 'type' in step);
@@ -78,7 +82,7 @@ export function oblige(
     return;
   }
   const { pieces, end } = voice.stream(events, request);
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.writeHead(200, streamHeaders(voice));
   const step = (index: number): void => {
     if (response.destroyed) return;
     const piece = pieces[index];

@@ -1,8 +1,11 @@
 import { parseObject } from '../../model/json.ts';
+import { eventStreamType, writeEventStream } from '../../formats/_shared/event-stream.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { writeSse } from '../../formats/_shared/sse.ts';
-import type { ReplyContext, RouteParams } from '../format.ts';
+import { errorReply } from '../../formats/_shared/exceptions.ts';
+import type { ReplyContext, RouteParams, WireFrame } from '../format.ts';
+import { GatewayError } from '../errors.ts';
 import { formatNamed } from './formats.ts';
 import type { SeenRequest } from './provider.ts';
 
@@ -33,14 +36,23 @@ export interface Voice {
   stream(
     events: readonly GatewayEvent[],
     request: SeenRequest,
-  ): { readonly pieces: readonly string[]; readonly end: string };
+  ): { readonly pieces: readonly (string | Buffer)[]; readonly end: string | Buffer };
+  /** The media type of such a stream. Default: server-sent events. */
+  readonly streamType?: string;
   /** The body of an error. */
   error(status: number, message: string): string;
+  /** Headers that an error has besides its type. */
+  errorHeaders?(status: number): Readonly<Record<string, string>>;
+}
+
+/** The headers of a stream of this voice. */
+export function streamHeaders({ streamType = 'text/event-stream' }: Voice): Readonly<Record<string, string>> {
+  return { 'content-type': streamType };
 }
 
 /**
  * A provider that speaks one of the public formats as its documentation says: `chat-completions`, `messages`, `responses`,
- * `generate-content`.
+ * `generate-content`, `converse`, and `invoke` (messages in the envelope of InvokeModel); these two stream binary messages.
  *
  * @example
  * const voice = await formatVoice('messages');
@@ -52,10 +64,7 @@ export async function formatVoice(name: string): Promise<Voice> {
   if (codec === undefined || encodeStream === undefined) throw new Error(`"${name}" has no chats.`);
   const read = (request: SeenRequest) => {
     const body = parseObject(request.body.toString()) ?? {};
-    // Only where the model stands in the path: `/models/NAME:streamGenerateContent`.
-    const [, model, verb] = /\/models\/([^/:]+):(\w+)/.exec(request.url) ?? [];
-    const params: RouteParams =
-      model === undefined ? {} : { model, stream: verb === 'streamGenerateContent', framing: 'sse' };
+    const params = paramsIn(request.url);
     const context: ReplyContext = {
       model: 'model-of-the-provider',
       body,
@@ -66,6 +75,9 @@ export async function formatVoice(name: string): Promise<Voice> {
     };
     return { body, params, context };
   };
+  const isBinary = codec.clientFraming({}, { stream: true }) === 'event-stream';
+  const write = isBinary ? writeEventStream : (frame: WireFrame) => Buffer.from(writeSse(frame));
+  const written = (frames: readonly WireFrame[]): Buffer => Buffer.concat(frames.map(write));
   return {
     hear(request) {
       const { body, params } = read(request);
@@ -81,10 +93,29 @@ export async function formatVoice(name: string): Promise<Voice> {
     },
     stream(events, request) {
       const encoder = encodeStream.call(codec, read(request).context);
-      const written = events.map((event) => encoder.event(event).map(writeSse).join(''));
-      return { pieces: written.filter((piece) => piece !== ''), end: encoder.end().map(writeSse).join('') };
+      const pieces = events.map((event) => written(encoder.event(event)));
+      return { pieces: pieces.filter(({ length }) => length > 0), end: written(encoder.end()) };
     },
     error: (status, message) =>
       JSON.stringify({ type: 'error', error: { type: 'error', code: status, message } }),
+    ...(isBinary ? binaryStreams : {}),
   };
+}
+
+/** Of formats whose streams are binary messages: errors name their kind in a header. */
+const binaryStreams: Pick<Voice, 'streamType' | 'error' | 'errorHeaders'> = {
+  streamType: eventStreamType,
+  error: (_status, message) => JSON.stringify({ message }),
+  errorHeaders: (status) =>
+    errorReply(new GatewayError('upstream_error', 'No.', { status }), 'req_provider').headers,
+};
+
+/** What the path says of a request, where the model stands in it: `/models/NAME:streamGenerateContent`, `/model/NAME/converse-stream`. */
+function paramsIn(url: string): RouteParams {
+  const [, before, verb = ''] = /\/models\/([^/:]+):(\w+)/.exec(url) ?? [];
+  if (before !== undefined)
+    return { model: before, stream: verb === 'streamGenerateContent', framing: 'sse' };
+  const [, model, method = ''] = /\/model\/([^/]+)\/([\w-]+)/.exec(url) ?? [];
+  if (model === undefined) return {};
+  return { model: decodeURIComponent(model), stream: method.endsWith('-stream') };
 }

@@ -355,3 +355,26 @@ test('a batch of a file that comes in several requests is known line by line, wh
     status: 404,
   });
 });
+
+test('a file goes straight into a file search store that is the key’s own, in the resumable protocol of the official SDK', async () => {
+  const { a, client } = await startStage({ fileSize: 4096 });
+  const [mine, theirs] = [await client(), await client()];
+  const { name = '' } = await mine.fileSearchStores.create({ config: { displayName: 'notes' } });
+  const upload = (from: GoogleGenAI, text: string, store = name) =>
+    from.fileSearchStores.uploadToFileSearchStore({
+      fileSearchStoreName: store,
+      file: blob(text),
+      config: { mimeType: 'text/plain', displayName: 'a page' },
+    });
+  const operation = await upload(mine, 'a b c');
+  expect(operation).toMatchObject({ name: `${name}/upload/operations/o-1`, done: true });
+  const sent = a.requests.filter(({ path }) => path === `/upload/v1beta/${name}:uploadToFileSearchStore`);
+  expect(sent.map(({ body }) => body.toString())).toEqual([
+    expect.stringContaining('"displayName":"a page"') as string,
+    'a b c',
+  ]);
+  expect(sent[1]?.headers['x-goog-upload-command']).toBe('upload, finalize');
+  await expect(upload(theirs, 'x')).rejects.toMatchObject({ status: 404 });
+  await expect(upload(mine, 'x', 'fileSearchStores/of-another')).rejects.toMatchObject({ status: 404 });
+  await expect(upload(mine, 'x'.repeat(5000))).rejects.toMatchObject({ status: 413 });
+});

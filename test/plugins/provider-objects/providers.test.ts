@@ -2,8 +2,14 @@ import OpenAI, { toFile } from 'openai';
 import { expect, onTestFinished, test } from 'vitest';
 import azureOpenai from '../../../channels/azure-openai.ts';
 import dashscope from '../../../channels/dashscope.ts';
+import deepinfra from '../../../channels/deepinfra.ts';
 import groq from '../../../channels/groq.ts';
 import mistral from '../../../channels/mistral.ts';
+import moonshot from '../../../channels/moonshot.ts';
+import nebius from '../../../channels/nebius.ts';
+import novita from '../../../channels/novita.ts';
+import openaiCompatible from '../../../channels/openai-compatible.ts';
+import zhipu from '../../../channels/zhipu.ts';
 import type { ChannelEntry } from '../../../core/sdk/define.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
@@ -44,6 +50,8 @@ interface Kind {
   readonly root?: string;
   readonly header?: string;
   readonly endpoint?: string;
+  /** Of what two times three thousand micro-dollars would have been; default half. */
+  readonly share?: number;
 }
 
 const kinds: readonly Kind[] = [
@@ -54,15 +62,45 @@ const kinds: readonly Kind[] = [
     header: 'api-key',
     endpoint: '/chat/completions',
   },
-  ...[dashscope, groq].map((kind) => ({
+  {
+    name: 'openai-compatible',
+    channelAt: (url) =>
+      openaiCompatible({
+        name: 'mine',
+        key: 'k',
+        baseUrl: `${url}/v1`,
+        models: ['model-a'],
+        keeps: ['files', 'batches'],
+        batchShare: 0.25,
+      }),
+    share: 0.25,
+  },
+  ...(
+    [
+      [dashscope],
+      [groq],
+      [nebius],
+      [novita],
+      [moonshot, { share: 0.6 }],
+      [deepinfra, { share: 0.8 }],
+      [zhipu, { endpoint: '/v4/chat/completions' }],
+    ] as const
+  ).map(([kind, more]) => ({
     name: kind.spec.name,
     channelAt: (url: string) => kind({ key: 'k', baseUrl: `${url}/v1`, models: ['model-a'] }),
+    ...more,
   })),
 ];
 
 test.each(kinds)(
   'files and batches of $name go their round with the official SDK',
-  async ({ channelAt, root = '', header = 'authorization', endpoint = '/v1/chat/completions' }) => {
+  async ({
+    channelAt,
+    root = '',
+    header = 'authorization',
+    endpoint = '/v1/chat/completions',
+    share = 0.5,
+  }) => {
     const provider = await startOpenaiObjects('p', root);
     onTestFinished(() => provider.close());
     const { gateway, client, keyId } = await stageOf(channelAt(provider.url));
@@ -77,13 +115,14 @@ test.each(kinds)(
       completion_window: '24h',
     });
     const [held] = await openLedger(gateway.stores).states(keyId, [budget]);
-    expect(held?.reserved).toBeGreaterThan(4000);
+    // The limit of the answer, at 8 dollars a million.
+    expect(held?.reserved).toBeGreaterThan(8000 * share);
     provider.finish(id, () => reply);
     const done = await client.batches.retrieve(id);
     expect(done.status).toBe('completed');
     expect(await (await client.files.content(done.output_file_id ?? '')).text()).toContain('"Hi"');
-    // A thousand tokens at 2 and five hundred at 8 dollars a million, at half the price.
-    expect(await charges(gateway)).toMatchObject([{ model: 'model-a', microDollars: 3000 }]);
+    // A thousand tokens at 2 and five hundred at 8 dollars a million, at the provider's price of batches.
+    expect(await charges(gateway)).toMatchObject([{ model: 'model-a', microDollars: 6000 * share }]);
   },
 );
 

@@ -32,6 +32,8 @@ const spare = setOf(
   'web_search_call file_search_call code_interpreter_call image_generation_call mcp_list_tools mcp_call',
 );
 const messageFields = setOf('type id role content status phase');
+const messageMarks = ['type', 'id', 'status', 'phase'];
+const developerMarks = [...messageMarks, 'role'];
 const reasoningFields = setOf('type id summary content encrypted_content status');
 
 /** Reads `input`. A string is one user message. `left` gets what namespaces of added tools say about themselves. Throws 400 with the path. */
@@ -112,9 +114,11 @@ function decodeMessage(item: JsonObject, at: string): Message {
   if (!['user', 'assistant', 'system', 'developer'].includes(role))
     throw wrongValue(`${at}.role`, 'user, assistant, system or developer');
   if (!given(item.content)) throw missing(`${at}.content`);
-  const left = leftovers().take(item, messageFields).put('$message', true);
-  const formal = ['type', 'id', 'status', 'phase'];
-  left.mark('$item', item, role === 'developer' ? [...formal, 'role'] : formal);
+  // What each message has stands first: V8 knows such objects by their shape, up to the member that only this one has.
+  const left = leftovers()
+    .put('$message', true)
+    .mark('$item', item, role === 'developer' ? developerMarks : messageMarks)
+    .take(item, messageFields);
   return {
     role: role === 'developer' ? 'system' : (role as 'user' | 'assistant' | 'system'),
     ...decodeContent(item.content, `${at}.content`),

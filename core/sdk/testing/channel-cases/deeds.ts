@@ -1,0 +1,72 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { GatewayEvent } from '../../../model/event.ts';
+import type { SeenRequest } from '../provider.ts';
+import type { Script } from '../script.ts';
+import { streamHeaders, type Heard, type Voice } from '../voice.ts';
+import type { ChannelUnderTest } from './tested.ts';
+
+/** What the provider does with a request. */
+export type Deed =
+  | { readonly says: Script | ((heard: Heard) => Script) }
+  | { readonly status: number }
+  /** Pieces of a stream go out one by one, each when the one before was let go. */
+  | { readonly streams: Script; step(index: number): Promise<'on' | 'cut' | 'stay'> };
+
+/** Lets every piece of a stream go. */
+export const going = async (): Promise<'on'> => 'on';
+
+const eventsOf = (script: Script): readonly GatewayEvent[] =>
+  script.filter((step): step is GatewayEvent => 'type' in step);
+
+/** True where the request was for a list that the provider has. */
+export function listed(
+  { lists }: ChannelUnderTest,
+  { method, url }: SeenRequest,
+  response: ServerResponse,
+): boolean {
+  const list = method === 'GET' ? lists?.(url) : undefined;
+  if (list === undefined) return false;
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(list));
+  return true;
+}
+
+/** Does it. */
+export async function perform(
+  deed: Deed,
+  voice: Voice,
+  request: SeenRequest,
+  response: ServerResponse,
+): Promise<void> {
+  const json = { 'content-type': 'application/json' };
+  if (request.method === 'GET') {
+    response.writeHead(404, json).end('{}');
+    return;
+  }
+  if ('status' in deed) {
+    response.writeHead(deed.status, { ...json, ...voice.errorHeaders?.(deed.status) });
+    response.end(voice.error(deed.status, 'The provider says no.'));
+    return;
+  }
+  if ('says' in deed) {
+    const script = typeof deed.says === 'function' ? deed.says(voice.hear(request)) : deed.says;
+    response.writeHead(200, json).end(voice.whole(eventsOf(script), request));
+    return;
+  }
+  const { pieces, end } = voice.stream(eventsOf(deed.streams), request);
+  response.writeHead(200, streamHeaders(voice));
+  for (const [index, piece] of pieces.entries()) {
+    // oxlint-disable no-await-in-loop -- one after the other is what a stream is
+    const goes = await deed.step(index);
+    if (goes === 'stay') return;
+    if (goes === 'cut') {
+      // What was written shall have arrived.
+      await wait(20);
+      response.destroy();
+      return;
+    }
+    response.write(piece);
+    // oxlint-enable no-await-in-loop
+  }
+  response.end(end);
+}

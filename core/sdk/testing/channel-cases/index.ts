@@ -1,0 +1,54 @@
+import { trials } from '../../../conformance/index.ts';
+import { refused } from './answers.ts';
+import { featureCases, textCases } from './plain.ts';
+import { caseMaker, trialCase } from './scene.ts';
+import { streamCases } from './streams.ts';
+import type { ChannelCase, ChannelUnderTest, Lack } from './tested.ts';
+import { toolCases } from './tools.ts';
+
+export type { ChannelCase, ChannelUnderTest, Lack } from './tested.ts';
+
+/** A client's status for a provider's: the key that was refused is the operator's, and a model that is not there may be elsewhere. */
+const usualErrors: Readonly<Record<number, number>> = {
+  400: 400,
+  401: 502,
+  403: 502,
+  404: 503,
+  413: 413,
+  422: 400,
+  429: 429,
+  500: 502,
+  502: 502,
+  503: 503,
+};
+
+/**
+ * What every channel promises, tried over a provider on this machine: text, streams, tools, images, structured output, reasoning, usage,
+ * limits, errors, clients who leave. Each case starts a gateway of its own.
+ *
+ * @example
+ * import { test } from 'node:test';
+ * for (const { name, run } of channelCases({ channel: ({ url, key }) => mine({ baseUrl: url, key, models: ['test-model'] }) }))
+ *   test(name, run);
+ */
+export function channelCases(tested: ChannelUnderTest): readonly ChannelCase[] {
+  const { lacks = [], errors = {} } = tested;
+  const one = caseMaker(tested);
+  const has = (lack: Lack | undefined): boolean => lack === undefined || !lacks.includes(lack);
+  return [
+    ...textCases(one),
+    ...(has('streams') ? streamCases(one) : []),
+    ...(has('tools') ? toolCases(one, lacks) : []),
+    ...featureCases(one).flatMap(([lack, own]) => (has(lack) ? [own] : [])),
+    ...trials
+      .filter(({ operation, lack }) => operation === 'chat' && has(lack))
+      .map((trial) => trialCase(tested, trial)),
+    ...Object.entries({ ...usualErrors, ...errors }).map(([status, expected]) =>
+      one(
+        `answers ${expected} when its provider answers ${status}`,
+        { status: Number(status) },
+        async ({ ask }) => refused(await ask({}), expected),
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { at } from '../../../conformance/trial.ts';
+import { ended, reply, thought, toolCall } from '../script.ts';
+import { answered, textOf } from './answers.ts';
+import { asked, key, type MakeCase } from './scene.ts';
+import type { ChannelCase, Lack } from './tested.ts';
+
+/** Texts, and what is told of them to whom. */
+export function textCases(one: MakeCase): readonly ChannelCase[] {
+  return [
+    one(
+      'answers with a text, and tells what was used',
+      { says: reply('Good day.') },
+      async ({ ask, heard }) => {
+        const body = await answered(await ask({}));
+        assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
+        assert.equal(at(body, 'choices', 0, 'finish_reason'), 'stop');
+        assert.deepEqual(
+          [at(body, 'usage', 'prompt_tokens'), at(body, 'usage', 'completion_tokens')],
+          [10, 5],
+        );
+        assert.equal(textOf(heard()), 'Hello');
+        assert.equal(heard().stream, false);
+      },
+    ),
+    one(
+      'shows its key to the provider alone',
+      { says: reply('Good day.') },
+      async ({ ask, provider, gateway }) => {
+        const answer = await ask({});
+        const told = `${JSON.stringify([...answer.headers])}${await answer.text()}${JSON.stringify(gateway.lines)}`;
+        assert.ok(!told.includes(key), 'the key is in the answer or in the log');
+        const { body, headers } = asked(provider);
+        assert.ok(!body.includes(key), 'the key is in the body of the request');
+        assert.ok(
+          !JSON.stringify(headers).includes(gateway.key),
+          'the provider has seen the key of the client',
+        );
+      },
+    ),
+    one(
+      'tells nobody where its provider stands when that is away',
+      { says: reply('Good day.') },
+      async ({ ask, provider }) => {
+        await provider.close();
+        const answer = await ask({});
+        const { host } = new URL(provider.url);
+        assert.ok(answer.status >= 500, `the status is ${answer.status}`);
+        assert.ok(!(await answer.text()).includes(host), 'the address is in the answer');
+      },
+    ),
+  ];
+}
+
+/** What not every provider has: each case by the name of what one would lack. */
+export function featureCases(one: MakeCase): readonly (readonly [Lack, ChannelCase])[] {
+  return [
+    [
+      'images',
+      one('takes images', { says: reply('A dot.') }, async ({ ask, heard }) => {
+        const data =
+          'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+        const content = [
+          { type: 'text', text: 'What is this?' },
+          { type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } },
+        ];
+        await answered(await ask({ messages: [{ role: 'user', content }] }));
+        const blocks = heard().request.messages.flatMap((message) => message.content);
+        const image = blocks.find((block) => block.type === 'image');
+        assert.ok(
+          image?.type === 'image' && JSON.stringify(image.source).includes(data),
+          'no image has arrived',
+        );
+      }),
+    ],
+    [
+      'structured output',
+      one(
+        'gives structured output',
+        {
+          says: ({ request: { toolChoice } }) =>
+            toolChoice?.type === 'tool'
+              ? ended({ finish: 'tool-calls' }, toolCall(toolChoice.name, { city: 'Oslo' }))
+              : reply('{"city":"Oslo"}'),
+        },
+        async ({ ask }) => {
+          const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+          const body = await answered(
+            await ask({
+              response_format: { type: 'json_schema', json_schema: { name: 'place', schema, strict: true } },
+            }),
+          );
+          const content = at(body, 'choices', 0, 'message', 'content');
+          assert.deepEqual(JSON.parse(String(content)), { city: 'Oslo' });
+        },
+      ),
+    ],
+    [
+      'reasoning',
+      one('passes reasoning on', { says: reply(thought('They greet.'), 'Good day.') }, async ({ ask }) => {
+        const body = await answered(await ask({ reasoning_effort: 'low' }));
+        assert.equal(at(body, 'choices', 0, 'message', 'content'), 'Good day.');
+        assert.equal(at(body, 'choices', 0, 'message', 'reasoning_content'), 'They greet.');
+      }),
+    ],
+    [
+      'limits',
+      one(
+        'keeps the limit of the output',
+        { says: ended({ finish: 'length' }, 'Once') },
+        async ({ ask, heard }) => {
+          const body = await answered(await ask({ max_tokens: 17 }));
+          assert.equal(heard().request.settings.maxOutput, 17);
+          assert.equal(at(body, 'choices', 0, 'finish_reason'), 'length');
+        },
+      ),
+    ],
+  ];
+}

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { tryOut, type Trial } from '../../../conformance/index.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { startGateway, type TestGateway } from '../gateway.ts';
+import { oblige, obliging } from '../obliging.ts';
+import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../provider.ts';
+import { formatVoice, type Heard } from '../voice.ts';
+import { listed, perform, type Deed } from './deeds.ts';
+import type { ChannelCase, ChannelUnderTest } from './tested.ts';
+
+/** The channel's key, which nobody but its provider may see. */
+export const key = 'test-key-0123456789abcdef';
+
+/** A gateway with the channel, and the provider behind it. */
+export interface Scene {
+  readonly gateway: TestGateway;
+  readonly provider: ScriptedUpstream;
+  /** What the provider understood of its last request. */
+  heard(): Heard;
+  /** Asks the gateway as a client of chat completions, who says "Hello" unless the body says otherwise. */
+  ask(body: JsonObject, signal?: AbortSignal): Promise<Response>;
+}
+
+/** Makes a case of what a provider does, and of what must come of it. */
+export type MakeCase = (name: string, deed: Deed, run: (scene: Scene) => Promise<void>) => ChannelCase;
+
+/** The model that is asked for, and the format in which its provider is asked. */
+const ordinary = { model: 'test-model', format: 'chat-completions' } as const;
+
+/** Cases of this channel: each has a provider and a gateway of its own. */
+export function caseMaker(tested: ChannelUnderTest): MakeCase {
+  const { model, format } = { ...ordinary, ...tested };
+  return (name, deed, run) => ({
+    name,
+    async run() {
+      const voice = tested.voice ?? (await formatVoice(format));
+      const provider = await startUpstream((request, response) =>
+        listed(tested, request, response) ? undefined : perform(deed, voice, request, response),
+      );
+      const gateway = await startGateway({
+        channels: [tested.channel({ url: provider.url, key })],
+        routing: { attempts: 1 },
+      });
+      try {
+        await run({
+          gateway,
+          provider,
+          heard: () => voice.hear(asked(provider)),
+          ask: (body, signal) =>
+            fetch(`${gateway.url}/v1/chat/completions`, {
+              method: 'POST',
+              headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+              body: JSON.stringify({ model, messages: [{ role: 'user', content: 'Hello' }], ...body }),
+              ...(signal === undefined ? {} : { signal }),
+            }),
+        });
+      } finally {
+        await gateway.close();
+        await provider.close();
+      }
+    },
+  });
+}
+
+/** A trial of live providers as a case: before one that obliges. */
+export function trialCase(tested: ChannelUnderTest, trial: Trial): ChannelCase {
+  const { model, format } = { ...ordinary, ...tested };
+  return {
+    name: `holds what is asked of providers live: ${trial.name}`,
+    async run() {
+      const voice = tested.voice ?? (await formatVoice(format));
+      const provider = await startUpstream((request, response) =>
+        listed(tested, request, response) ? undefined : oblige(voice, request, response, obliging),
+      );
+      const { kind, spec, options } = tested.channel({ url: provider.url, key });
+      const stranger = 'sluice-no-such-model';
+      const models = { [model]: model, [stranger]: stranger };
+      const gateway = await startGateway({
+        channels: [{ kind, spec, options: { ...options, models } }],
+        routing: { attempts: 1 },
+      });
+      try {
+        const place = { url: gateway.url, key: gateway.key, model, stranger, format };
+        const { result, remark } = await tryOut(trial, place);
+        assert.equal(result, 'holds', remark);
+      } finally {
+        await gateway.close();
+        await provider.close();
+      }
+    },
+  };
+}
+
+/** The request by which the provider was asked for an answer. */
+export function asked({ requests }: ScriptedUpstream): SeenRequest {
+  const request = requests.findLast(({ method }) => method === 'POST');
+  assert.ok(request !== undefined, 'the provider was asked nothing');
+  return request;
+}
