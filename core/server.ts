@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdirSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
@@ -7,10 +7,11 @@ import { createGateway } from './gateway.ts';
 import { type Gateway } from './front/gateway.ts';
 import { createApp } from './front/app.ts';
 import { createLog, type Log } from './log.ts';
+import { createServer } from './upstream/node-http.ts';
 import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
-import { createApiKeys, type ApiKeys } from './state/api-keys.ts';
+import { createApiKeys, type ApiKeys } from './state/api-keys/index.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
 

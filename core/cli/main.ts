@@ -1,4 +1,5 @@
 import { version } from '../config/installation/home.ts';
+import { resolveHere } from '../config/installation/resolve.ts';
 import { UsageError, type Command } from './command.ts';
 
 /** Each is loaded when it is wanted: the process that starts the others stays small. */
@@ -11,6 +12,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   prices: async () => (await import('./prices.ts')).prices,
 };
 
+resolveHere();
 process.exitCode = await main(process.argv.slice(2));
 
 /** Runs one command and returns the exit code. */

@@ -3,7 +3,7 @@ import { home } from '../config/installation/home.ts';
 import { findChannelKinds } from '../gateway.ts';
 import { type Gateway } from '../front/gateway.ts';
 import { importKnownModels, writeKnownModels } from '../models/import.ts';
-import { matchesModel } from '../state/api-keys.ts';
+import { matchesModel } from '../state/api-keys/index.ts';
 import { tryGateway } from './try-gateway.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';

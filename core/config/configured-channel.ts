@@ -16,7 +16,7 @@ import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
 import type { ModelDiscovery } from '../routing/model-discovery.ts';
-import { matchesModel } from '../state/api-keys.ts';
+import { matchesModel } from '../state/api-keys/index.ts';
 
 /** What a channel is made with besides its entry. */
 export interface Making {

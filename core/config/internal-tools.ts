@@ -1,4 +1,4 @@
-import type { ApiKeys } from '../state/api-keys.ts';
+import type { ApiKeys } from '../state/api-keys/index.ts';
 import type { DirectCalls, ProviderCalls, TaskCalls } from '../sdk/direct-call.ts';
 import type { Context } from 'koa';
 import type { Services, RouteHandler } from '../sdk/author/tools.ts';

@@ -6,7 +6,7 @@ import { alone, type Processes } from '../state/links/processes.ts';
 import { openHealth } from '../routing/health/index.ts';
 import { type Health, type HealthChange } from '../sdk/health.ts';
 import { TargetLoads } from '../routing/load.ts';
-import type { ApiKeys } from '../state/api-keys.ts';
+import type { ApiKeys } from '../state/api-keys/index.ts';
 import { openLedger } from '../money/ledger/open.ts';
 import { startBookkeeper } from '../money/ledger/bookkeeper.ts';
 import { type Bookkeeper, type Ledger } from '../money/ledger/index.ts';

@@ -226,32 +226,24 @@ export interface UnderstandOptions {
   readonly limits: BodyLimits;
   /** Grows by what the values take in memory: 503 where there is no room. */
   readonly held: BudgetShare;
-  /** False for a request that has to be decoded, whatever it says. */
-  readonly mayPass: (exchange: Exchange) => boolean;
 }
 
 /**
- * Parses and checks the JSON of a call, and leaves it with the call. Of a long request that may pass through as it is (`mayPass`, asked
- * when its model is known) only the outline is; whoever refuses it by that looks at all of it first, so that refusals are the same.
+ * Parses and checks the JSON of a call, and leaves it with the call. Of a long request only the outline is; whoever refuses
+ * it by that looks at all of it first, so that refusals are the same.
  * Throws 400 as {@link parseJsonBody} does, and with the path of what the format forbids.
  */
-export function understandJson(
-  exchange: Exchange,
-  bytes: Buffer,
-  { limits, held, mayPass }: UnderstandOptions,
-): void {
+export function understandJson(exchange: Exchange, bytes: Buffer, { limits, held }: UnderstandOptions): void {
   const { codec, wire } = exchange;
   if (codec.outlines === true && bytes.length >= worthwhile && isUtf8(bytes)) {
     const outline = outlineOf(bytes, limits, (values) => held.grow(bytes.length + values * parsedValue));
     if (outline !== undefined) {
       exchange.understand(bytes, wholeOf(outline, bytes));
-      if (mayPass(exchange)) {
-        try {
-          exchange.outline(outline, codec.validate(outline.body, wire.params));
-          return;
-        } catch {
-          // What is wrong is told of the whole.
-        }
+      try {
+        exchange.outline(outline, codec.validate(outline.body, wire.params));
+        return;
+      } catch {
+        // What is wrong is told of the whole.
       }
       exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
       return;

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
-import type { Catalog } from '../routing/catalog.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Route } from '../sdk/format.ts';
 import { accept } from './accept.ts';
@@ -46,21 +45,9 @@ function readCall(ctx: Context, front: Front, exchange: Exchange, route: Route):
   const held = new BudgetShare(parts.overload.bodyBudget);
   exchange.hold(held);
   return readBytes(ctx.req, limits.body, held).then((read) => {
-    const mayPass = (asked: Exchange): boolean => somePassIt(asked, gateway.catalog);
-    understandJson(exchange, withoutMark(read), { limits, held, mayPass });
+    understandJson(exchange, withoutMark(read), { limits, held });
     if (sampling === 'exclusive') codec.checkSampling?.(wire.body ?? {});
   });
-}
-
-/** False for a request that is translated wherever it goes, as far as its model tells. */
-function somePassIt({ model, operation, format }: Exchange, catalog: Catalog): boolean {
-  const candidates = catalog.candidates(model, operation);
-  return (
-    candidates.length === 0 ||
-    candidates.some(({ channel, targets }) =>
-      targets.some(({ traits }) => (traits.formats ?? channel.speaks.chat)?.includes(format.name) === true),
-    )
-  );
 }
 
 /** True for a form where one may come; 415 where nothing else may. */

@@ -1,6 +1,7 @@
-import { validateHeaderName, validateHeaderValue, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Exchange } from '../call/exchange.ts';
 import type { Log } from '../log.ts';
+import { validateHeaderName, validateHeaderValue } from '../upstream/node-http.ts';
 import { replyHeaders } from '../sdk/reply-headers.ts';
 
 type Headers = Readonly<Record<string, string>>;

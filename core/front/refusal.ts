@@ -1,6 +1,7 @@
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Context } from 'koa';
+import { STATUS_CODES } from '../upstream/node-http.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Format } from '../sdk/format.ts';
 import type { Front } from './front.ts';

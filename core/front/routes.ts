@@ -1,4 +1,4 @@
-import { Router } from '@koa/router';
+import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Operation, Route } from '../sdk/format.ts';
@@ -9,6 +9,7 @@ import { listFormat, listRoutes } from './models.ts';
 import { pluginRoute } from './plugin-route.ts';
 import { readinessRoute } from './readiness.ts';
 import { refuse } from './refusal.ts';
+import { createRouter } from './router.ts';
 import { queryOf } from './wire.ts';
 import { FixedRoutes } from './fixed-routes.ts';
 
@@ -22,7 +23,7 @@ export interface Routes {
 /** The routes of health, of the formats and their sockets, and of plugins. */
 export function createRoutes(front: Front, sockets: ReadonlyMap<string, Format>): Routes {
   const { gateway } = front;
-  const router = new Router();
+  const router = createRouter();
   const fixed = new FixedRoutes();
   router.get('/healthz', (ctx) => {
     ctx.body = { status: 'ok' };

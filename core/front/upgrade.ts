@@ -1,6 +1,7 @@
-import { ServerResponse, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { ServerResponse } from '../upstream/node-http.ts';
 import type { Wire } from '../sdk/call.ts';
 import type { GatewayError } from '../sdk/errors.ts';
 import type { Format } from '../sdk/format.ts';

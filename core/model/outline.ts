@@ -1,6 +1,15 @@
 import type { JsonObject } from './json.ts';
 
-/** A JSON object without its long texts. */
+/** Where the texts stand that an outline leaves out. */
+export interface LeftOutTexts {
+  /** Where each begins and ends in the bytes of the whole, quotes excluded, one after the other. */
+  readonly spans: Uint32Array;
+  /** How many of them stand before the top-level `tools`, and how many inside of it. */
+  readonly beforeTools: number;
+  readonly inTools: number;
+}
+
+/** A JSON object without its long texts: a mark stands for each, which `core/formats/_shared/outline/marks.ts` reads. */
 export interface Outline {
   /** As JSON text. */
   readonly text: string;
@@ -9,6 +18,7 @@ export interface Outline {
   readonly cut: readonly string[];
   /** Bytes of all that was left out, as it was written between its quotes: no fewer than the words have. */
   readonly leftOut: number;
+  readonly texts: LeftOutTexts;
   /** Where the value of `model` stands in the bytes of the whole, quotes included. */
   readonly model: { readonly start: number; readonly end: number } | undefined;
 }

@@ -4,12 +4,12 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /** When it is first looked whether there is nothing to do, and how often from then on, in milliseconds. */
-const times = { first: 3_000, again: 10_000 };
+const times = { first: 15_000, again: 10_000 };
 
 /**
  * Gives back to the system what the start of a process took and nobody needs any more, in a moment without anything to do, once: V8 keeps
- * the room for young objects that loading some hundred modules fills. A worker without calls holds 130 MB with it and 172 without. It stands
- * still meanwhile for a tenth of a second.
+ * the room for young objects that loading some hundred modules fills. A worker without calls holds 115 MB with it and 152 without. It stands
+ * still meanwhile for a tenth of a second, so that it waits until it is likely that nobody has started it for a moment only.
  */
 export function giveBackMemory(isIdle: () => boolean, collect: () => void = collectAll): void {
   const look = (): void => {

@@ -246,6 +246,8 @@ export interface Codec<R extends GatewayRequest = GatewayRequest> {
 
   decodeRequest(body: JsonObject, params: RouteParams): R;
   encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
+  /** True where `encodeRequest` may be given a request in which marks stand for long texts: it puts them where the texts would go, and joins them with others at most. Absent where it may read them. */
+  readonly writesMarks?: true;
   /** True for a medium by URL that channels of this format take as bytes alone, so that it is fetched first. Absent: as `traits.fetchesUrls` says. */
   wantsBytes?(block: MediaBlock, traits: ModelTraits): boolean;
   /** Throws 400 for a client's request that a model with these traits cannot do although the format allows it. Runs for a pass-through too. */

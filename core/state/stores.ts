@@ -1,5 +1,6 @@
 import { Keyv } from 'keyv';
 import { openDatabase, type Database } from './database/index.ts';
+import { changesSince, forgetChanges } from './keyv/changes.ts';
 import { insertEntry, moveEntry, replaceEntry } from './keyv/entry-writes.ts';
 import { deleteExpiredInPostgres, PostgresKeyv, revisionInPostgres } from './keyv/postgres.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from './keyv/sqlite.ts';
@@ -34,12 +35,23 @@ export interface Stores {
    * remembers it before reading the entries, and reads them again when it has changed.
    */
   revision(name: string): Promise<number>;
+  /**
+   * The entries that were written to a namespace since a revision of it, by anybody, with undefined for those that are gone or damaged, and the
+   * revision that they lead to. Undefined where it is not known, or so much that the whole namespace is to be read.
+   */
+  changes<Value>(name: string, since: number): Promise<Changes<Value> | undefined>;
   /** Resolves once the database has answered and has its tables. Rejects with a sentence for the operator. */
   ready(): Promise<void>;
   /** Rejects while the database does not take writes. It is asked at most once a second, however many want to know. */
   health(): Promise<void>;
   /** Closes the database; what is asked of the stores afterwards is rejected. */
   close(): Promise<void>;
+}
+
+/** What was written to a namespace. */
+export interface Changes<Value> {
+  readonly revision: number;
+  readonly entries: readonly (readonly [key: string, value: Value | undefined])[];
 }
 
 /** What an entry becomes: its value, for how many milliseconds it is kept (absent: for good), and the key under which, if it moves. */
@@ -50,7 +62,7 @@ export interface EntryChange<Value> {
 }
 
 /** Expired entries are removed in batches of a few milliseconds, because the event loop stands still meanwhile. */
-const SWEEP = { batch: 500, pause: 60_000, pauseWhenFull: 200 };
+const SWEEP = { batch: 500, forgotten: 5_000, pause: 60_000, pauseWhenFull: 200 };
 
 const HEALTH_EVERY = 1_000;
 
@@ -66,6 +78,7 @@ export function openStores(url: string, report: ReportError = () => {}): Stores 
         database.kind === 'sqlite'
           ? await deleteExpired(database, SWEEP.batch)
           : await deleteExpiredInPostgres(database, SWEEP.batch);
+      if (found < SWEEP.batch) await forgetChanges(database, SWEEP.forgotten);
       return found === SWEEP.batch;
     },
     SWEEP,
@@ -107,6 +120,18 @@ export function openStores(url: string, report: ReportError = () => {}): Stores 
     },
     revision: async (name) =>
       database.kind === 'sqlite' ? revisionOf(database, name) : revisionInPostgres(database, name),
+    async changes<Value>(name: string, since: number) {
+      const told = await changesSince(database, name, since);
+      if (told === undefined) return undefined;
+      const store = openNamespace<Value>(database, name, report);
+      const entries = await Promise.all(
+        told.entries.map(async ([key, text]) => {
+          const read = text === undefined ? undefined : await store.deserializeData<Value>(text);
+          return [key, read?.value] as const;
+        }),
+      );
+      return { revision: told.revision, entries };
+    },
     ready: async () => {
       if (database.kind === 'postgres') await database.ready();
     },

@@ -1,6 +1,7 @@
-import { Agent, request, type ClientRequestArgs } from 'node:http';
+import type { ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect as secureConnect, type ConnectionOptions } from 'node:tls';
+import { Agent, request } from './node-http.ts';
 
 type Done = (error: Error | null, stream: Duplex) => void;
 

@@ -20,7 +20,7 @@ export function keyHandlers(
 
   /** By its id alone: a path must not be taken for a name or a secret. */
   const keyOf = async (id: string): Promise<ApiKey> => {
-    const found = (await apiKeys.list()).find((key) => key.id === id);
+    const found = await apiKeys.byId(id);
     if (found === undefined) throw new GatewayError('not_found', `There is no key ${id.slice(0, 100)}.`);
     return found;
   };

@@ -12,6 +12,10 @@ import {
 } from 'sluice/internal';
 import type { TranslationOptions } from './options.ts';
 import { withRoom } from './output-room.ts';
+import type { Unread } from './unread.ts';
+
+/** An encoded request, and its body as it is sent where that is written already. */
+export type Encoded = EncodedRequest & { readonly written?: Buffer };
 
 /** The decoded request, or a piece of it, in the channel's words. What is lost on the way is added to `losses` in the client's words. */
 export function encodeRequest(
@@ -36,6 +40,31 @@ export function encodeRequest(
   }
 }
 
+/**
+ * A request without its long texts in the channel's words, with the client's own bytes in their place. Undefined, and nothing is lost, where
+ * that cannot be: whoever encodes all of it finds out why.
+ */
+export function encodeUnread(
+  call: Call,
+  target: Target,
+  codec: Codec,
+  options: TranslationOptions,
+  losses: Loss[],
+  { request, texts }: Unread,
+): Encoded | undefined {
+  // What room an answer has is a matter of the words.
+  if (withRoom(request, target.traits, call.leftOut) !== target.traits) return undefined;
+  const lost: Loss[] = [];
+  try {
+    const encoded = encodeRequest(call, target, codec, options, lost, request);
+    const written = texts.write(encoded.body);
+    for (const loss of lost) losses.push(loss);
+    return { ...encoded, written };
+  } catch {
+    return undefined;
+  }
+}
+
 /** What a codec is given to report losses to: each is added once, in the client's words. */
 export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarget['lose'] {
   // Made on first use: most calls lose nothing.
@@ -48,13 +77,8 @@ export function losesInto(losses: Loss[], call: Call, codec: Codec): EncodeTarge
 }
 
 /** An encoded request as it goes to the channel. */
-export function upstreamRequest(
-  call: Call,
-  target: Target,
-  codec: Codec,
-  encoded: EncodedRequest,
-): UpstreamRequest {
-  const { path, query, headers, method, form, body } = encoded;
+export function upstreamRequest(call: Call, target: Target, codec: Codec, encoded: Encoded): UpstreamRequest {
+  const { path, query, headers, method, form, body, written } = encoded;
   return {
     operation: call.operation,
     format: codec.format,
@@ -64,7 +88,10 @@ export function upstreamRequest(
     query: query ?? {},
     headers: headers ?? {},
     ...(method === undefined ? {} : { method }),
-    body: form ?? (method === undefined || method === 'POST' ? writeJson(body, call.wire.bytes.length) : ''),
+    body:
+      form ??
+      written ??
+      (method === undefined || method === 'POST' ? writeJson(body, call.wire.bytes.length) : ''),
   };
 }
 

@@ -17,12 +17,13 @@ import {
 } from 'sluice/internal';
 import { passRequest, passReply } from './pass-through.ts';
 import { decodeReply } from './decode-reply.ts';
-import { encodeRequest, upstreamRequest } from './encode-request.ts';
+import { encodeRequest, encodeUnread, upstreamRequest, type Encoded } from './encode-request.ts';
 import { isOfImages, readImages, withBytes } from './images.ts';
 import { inlineMedia, needsBytes } from './inline-media.ts';
 import { inPieces } from './pieces.ts';
 import { options, type TranslationOptions } from './options.ts';
 import { passSocket } from './socket.ts';
+import { unreadOf } from './unread.ts';
 
 /**
  * Callers may use any format on any channel. Where the channel speaks the caller's own format the bytes go through untouched; elsewhere
@@ -106,25 +107,24 @@ async function translate(
     refuseWhenStrict(call, chosen, lost);
     return [attempt(target, codec.format, false), ...lost.map(lossEvent)];
   };
-  const request =
-    codec.inlinesImages === true && isOfImages(call.request)
-      ? await readImages(call, call.request, tools)
-      : call.request;
-  const pieces = codec.split?.(request, target.traits);
-  if (pieces !== undefined && pieces.length > 1)
-    return inPieces(call, pieces, { target, codec, options: chosen, next, told });
   const losses: Loss[] = [];
-  const ready = needsBytes(call, codec, target)
-    ? await inlineMedia(call, { codec, target, chosen, tools, losses })
-    : call;
-  const encoded = encodeRequest(
-    ready,
-    target,
-    codec,
-    chosen,
-    losses,
-    ready === call ? request : ready.request,
-  );
+  let encoded: Encoded | undefined;
+  const unread = unreadOf(call, codec);
+  if (unread !== undefined && !needsBytes(call, codec, target))
+    encoded = encodeUnread(call, target, codec, chosen, losses, unread);
+  if (encoded === undefined) {
+    const request =
+      codec.inlinesImages === true && isOfImages(call.request)
+        ? await readImages(call, call.request, tools)
+        : call.request;
+    const pieces = codec.split?.(request, target.traits);
+    if (pieces !== undefined && pieces.length > 1)
+      return inPieces(call, pieces, { target, codec, options: chosen, next, told });
+    const ready = needsBytes(call, codec, target)
+      ? await inlineMedia(call, { codec, target, chosen, tools, losses })
+      : call;
+    encoded = encodeRequest(ready, target, codec, chosen, losses, ready === call ? request : ready.request);
+  }
   const before = told(losses);
   const source = await next(call.with({ upstream: upstreamRequest(call, target, codec, encoded) }));
   const reply = await peekFirst(

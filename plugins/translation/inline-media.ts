@@ -20,7 +20,8 @@ type Linked = MediaBlock & { readonly source: Extract<MediaBlock['source'], { ki
 /** True when the request holds media by URL of which this target wants the bytes. Where the client speaks the channel's format only the model's traits can want them. */
 export function needsBytes(call: Call, codec: Codec, { traits }: Target): boolean {
   if (codec.format === call.codec.format && traits.fetchesUrls !== false) return false;
-  const { request } = call;
+  // No address is left out of it.
+  const { outline: request } = call;
   if (!isChat(request)) return false;
   const wanted = wantedOf(codec, traits);
   const holds = (block: Block): boolean =>

@@ -212,7 +212,8 @@ const startAndIdle: Figure = {
         await stage.load.ask('closed', { shot, concurrency: 1, seconds: 0 });
         times.push((performance.now() - begin) / 1000);
         if (count === 0) {
-          await pause(5_000);
+          // By then it has given back what its start took.
+          await pause(18_000);
           held = familyOf(child.pid ?? 0)
             .slice(-2)
             .map(rssOf);

@@ -5,7 +5,7 @@ import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
-import type { ApiKeys } from '../../core/state/api-keys.ts';
+import type { ApiKeys } from '../../core/state/api-keys/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { NewApiKey } from '../../core/state/api-keys.ts';
+import type { NewApiKey } from '../../core/state/api-keys/index.ts';
 import channelLimits from '../../plugins/channel-limits.ts';
 import modelAlias from '../../plugins/model-alias.ts';
 import modelLimits from '../../plugins/model-limits.ts';

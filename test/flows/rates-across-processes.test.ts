@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
+import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys/index.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';
 import { startRedis, withoutRedis, type TestRedis } from '../support/redis.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

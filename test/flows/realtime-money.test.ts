@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NewApiKey } from '../../core/state/api-keys.ts';
+import type { NewApiKey } from '../../core/state/api-keys/index.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import openai from '../../channels/openai.ts';

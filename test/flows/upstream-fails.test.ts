@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
+import { patience } from '../support/patience.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import {
   call,
@@ -30,8 +31,12 @@ type Behaviour = (
 
 let behaviour: Behaviour = () => {};
 let upstream: ScriptedUpstream;
+/** It waits for a provider as long as a busy machine may need. */
 let gateway: TestGateway;
-const idle = 400;
+/** This one does not wait: only for providers of whom nothing comes in any case. */
+let hasty: TestGateway;
+/** Between the two: a reply must have begun before its silence can be too long. */
+let brisk: TestGateway;
 
 beforeAll(async () => {
   upstream = await startUpstream((request, response) => {
@@ -43,20 +48,26 @@ beforeAll(async () => {
     const asStream = request.url.includes('stream') || /"stream":\s*true/.test(request.body.toString());
     return behaviour(response, voices[format ?? 'messages'], asStream, request);
   });
-  gateway = await startGateway({
-    // The provider fails in every test: none of them is about what follows from that.
-    health: { enabled: false },
-    channels: [
-      ...formatNames.map((name) => voices[name].channel(upstream.url)),
-      ...formatNames.map((name) =>
-        voices[name].channel('http://127.0.0.1:1', { id: `refusing-${name}`, models: [`refused-${name}`] }),
-      ),
-    ],
-    timeouts: { idle, connect: 1000 },
-  });
+  const gatewayThatWaits = (idle: number): Promise<TestGateway> =>
+    startGateway({
+      // The provider fails in every test: none of them is about what follows from that.
+      health: { enabled: false },
+      channels: [
+        ...formatNames.map((name) => voices[name].channel(upstream.url)),
+        ...formatNames.map((name) =>
+          voices[name].channel('http://127.0.0.1:1', { id: `refusing-${name}`, models: [`refused-${name}`] }),
+        ),
+      ],
+      timeouts: { idle },
+    });
+  [gateway, hasty, brisk] = await Promise.all([
+    gatewayThatWaits(patience.wait),
+    gatewayThatWaits(300),
+    gatewayThatWaits(1500),
+  ]);
 });
 afterAll(async () => {
-  await gateway.close();
+  for (const one of [gateway, hasty, brisk]) await one.close();
   await upstream.close();
 });
 
@@ -176,17 +187,26 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
             .write(': waiting\n\n', () => response.end(voice.errorFrame('rate-limit')));
         },
       ],
-      ['says nothing for too long', 504, () => {}],
-      [
-        'sends its headers and then nothing for too long',
-        504,
-        (response) => void response.writeHead(200, asStream ? stream : json).flushHeaders(),
-      ],
     ];
     test.each(early)('a provider that %s is a %i in the client’s envelope', async (_what, status, script) => {
       behaviour = script;
       expectRefusal(await ask(), client, status);
     });
+
+    const silent: [string, Behaviour][] = [
+      ['says nothing', () => {}],
+      [
+        'sends its headers and then nothing',
+        (response) => void response.writeHead(200, asStream ? stream : json).flushHeaders(),
+      ],
+    ];
+    test.each(silent)(
+      'a provider that %s for too long is a 504 in the client’s envelope',
+      async (_what, script) => {
+        behaviour = script;
+        expectRefusal(await call(hasty, client, model, asStream), client, 504);
+      },
+    );
 
     test('JSON that is none, or a stranger’s, is an error, unless it passes through unread', async () => {
       for (const body of ['{"id": oops}', '{"hello":"world"}']) {
@@ -219,7 +239,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
 
     test('slow headers and slow bytes are waited for', async () => {
       behaviour = async (response, voice, streaming) => {
-        await pause(idle / 2);
+        await pause(200);
         response.writeHead(200, streaming ? stream : json).flushHeaders();
         const bytes = Buffer.from(streaming ? voice.frames(words).join('') : wholeOf(voice));
         for (let at = 0; at < bytes.length; at += 200) {
@@ -431,7 +451,7 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
       behaviour = async (response, voice) => {
         await begin(response, voice);
       };
-      expectBroken(await ask(), /nothing for too long/);
+      expectBroken(await call(brisk, client, model, true), /nothing for too long/);
     });
 
     test('a last frame without its blank line still counts', async () => {
@@ -495,8 +515,8 @@ describe.each(pairs)('%s client, %s channel (%s)', (client, channel) => {
 });
 
 test('none of this is the gateway’s own failure', () => {
-  const wrong = gateway.lines.filter(
-    ({ level, msg }) => level === 'error' || level === 'fatal' || /failed inside/.test(String(msg)),
-  );
+  const wrong = [gateway, hasty, brisk]
+    .flatMap(({ lines }) => lines)
+    .filter(({ level, msg }) => level === 'error' || level === 'fatal' || /failed inside/.test(String(msg)));
   expect(wrong).toEqual([]);
 });

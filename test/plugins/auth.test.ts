@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { caller } from '../../core/sdk/caller.ts';
 import type { Call } from '../../core/sdk/call.ts';
 import type { ProcessLoad } from '../../core/front/overload.ts';
-import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys.ts';
+import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys/index.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { countFailures } from '../../plugins/_failures.ts';

@@ -1,5 +1,6 @@
 import { Keyv } from 'keyv';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { ChangedEntries } from '../../core/state/keyv/changes.ts';
 import type { PostgresKeyv } from '../../core/state/keyv/postgres.ts';
 import type { SqliteKeyv } from '../../core/state/keyv/sqlite.ts';
 
@@ -9,6 +10,7 @@ type Adapter = SqliteKeyv | PostgresKeyv;
 export interface KeyvDriver {
   adapter(): Adapter;
   revisionOf(namespace: string): Promise<number>;
+  changesSince(namespace: string, revision: number): Promise<ChangedEntries | undefined>;
   deleteExpired(limit: number): Promise<number>;
   /** How many rows there are, of any namespace and expired ones too. */
   rows(): Promise<number>;
@@ -232,6 +234,36 @@ export function keyvSuite(open: () => Promise<KeyvDriver>): void {
       expect(await changed(() => store.get('a'))).toBe(false);
       expect(await changed(() => store.delete('none'))).toBe(false);
       expect(await changed(() => other.set('a', '1'))).toBe(false);
+    });
+  });
+
+  describe('changes', () => {
+    test('are told by key, whoever wrote, and however', async () => {
+      vi.useFakeTimers({ toFake: ['Date'] });
+      const [store, other] = [adapter('watched'), adapter('watched')];
+      let last = await revisionOf('watched');
+      const told = async (job: () => Promise<unknown>) => {
+        await job();
+        const changes = await driver.changesSince('watched', last);
+        last = changes?.revision ?? NaN;
+        expect(last).toBe(await revisionOf('watched'));
+        return Object.fromEntries(changes?.entries ?? []);
+      };
+      expect(await told(() => store.set('a', '1'))).toEqual({ a: '1' });
+      expect(await told(() => other.set('a', '2'))).toEqual({ a: '2' });
+      expect(
+        await told(() =>
+          other.setMany([
+            { key: 'b', value: '1', ttl: 10 },
+            { key: 'c', value: '1' },
+          ]),
+        ),
+      ).toEqual({ b: '1', c: '1' });
+      expect(await told(() => store.delete('a'))).toEqual({ a: undefined });
+      vi.advanceTimersByTime(100);
+      expect(await told(() => deleteExpired(10))).toEqual({ b: undefined });
+      expect(await told(() => store.clear())).toEqual({ c: undefined });
+      expect(await told(() => store.get('a'))).toEqual({});
     });
   });
 

@@ -22,6 +22,7 @@ export const chatCodec: Codec<ChatRequest> = {
   ...completions,
   validate,
   outlines: true,
+  writesMarks: true,
   checkSampling,
   patch,
   passThrough: (_model, _stream, headers) => ({ path: chatPath, ...headersFor(headers) }),

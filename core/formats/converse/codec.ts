@@ -26,6 +26,7 @@ export const base = {
   settingPath,
   words,
   encodeRequest,
+  writesMarks: true,
 } as const;
 
 /** Converse and ConverseStream. */

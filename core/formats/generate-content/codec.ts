@@ -34,6 +34,7 @@ export const chat: Codec<ChatRequest> = {
   peek: (_body, params) => ({ model: modelOf(params), stream: params.stream === true }),
   validate: (body, params) => decodeRequest(body, params),
   outlines: true,
+  writesMarks: true,
   clientFraming: (_body, params) => (params.stream === true ? (params.framing ?? 'ndjson') : 'none'),
   patch,
   passThrough: (model, stream) => methodPath(model, stream ? 'streamGenerateContent' : 'generateContent'),

@@ -46,6 +46,7 @@ function base(
     }),
     validate: (body) => decodeRequest(body, operation),
     outlines: true,
+    writesMarks: true,
     clientFraming: () => 'sse',
     patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
     official: withBudget,

@@ -45,6 +45,7 @@ function base(
     peek: (body) => (counting ? { ...peek(body), stream: false } : peek(body)),
     validate: (body) => validate(body, operation),
     outlines: true,
+    writesMarks: true,
     clientFraming: () => (counting ? 'none' : 'sse'),
     patch: (body, edits, traits, lose) => patch(body, edits, traits, counting, lose),
     official,

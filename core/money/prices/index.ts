@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Units, Usage } from '../../model/usage.ts';
 import { Tariff } from './row.ts';
 import { type PriceRow, type PriceTable } from '../../settings/prices.ts';
-import { matchesModel } from '../../state/api-keys.ts';
+import { matchesModel } from '../../state/api-keys/index.ts';
 
 /** What a call cost. */
 export interface Cost {

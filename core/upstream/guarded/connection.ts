@@ -1,13 +1,9 @@
 import { Resolver } from 'node:dns/promises';
-import {
-  request as requestHttp,
-  type ClientRequest,
-  type IncomingMessage,
-  type RequestOptions,
-} from 'node:http';
+import type { ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { AddressList } from '../../model/addresses.ts';
+import { request as requestHttp } from '../node-http.ts';
 import { hostOf, isOpenAddress, mayConnect, readClientUrl } from './address.ts';
 
 /** What a name resolves to. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { createApiKeys, matchesModel, type ApiKeys } from '../../../core/state/api-keys.ts';
+import { createApiKeys, matchesModel, type ApiKeys } from '../../../core/state/api-keys/index.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { inOtherProcess, temporaryDatabase } from './support.ts';
 import { connectionOf } from '../../support/sqlite.ts';
@@ -319,7 +319,7 @@ describe('several processes on one database', () => {
     await expect.poll(() => gateway.find(value)).toBeUndefined();
   });
 
-  test('writes that have nothing to do with keys do not make the keys be read again', async () => {
+  test('writes of other things, and of another key, do not make a key be read again', async () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const report = vi.fn<(error: Error) => void>();
@@ -330,9 +330,21 @@ describe('several processes on one database', () => {
     await stores.namespace('things').set('a', 1);
     await vi.advanceTimersByTimeAsync(5_000);
     expect(report).toHaveBeenCalledTimes(1);
-    await keys.create({ name: 'laptop' });
+    const { record, value } = await keys.create({ name: 'laptop' });
     await vi.advanceTimersByTimeAsync(5_000);
-    expect(report).toHaveBeenCalledTimes(2);
+    expect(gateway.find(value)?.key).toEqual(record);
+    await keys.revoke(record.id);
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(gateway.find(value)).toBeUndefined();
+    expect(report).toHaveBeenCalledTimes(1);
+    // So many at once that all are read.
+    await stores
+      .namespace('api-keys')
+      .setMany(
+        Array.from({ length: 1_100 }, (_, index) => ({ key: `no hash ${index}`, value: 'reported too' })),
+      );
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect(report).toHaveBeenCalledTimes(1_102);
     await gateway.stop();
   });
 

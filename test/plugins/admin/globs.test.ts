@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { matchesModel } from '../../../core/state/api-keys.ts';
+import { matchesModel } from '../../../core/state/api-keys/index.ts';
 import { overlap } from '../../../plugins/admin/globs.ts';
 
 test.each([

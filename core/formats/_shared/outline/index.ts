@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { code } from './code.ts';
 import type { Outline } from '../../../model/outline.ts';
 import { parseJson } from '../long-json/index.ts';
+import { MarkedTexts } from './marks.ts';
 import { instantiate, pageSize, type ModuleMemory } from '../web-assembly.ts';
 import { toolsOf } from './tools.ts';
 
@@ -10,9 +11,6 @@ import { toolsOf } from './tools.ts';
  * outline is the same JSON without those texts, a tenth of its length; only that is parsed. At 730 KB in 285 messages, in milliseconds
  * of CPU: all of it counted, parsed and checked 2.5, its outline made, parsed and checked 0.9; a whole call by `sluice start` 5.9 and 2.9.
  */
-
-/** What stands in the place of a text that was left out. */
-export const leftOut = '...';
 
 /** A string is left out when it has more bytes than this, as it is written between its quotes. */
 export const longest = 62;
@@ -45,7 +43,7 @@ export const leftOutNames: readonly string[] = [
 /** Bytes from which on an outline is quicker than parsing all. */
 export const worthwhile = 8 * 1024;
 
-/** The longest body whose outline is made: the scanner's memory is twice as much, and is not given back. */
+/** The longest body whose outline is made: the scanner's memory is more than twice as much, and is not given back. */
 const most = 4 * 1024 * 1024;
 
 /** Where the scanner has what; see scan.wat. */
@@ -57,7 +55,7 @@ const padding = 32;
 
 interface Scanner {
   readonly memory: ModuleMemory;
-  outline(length: number, to: number, depths: number, values: number, long: number): number;
+  outline(length: number, to: number, depths: number, values: number, long: number, spans: number): number;
 }
 
 let scanner: Scanner | undefined;
@@ -88,14 +86,23 @@ export function outlineOf(
   const { memory, outline } = (scanner ??= start());
   const end = places.text + bytes.length;
   const to = Math.ceil((end + padding) / 16) * 16;
-  const missing = to + bytes.length + padding - memory.buffer.byteLength;
+  const spans = Math.ceil((to + bytes.length + padding) / 16) * 16;
+  // A text that is left out has more bytes than two numbers.
+  const missing = spans + bytes.length / 8 + padding - memory.buffer.byteLength;
   if (missing > 0) {
     memory.grow(Math.ceil(missing / pageSize));
     bytesOf = Buffer.from(memory.buffer);
   }
   bytes.copy(bytesOf, places.text);
   bytesOf.fill(0, end, end + padding);
-  const length = outline(bytes.length, to, Math.min(limits.depth, deepest), limits.values, longest + 2);
+  const length = outline(
+    bytes.length,
+    to,
+    Math.min(limits.depth, deepest),
+    limits.values,
+    longest + 2,
+    spans,
+  );
   if (length < 0) return undefined;
   counted(bytesOf.readUInt32LE(148));
   const text = bytesOf.toString('utf8', to, to + length);
@@ -109,6 +116,11 @@ export function outlineOf(
     body,
     cut: cutMembers(),
     leftOut: bytesOf.readUInt32LE(144),
+    texts: {
+      spans: new Uint32Array(memory.buffer.slice(spans, spans + 8 * bytesOf.readUInt32LE(168))),
+      beforeTools: bytesOf.readUInt32LE(160),
+      inTools: bytesOf.readUInt32LE(164),
+    },
     model: from === 0 ? undefined : { start: from - places.text, end: until - places.text },
   };
 }
@@ -140,8 +152,12 @@ function cutMembers(): readonly string[] {
   });
 }
 
-/** The whole body behind an outline: members in which something was left out are read when somebody asks for one, all at once. */
-export function wholeOf({ body, cut }: Outline, bytes: Buffer): JsonObject {
+/**
+ * The whole body behind an outline: members in which something was left out are read when somebody asks for one, all at once. The tools are
+ * read alone: replies tell them, and hardly anything was left out of them.
+ */
+export function wholeOf(outline: Outline, bytes: Buffer): JsonObject {
+  const { body, cut } = outline;
   const whole = { ...body };
   if (cut.length === 0) return whole;
   const define = (name: string, value: PropertyDescriptor): void => {
@@ -152,6 +168,11 @@ export function wholeOf({ body, cut }: Outline, bytes: Buffer): JsonObject {
     for (const name of cut) define(name, { value: all[name], writable: true });
     return all;
   };
-  for (const name of cut) define(name, { get: () => read()[name] });
+  const readTools = (): JsonValue | undefined => {
+    const value = MarkedTexts.of(outline, bytes)?.restoredAll(body.tools ?? null) ?? read().tools;
+    define('tools', { value, writable: true });
+    return value;
+  };
+  for (const name of cut) define(name, { get: name === 'tools' ? readTools : () => read()[name] });
   return whole;
 }

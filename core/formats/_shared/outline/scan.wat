@@ -1,4 +1,5 @@
-;; Reads a JSON text once and writes its outline: the same text, in which long strings under certain names are replaced by "...".
+;; Reads a JSON text once and writes its outline: the same text, in which marks stand for long strings under certain names: `\f`, a 0 inside
+;; of the top-level "tools" and a 1 outside of it, and five digits that count from 0 in each of the two.
 ;; What the outline leaves out is checked here (every escape, no bare control characters); all else is checked by whoever parses the
 ;; outline. UTF-8 is checked before. `index.ts` says what it is for; `npm run scanner` makes `code.ts` of this file.
 ;;
@@ -6,10 +7,12 @@
 ;;      0  results: `modelFrom`, `modelTo` (where the value of the top-level "model" stands, both 0 for none), `members` (commas at the top,
 ;;         plus one), `cuts` (top-level members in which something was left out), then for each of those where its name begins and ends,
 ;;         quotes included; at 144 how many bytes were left out, at 148 the values, at 152 where in the outline what follows the name of the
-;;         top-level "tools" begins and at 156 where it ends, before the comma or the bracket behind it, both 0 for none
+;;         top-level "tools" begins and at 156 where it ends, before the comma or the bracket behind it, both 0 for none; at 160 how many strings
+;;         were left out before "tools", at 164 how many inside of it, at 168 how many in all
 ;;    256  names under which strings may be left out: each 16 bytes, the first is its length, 15 for the characters; ended by a 0
 ;;   1024  for each depth what is open there: 123 or 91
-;;   4096  the text, with 16 bytes of zeros behind it; the outline goes where `to` says
+;;   4096  the text, with 16 bytes of zeros behind it; the outline goes where `to` says, and where `spans` says the places of all that was
+;;         left out: where each begins and ends in the text, quotes excluded
 (module
   (memory (export "memory") 2)
 
@@ -93,16 +96,48 @@
         (i32.store (i32.const 156)
           (i32.add (local.get $out) (i32.sub (i32.sub (local.get $at) (i32.const 1)) (local.get $uncopied)))))))
 
+  ;; Five digits of a number.
+  (func $writeDigits (param $at i32) (param $number i32)
+    (local $place i32)
+    (local.set $place (i32.add (local.get $at) (i32.const 5)))
+    (loop $digits
+      (local.set $place (i32.sub (local.get $place) (i32.const 1)))
+      (i32.store8 (local.get $place) (i32.add (i32.const 48) (i32.rem_u (local.get $number) (i32.const 10))))
+      (local.set $number (i32.div_u (local.get $number) (i32.const 10)))
+      (br_if $digits (i32.gt_u (local.get $place) (local.get $at)))))
+
+  ;; Notes the place of a string that is left out, and writes its mark: 10 characters.
+  (func $leaveOut (param $string i32) (param $at i32) (param $out i32) (param $spans i32)
+    (local $count i32) (local $inTools i32)
+    (local.set $count (i32.load (i32.const 168)))
+    (local.set $spans (i32.add (local.get $spans) (i32.shl (local.get $count) (i32.const 3))))
+    (i32.store (local.get $spans) (i32.sub (local.get $string) (i32.const 4095)))
+    (i32.store offset=4 (local.get $spans) (i32.sub (local.get $at) (i32.const 4097)))
+    (i32.store (i32.const 168) (i32.add (local.get $count) (i32.const 1)))
+    (local.set $inTools (i32.load (i32.const 164)))
+    (if (i32.and (i32.ne (i32.load (i32.const 152)) (i32.const 0)) (i32.eqz (i32.load (i32.const 156))))
+      (then
+        (i32.store (local.get $out) (i32.const 0x30665c22))
+        (call $writeDigits (i32.add (local.get $out) (i32.const 4)) (local.get $inTools))
+        (i32.store (i32.const 164) (i32.add (local.get $inTools) (i32.const 1))))
+      (else
+        (i32.store (local.get $out) (i32.const 0x31665c22))
+        (call $writeDigits (i32.add (local.get $out) (i32.const 4)) (i32.sub (local.get $count) (local.get $inTools)))))
+    (i32.store8 offset=9 (local.get $out) (i32.const 34)))
+
   ;; Writes the outline of the $length bytes at 4096 to $to. Gives its length, or -1 where it does not judge: no JSON, nested deeper than
   ;; $depths (at most 3000), more than $values values, more than 16 members in which something is left out.
   (func (export "outline")
-    (param $length i32) (param $to i32) (param $depths i32) (param $values i32) (param $long i32) (result i32)
+    (param $length i32) (param $to i32) (param $depths i32) (param $values i32) (param $long i32) (param $spans i32)
+    (result i32)
     (local $at i32) (local $end i32) (local $byte i32) (local $depth i32) (local $expectsName i32) (local $string i32)
     (local $nameFrom i32) (local $nameTo i32) (local $topFrom i32) (local $topTo i32) (local $isCut i32)
     (local $uncopied i32) (local $out i32) (local $members i32) (local $cuts i32) (local $leftOut i32)
     (local $most i32)
     (i64.store (i32.const 0) (i64.const 0))
     (i64.store (i32.const 152) (i64.const 0))
+    (i64.store (i32.const 160) (i64.const 0))
+    (i32.store (i32.const 168) (i32.const 0))
     (local.set $members (i32.const 1))
     (local.set $most (local.get $values))
     (local.set $at (i32.const 4096))
@@ -134,7 +169,8 @@
                       (then
                         (i32.store (i32.const 152)
                           (i32.add (local.get $out) (i32.sub (local.get $at) (local.get $uncopied))))
-                        (i32.store (i32.const 156) (i32.const 0)))))))
+                        (i32.store (i32.const 156) (i32.const 0))
+                        (i32.store (i32.const 160) (i32.load (i32.const 168))))))))
               (else
                 (if (i32.gt_u (i32.sub (local.get $at) (local.get $string)) (local.get $long))
                   (then
@@ -146,9 +182,8 @@
                           (then
                             (memory.copy (local.get $out) (local.get $uncopied) (i32.sub (local.get $string) (local.get $uncopied)))
                             (local.set $out (i32.add (local.get $out) (i32.sub (local.get $string) (local.get $uncopied))))
-                            ;; "...": five characters, of which the store writes three more that are written over.
-                            (i64.store (local.get $out) (i64.const 0x222e2e2e22))
-                            (local.set $out (i32.add (local.get $out) (i32.const 5)))
+                            (call $leaveOut (local.get $string) (local.get $at) (local.get $out) (local.get $spans))
+                            (local.set $out (i32.add (local.get $out) (i32.const 10)))
                             (local.set $uncopied (local.get $at))
                             (local.set $leftOut
                               (i32.add (local.get $leftOut) (i32.sub (i32.sub (local.get $at) (local.get $string)) (i32.const 2))))

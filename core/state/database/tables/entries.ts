@@ -1,8 +1,15 @@
 import type { Step } from '../migrations.ts';
 
+/** What a write to a namespace of SQLite leaves behind: `entry` is the row that came, or that went. */
+const counted = (entry: 'NEW' | 'OLD'): string => `
+        UPDATE keyv_revisions SET revision = revision + 1 WHERE namespace = ${entry}.namespace;
+        INSERT INTO keyv_changes (namespace, key, revision)
+          SELECT namespace, ${entry}.key, revision FROM keyv_revisions WHERE namespace = ${entry}.namespace
+          ON CONFLICT (namespace, key) DO UPDATE SET revision = excluded.revision;`;
+
 /**
- * Entries of all namespaces. The triggers count the writes to a namespace, whoever makes them, once somebody has asked for its revision;
- * other namespaces pay for a failed look-up and nothing else.
+ * Entries of all namespaces. The triggers count the writes to a namespace, whoever makes them, once somebody has asked for its revision, and
+ * note which keys were written; other namespaces pay for two failed look-ups and nothing else.
  */
 export const keyvSteps: readonly Step[] = [
   {
@@ -45,5 +52,39 @@ export const keyvSteps: readonly Step[] = [
         REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION keyv_count();
       CREATE TRIGGER keyv_deleted AFTER DELETE ON keyv
         REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION keyv_count();`,
+  },
+  {
+    name: 'keyv-2',
+    sqlite: `
+      CREATE TABLE keyv_changes (
+        namespace TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL, PRIMARY KEY (namespace, key)
+      ) WITHOUT ROWID;
+      CREATE INDEX keyv_changes_revision ON keyv_changes (namespace, revision);
+      DROP TRIGGER keyv_inserted;
+      DROP TRIGGER keyv_updated;
+      DROP TRIGGER keyv_deleted;
+      CREATE TRIGGER keyv_inserted AFTER INSERT ON keyv BEGIN${counted('NEW')}
+      END;
+      CREATE TRIGGER keyv_updated AFTER UPDATE ON keyv BEGIN${counted('NEW')}
+      END;
+      CREATE TRIGGER keyv_deleted AFTER DELETE ON keyv BEGIN${counted('OLD')}
+      END;`,
+    postgres: `
+      CREATE TABLE keyv_changes (
+        namespace TEXT COLLATE "C" NOT NULL, key TEXT COLLATE "C" NOT NULL, revision BIGINT NOT NULL,
+        PRIMARY KEY (namespace, key)
+      );
+      CREATE INDEX keyv_changes_revision ON keyv_changes (namespace, revision);
+      CREATE OR REPLACE FUNCTION keyv_count() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          UPDATE keyv_revisions SET revision = revision + 1
+          WHERE namespace IN (SELECT changed.namespace FROM changed);
+          INSERT INTO keyv_changes (namespace, key, revision)
+          SELECT DISTINCT changed.namespace, changed.key, counted.revision
+          FROM changed JOIN keyv_revisions AS counted ON counted.namespace = changed.namespace
+          ON CONFLICT (namespace, key) DO UPDATE SET revision = excluded.revision;
+          RETURN NULL;
+        END
+      $$;`,
   },
 ];

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { maskSecrets } from '../../../../core/log.ts';
-import { createApiKeys } from '../../../../core/state/api-keys.ts';
+import { createApiKeys } from '../../../../core/state/api-keys/index.ts';
 import { checkDatabase, openDatabase } from '../../../../core/state/database/index.ts';
 import type { Step } from '../../../../core/state/database/migrations.ts';
 import {

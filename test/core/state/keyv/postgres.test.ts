@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openPostgres } from '../../../../core/state/database/postgres.ts';
+import { changesSince } from '../../../../core/state/keyv/changes.ts';
 import {
   deleteExpiredInPostgres,
   PostgresKeyv,
@@ -22,6 +23,7 @@ describe.skipIf(missing !== undefined)(`Keyv on Postgres ${missing ?? ''}`, () =
     return {
       adapter: () => new PostgresKeyv(database),
       revisionOf: (namespace) => revisionInPostgres(database, namespace),
+      changesSince: (namespace, revision) => changesSince(database, namespace, revision),
       deleteExpired: (limit) => deleteExpiredInPostgres(database, limit),
       rows: async () => Number((await database.query('SELECT count(*) AS n FROM keyv'))[0]?.['n']),
       close: () => database.close(),

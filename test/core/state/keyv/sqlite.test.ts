@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { openSqlite } from '../../../../core/state/database/index.ts';
+import { changesSince } from '../../../../core/state/keyv/changes.ts';
 import { deleteExpired, revisionOf, SqliteKeyv } from '../../../../core/state/keyv/sqlite.ts';
 import { keyvSuite } from '../../../suites/keyv-suite.ts';
 
@@ -9,6 +10,7 @@ describe('Keyv on SQLite', () => {
     return Promise.resolve({
       adapter: () => new SqliteKeyv(database),
       revisionOf: (namespace) => Promise.resolve(revisionOf(database, namespace)),
+      changesSince: (namespace, revision) => changesSince(database, namespace, revision),
       deleteExpired: (limit) => Promise.resolve(deleteExpired(database, limit)),
       rows: () =>
         Promise.resolve(Number(database.connection.prepare('SELECT count(*) AS n FROM keyv').get()?.['n'])),

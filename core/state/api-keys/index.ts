@@ -1,12 +1,21 @@
-import { hash, randomInt, timingSafeEqual } from 'node:crypto';
-import { z } from 'zod';
-import { entriesOf, type ReportError, type Stores } from './stores.ts';
-import type { ApiKey } from '../sdk/api-key.ts';
+import { hash, timingSafeEqual } from 'node:crypto';
+import { entriesOf, type ReportError, type Stores } from '../stores.ts';
+import type { ApiKey } from '../../sdk/api-key.ts';
+import { KeysInMemory } from './memory.ts';
+import {
+  type ApiKeyChanges,
+  checkRecord,
+  checkSecret,
+  present,
+  randomBase62,
+  recognition,
+  recordSchema,
+  SECRET,
+  sentenceOf,
+} from './records.ts';
 
-type Editable = Omit<ApiKey, 'id' | 'hash' | 'prefix' | 'suffix' | 'createdAt' | 'lastUsedAt'>;
-
-/** The fields to change. `undefined` takes away what may be absent. */
-export type ApiKeyChanges = { readonly [Field in keyof Editable]?: Editable[Field] | undefined };
+export { matchesModel } from './matches-model.ts';
+export type { ApiKeyChanges } from './records.ts';
 
 /** What a new key is made of. A key is enabled, and `value` is random, unless said otherwise. */
 export interface NewApiKey extends ApiKeyChanges {
@@ -27,7 +36,7 @@ export interface FoundApiKey {
  * one, answers to it. What they are given is checked, with an Error that names the field.
  */
 export interface ApiKeys {
-  /** Reads all keys into memory. Before the first time, `find` knows only the keys made by this process. */
+  /** Reads all keys into memory, later what has changed. Before the first time, `find` knows only the keys made by this process. */
   load(): Promise<void>;
   /** The key with this secret, from memory; undefined when there is none. A valid key counts as used now. */
   find(secret: string): FoundApiKey | undefined;
@@ -35,6 +44,8 @@ export interface ApiKeys {
   current(key: ApiKey): FoundApiKey | undefined;
   /** All keys as the database has them now, oldest first. */
   list(): Promise<ApiKey[]>;
+  /** The key with this id as the database has it now. */
+  byId(id: string): Promise<ApiKey | undefined>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */
   create(options: NewApiKey): Promise<{ record: ApiKey; value: string }>;
   /** Changes a key and returns it as it is now. */
@@ -49,50 +60,10 @@ export interface ApiKeys {
   stop(): Promise<void>;
 }
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const NAMESPACE = 'api-keys';
-const SECRET = { shortest: 16, longest: 256 };
 /** Half of the second in which a change takes effect, so that the reading and a busy machine fit in the other half. */
 const REFRESH_EVERY = 500;
 const REFRESHES_PER_SAVE = 120;
-
-const whole = z.int('must be a whole number').min(1, 'must be at least 1').exactOptional();
-const names = (what: string) =>
-  z
-    .array(z.string().min(1, 'must not contain an empty text'))
-    .min(1, `must not be empty: leave it out to allow every ${what}`)
-    .exactOptional();
-
-const recordSchema: z.ZodType<ApiKey> = z.object({
-  id: z.string(),
-  name: z.string().trim().min(1, 'must not be empty').max(200, 'must be at most 200 characters'),
-  note: z.string().exactOptional(),
-  hash: z.string().regex(/^[0-9a-f]{64}$/),
-  prefix: z.string(),
-  suffix: z.string(),
-  models: names('model'),
-  budgets: z
-    .array(
-      z.object({
-        unit: z.enum(['micro-dollar', 'token']),
-        period: z.enum(['day', 'month', 'total']),
-        amount: z.int('must be a whole number').min(0, 'must not be negative'),
-      }),
-    )
-    .exactOptional(),
-  requestsPerMinute: whole,
-  tokensPerMinute: whole,
-  concurrency: whole,
-  addresses: names('address'),
-  expiresAt: z.int('must be milliseconds since 1970').exactOptional(),
-  enabled: z.boolean(),
-  createdAt: z.int(),
-});
-
-interface Loaded {
-  readonly key: ApiKey;
-  readonly digest: Buffer;
-}
 
 /**
  * The API keys kept in these stores. `report` is told about records that cannot be read (their keys do not work) and
@@ -105,7 +76,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   const lastUses = stores.namespace<number>(`${NAMESPACE}-used`);
   const unsavedUses = new Map<string, number>();
 
-  let loaded = new Map<string, Loaded>();
+  let known = new KeysInMemory();
   let loadedRevision: number | undefined;
   let loading: Promise<void> | undefined;
   /** What this process wrote while it was reading, and may have read as it was before. */
@@ -125,16 +96,22 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   }
 
   async function read(): Promise<void> {
-    const fresh = new Map<string, Loaded>();
     const written = (writtenMeanwhile = new Map<string, ApiKey | undefined>());
+    const changed =
+      loadedRevision === undefined ? undefined : await stores.changes<unknown>(NAMESPACE, loadedRevision);
+    if (changed === undefined) return readAll(written);
+    for (const [row, value] of changed.entries)
+      if (!written.has(row)) known.put(row, value === undefined ? undefined : decode(row, value));
+    loadedRevision = changed.revision;
+  }
+
+  async function readAll(written: ReadonlyMap<string, ApiKey | undefined>): Promise<void> {
+    const fresh = new KeysInMemory();
     const revision = await stores.revision(NAMESPACE);
-    for await (const [row, value] of entriesOf(records)) {
-      const key = decode(row, value);
-      if (key !== undefined) put(fresh, row, key);
-    }
-    for (const [row, key] of written) put(fresh, row, key);
-    loaded = fresh;
-    loadedRevision = written.size === 0 ? revision : undefined;
+    for await (const [row, value] of entriesOf(records)) fresh.put(row, decode(row, value));
+    for (const [row, key] of written) fresh.put(row, key);
+    known = fresh;
+    loadedRevision = revision;
   }
 
   function decode(row: string, value: unknown): ApiKey | undefined {
@@ -147,15 +124,14 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
 
   /** In force here at once; what others wrote at the same time is found by the reading that follows. */
   function remember(row: string, key: ApiKey | undefined): void {
-    put(loaded, row, key);
-    loadedRevision = undefined;
+    known.put(row, key);
     writtenMeanwhile?.set(row, key);
   }
 
   function find(secret: string): FoundApiKey | undefined {
     if (secret.length > SECRET.longest) return undefined;
     const row = hash('sha256', secret);
-    const entry = loaded.get(row);
+    const entry = known.inRow(row);
     if (entry === undefined || !timingSafeEqual(entry.digest, Buffer.from(row, 'hex'))) return undefined;
     const found = stateOf(entry.key);
     if (found.state === 'valid') unsavedUses.set(row, Date.now());
@@ -163,22 +139,26 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   }
 
   function standing(key: ApiKey): FoundApiKey | undefined {
-    const entry = loaded.get(key.hash);
+    const entry = known.inRow(key.hash);
     return entry === undefined ? undefined : stateOf(entry.key);
-  }
-
-  function inOrder(): ApiKey[] {
-    return [...loaded.values()].map(({ key }) => key).toSorted((a, b) => a.createdAt - b.createdAt);
   }
 
   async function list(): Promise<ApiKey[]> {
     await load();
-    const keys = inOrder();
+    const keys = known.all();
     const saved = await lastUses.getMany(keys.map(({ id }) => id));
-    return keys.map((key, index) => {
-      const lastUsedAt = unsavedUses.get(key.hash) ?? saved[index];
-      return lastUsedAt === undefined ? key : Object.assign({}, key, { lastUsedAt });
-    });
+    return keys.map((key, index) => withLastUse(key, saved[index]));
+  }
+
+  async function byId(id: string): Promise<ApiKey | undefined> {
+    await load();
+    const key = known.withId(id);
+    return key && withLastUse(key, await lastUses.get(id));
+  }
+
+  function withLastUse(key: ApiKey, saved: number | undefined): ApiKey {
+    const lastUsedAt = unsavedUses.get(key.hash) ?? saved;
+    return lastUsedAt === undefined ? key : { ...key, lastUsedAt };
   }
 
   async function create({ value: given, ...options }: NewApiKey): Promise<{ record: ApiKey; value: string }> {
@@ -221,7 +201,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
 
   async function revoke(which: string): Promise<ApiKey> {
     return atRow(which, async (row) => {
-      const key = loaded.get(row)?.key;
+      const key = known.inRow(row)?.key;
       const existed = await records.delete(row);
       remember(row, undefined);
       if (key === undefined || !existed) return undefined;
@@ -255,7 +235,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     work: (row: string) => Promise<Result | undefined>,
   ): Promise<Result> {
     let row: string | undefined = await resolve(which);
-    const id = loaded.get(row)?.key.id;
+    const id = known.inRow(row)?.key.id;
     while (row !== undefined) {
       // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
       const done = await work(row);
@@ -264,7 +244,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
       await loading?.catch(() => {});
       await load();
       // oxlint-enable no-await-in-loop
-      const now = inOrder().find((key) => key.id === id)?.hash;
+      const now: string | undefined = id === undefined ? undefined : known.withId(id)?.hash;
       row = now === row ? undefined : now;
     }
     throw new Error(`The key "${shown(which)}" was revoked in the meantime.`);
@@ -274,14 +254,15 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   async function resolve(which: string): Promise<string> {
     await load();
     const row = hash('sha256', which);
-    if (loaded.has(row)) return row;
-    const keys = inOrder();
-    const byId = keys.find(({ id }) => id === which);
-    if (byId !== undefined) return byId.hash;
+    if (known.inRow(row) !== undefined) return row;
+    const named = known.withId(which);
+    if (named !== undefined) return named.hash;
     const typed = which.replace('...', '…');
-    const [first, ...others] = keys.filter(
-      ({ name, prefix, suffix }) => name === which || prefix === typed || `${prefix}…${suffix}` === typed,
-    );
+    const [first, ...others] = known
+      .all()
+      .filter(
+        ({ name, prefix, suffix }) => name === which || prefix === typed || `${prefix}…${suffix}` === typed,
+      );
     if (first === undefined) throw new Error(`There is no key "${shown(which)}".`);
     if (others.length === 0) return first.hash;
     const ids = [first, ...others].map(({ id, name }) => `${id} (${name})`).join(', ');
@@ -314,7 +295,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     if (unsavedUses.size === 0) return;
     const saving = [...unsavedUses];
     const entries = saving.flatMap(([row, value]) => {
-      const key = loaded.get(row)?.key.id;
+      const key = known.inRow(row)?.key.id;
       return key === undefined ? [] : [{ key, value }];
     });
     await lastUses.setMany(entries);
@@ -337,94 +318,13 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     );
   }
 
-  return { load, find, current: standing, list, create, update, rotate, revoke, startRefreshing, stop };
+  return { load, find, current: standing, list, byId, create, update, rotate, revoke, startRefreshing, stop };
 }
 
 function stateOf(key: ApiKey): FoundApiKey {
   if (!key.enabled) return { key, state: 'disabled' };
   const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();
   return { key, state: isOver ? 'expired' : 'valid' };
-}
-
-type Matcher = (model: string) => boolean;
-const matchers = new WeakMap<readonly string[], Matcher>();
-
-/**
- * Whether a model is among those that a key allows. `*` in a pattern stands for any text, also none; everything else
- * is compared exactly. No list allows every model, an empty one none.
- */
-export function matchesModel(patterns: readonly string[] | undefined, model: string): boolean {
-  if (patterns === undefined) return true;
-  let matcher = matchers.get(patterns);
-  if (matcher === undefined) matchers.set(patterns, (matcher = compile(patterns)));
-  return matcher(model);
-}
-
-function compile(patterns: readonly string[]): Matcher {
-  const exact = new Set(patterns.filter((pattern) => !pattern.includes('*')));
-  const wild = patterns.filter((pattern) => pattern.includes('*')).map(compilePattern);
-  return (model) => exact.has(model) || wild.some((matches) => matches(model));
-}
-
-/**
- * Taking the leftmost place for each part between two stars is enough: a later place never leaves more room for the
- * parts that follow. So nothing is tried twice, as a regular expression would.
- */
-function compilePattern(pattern: string): Matcher {
-  const parts = pattern.split('*');
-  const start = parts.shift() ?? '';
-  const end = parts.pop() ?? '';
-  return (model) => {
-    const limit = model.length - end.length;
-    if (limit < start.length || !model.startsWith(start) || !model.endsWith(end)) return false;
-    let position = start.length;
-    for (const part of parts) {
-      const found = model.indexOf(part, position);
-      if (found === -1) return false;
-      position = found + part.length;
-    }
-    return position <= limit;
-  };
-}
-
-function put(map: Map<string, Loaded>, row: string, key: ApiKey | undefined): void {
-  if (key === undefined) map.delete(row);
-  else map.set(row, { key, digest: Buffer.from(key.hash, 'hex') });
-}
-
-function randomBase62(length: number): string {
-  return Array.from({ length }, () => ALPHABET.charAt(randomInt(ALPHABET.length))).join('');
-}
-
-/** A short secret of the operator's must not be half told by what is shown of it. */
-function recognition(value: string): Pick<ApiKey, 'prefix' | 'suffix'> {
-  return {
-    prefix: value.slice(0, Math.min(7, Math.floor(value.length / 4))),
-    suffix: value.slice(-Math.min(4, Math.floor(value.length / 8))),
-  };
-}
-
-function checkSecret(value: string): string {
-  const { shortest, longest } = SECRET;
-  if (value.length >= shortest && value.length <= longest && /^[!-~]+$/.test(value)) return value;
-  throw new Error(
-    `The value of a key must be ${shortest} to ${longest} visible ASCII characters without spaces.`,
-  );
-}
-
-function checkRecord(record: unknown): ApiKey {
-  const result = recordSchema.safeParse(record);
-  if (result.success) return result.data;
-  throw new Error(`The API key cannot be saved: ${sentenceOf(result.error)}.`);
-}
-
-function sentenceOf(error: z.ZodError): string {
-  return error.issues.map(({ path, message }) => [path.join('.') || 'record', message].join(': ')).join('; ');
-}
-
-/** Without the fields that are undefined. */
-function present(fields: object): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
 
 /** A mistyped secret must not end up in a log. */

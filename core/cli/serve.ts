@@ -1,0 +1,172 @@
+import cluster from 'node:cluster';
+import { createHash } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
+import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../config/config.ts';
+import { version } from '../config/installation/home.ts';
+import { createLog, hideSecret, type Log } from '../log.ts';
+import { PrimaryLink } from '../processes/link.ts';
+import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
+import type { Facts, StartOrder } from '../processes/messages.ts';
+import { digestOfFiles, versionOf } from '../processes/version.ts';
+import { databaseUrl, startServer, type RunningServer } from '../server.ts';
+import { openAdminPassword } from '../state/admin-password.ts';
+import { examine } from './check.ts';
+import { describeGateway } from './describe.ts';
+import { explain } from './explain.ts';
+
+/*
+ * What a worker process does: one gateway, started and ended by the primary. When the primary is gone, node:cluster ends it at once.
+ */
+
+/** Beyond the time for open calls, in milliseconds: for what they leave behind to be written down. */
+const grace = 4_000;
+
+// A signal to the whole group is the primary's to answer.
+for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
+
+let running: { readonly server: RunningServer; readonly drain: number } | undefined;
+
+const link = new PrimaryLink({
+  start: (order) => void start(order),
+  retire: () => void end('retire'),
+  stop: () => void end('close'),
+});
+
+async function start(order: StartOrder): Promise<void> {
+  try {
+    const before = filesOf(configFile(order.config));
+    const config = await loadConfig(order.config);
+    const workers = countOf(config);
+    const problems = problemsOf(config, order);
+    if (problems.length > 0) throw new ConfigError(problems);
+    const log = createLog(config.settings.log.level);
+    endOnBugs(log);
+    const server = await startServer(withFreePort(config, order), log, link.processes(order.worker, workers));
+    running = { server, drain: config.settings.timeouts.drain };
+    const facts = await factsOf(config, workers, server, order);
+    // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
+    const files = filesOf(config.file);
+    link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
+    giveBackMemory(() => server.isIdle);
+    collectSeldom();
+  } catch (error) {
+    link.send({ type: 'failed', problems: await whyNot(order, error) }, () => process.exit(1));
+  }
+}
+
+async function end(how: 'retire' | 'close'): Promise<void> {
+  if (running === undefined) process.exit(0);
+  const { server, drain } = running;
+  // Nothing that is stuck while it closes may keep the process.
+  if (how === 'close') setTimeout(() => process.exit(0), drain + grace).unref();
+  await server[how]();
+  cluster.worker?.disconnect();
+  // What was logged is written before a process without anything to do ends by itself.
+  setTimeout(() => process.exit(0), 500).unref();
+}
+
+function filesOf(file: string): string {
+  return digestOfFiles(file, dirname(file));
+}
+
+/** A port that was found stays the same for all workers, and over reloads. */
+function withFreePort(config: LoadedConfig, { freePort }: StartOrder): LoadedConfig {
+  const { settings } = config;
+  if (settings.listen.port !== 0) return config;
+  return { ...config, settings: { ...settings, listen: { ...settings.listen, port: freePort } } };
+}
+
+function countOf({ settings }: LoadedConfig): number {
+  return settings.workers === 'auto' ? availableParallelism() : settings.workers;
+}
+
+/** What stands against this config that no other check can know of. */
+function problemsOf(config: LoadedConfig, { before }: StartOrder): string[] {
+  const problems: string[] = [];
+  if (before !== undefined && before.database !== digestOf(config))
+    problems.push(
+      'A reload cannot change the database or the data folder: restart the gateway, or take the change back.',
+    );
+  const { host, port } = config.settings.listen;
+  if (before !== undefined && before.port === port && before.host !== host)
+    problems.push(
+      'A reload cannot change listen.host while listen.port stays: restart the gateway, or change both.',
+    );
+  return problems;
+}
+
+/** Tells whether the data is the same, without telling where it is: the address may hold a password. */
+function digestOf(config: LoadedConfig): string {
+  return createHash('sha256')
+    .update(`${databaseUrl(config)}\0${config.settings.data}`)
+    .digest('hex');
+}
+
+async function factsOf(
+  config: LoadedConfig,
+  workers: number,
+  server: RunningServer,
+  { worker, before }: StartOrder,
+): Promise<Facts> {
+  const { settings, file, root } = config;
+  const password = await firstPassword(server);
+  const isFirst = before === undefined && worker === 1;
+  const showsOnce = password !== undefined || server.firstKey !== undefined;
+  return {
+    url: server.url,
+    foundPort: Number(new URL(server.url).port),
+    host: settings.listen.host,
+    port: settings.listen.port,
+    workers,
+    version: versionOf(file, root),
+    database: digestOf(config),
+    file,
+    root,
+    logLevel: settings.log.level,
+    drain: settings.timeouts.drain,
+    reload: settings.timeouts.reload,
+    ...(isFirst || showsOnce ? { banner: `${bannerOf(server, password)}\n` } : {}),
+  };
+}
+
+/** Every reason why it cannot start: the first step that fails knows only its own. */
+async function whyNot({ config }: StartOrder, error: unknown): Promise<readonly string[]> {
+  if (!(error instanceof ConfigError)) return [explain(error)];
+  const { problems } = await examine(config).catch((failure: unknown) => ({ problems: [explain(failure)] }));
+  return [...new Set([...error.problems, ...problems])];
+}
+
+/** The admin password, when this start is the first that has an admin API. */
+async function firstPassword({ gateway, stores }: RunningServer): Promise<string | undefined> {
+  if (!gateway.routes.some(({ path }) => path === '/api/admin/login')) return undefined;
+  const password = await openAdminPassword(stores).ensure();
+  if (password !== undefined) hideSecret(password);
+  return password;
+}
+
+function bannerOf({ url, firstKey, gateway }: RunningServer, password: string | undefined): string {
+  const [, port] = /\/\/(?:0\.0\.0\.0|\[::\]):(\d+)/.exec(url) ?? [];
+  const address =
+    port === undefined
+      ? url.replace('127.0.0.1', 'localhost')
+      : `http://localhost:${port} (on every address of this machine)`;
+  const key =
+    firstKey === undefined ? [] : [`The first API key, which is shown only this once:\n  ${firstKey}`];
+  const admin =
+    password === undefined
+      ? []
+      : [`The password of the dashboard (at /dashboard), which is shown only this once:\n  ${password}`];
+  return [`Sluice ${version} listens on ${address}`, ...admin, ...key, describeGateway(gateway)].join('\n\n');
+}
+
+/** After a failure that nobody caught the state is unknown: it is written down, and the primary starts another process. */
+function endOnBugs(log: Log): void {
+  const fail = (what: string) => (error: unknown) => {
+    log.fatal({ error }, what);
+    process.exit(1);
+  };
+  process.on('uncaughtException', fail('an exception was not caught'));
+  process.on('unhandledRejection', fail('a rejection was not handled'));
+  process.on('warning', (error) => log.warn({ error }, 'the process was warned'));
+}

@@ -1,0 +1,180 @@
+import type { JsonValue } from '../../../model/json.ts';
+import type { LeftOutTexts, Outline } from '../../../model/outline.ts';
+
+/*
+ * In an outline a mark stands for each text that was left out. A request that is translated is mostly such texts, and they go from one
+ * format to the other as they are: it is decoded and encoded with marks in their place, and written with the client's own bytes in the
+ * place of the marks. So nine tenths of an agent's turn are neither parsed, nor made strings of, nor escaped again.
+ *
+ * A mark begins with a control character, which stands in no JSON text as it is: where a text with marks becomes part of another JSON text
+ * its escape is escaped once more. How often that was done can be read, and the client's words are escaped as often.
+ */
+
+/** A form feed: rare, and written as quickly as a letter. */
+const control = '\f';
+const escaped = '\\f';
+/** Digits behind it: a zero inside of `tools` and a one outside, and the place among the others there. */
+const numberLength = 6;
+const outsideOfTools = 100_000;
+const markLength = control.length + numberLength;
+const writtenLength = escaped.length + numberLength;
+/** A mark, or the JSON text of one. */
+const marks = /(?:\f|(\\+)f)([01]\d{5})/g;
+const anyMark = /(?:\f|\\f)[01]\d{5}/;
+
+/** As much of a text is looked at for its first visible character, in bytes. */
+const head = 64;
+
+/** The texts that the outline of a request leaves out. */
+export class MarkedTexts {
+  readonly #bytes: Buffer;
+  readonly #texts: LeftOutTexts;
+
+  private constructor(bytes: Buffer, texts: LeftOutTexts) {
+    this.#bytes = bytes;
+    this.#texts = texts;
+  }
+
+  /** Of the outline of these bytes. Undefined where something that the client wrote could be taken for a mark. */
+  static of({ text, texts }: Pick<Outline, 'text' | 'texts'>, bytes: Buffer): MarkedTexts | undefined {
+    // A form feed may be spelled otherwise.
+    if (text.includes('\\u000')) return undefined;
+    let count = 0;
+    for (let at = text.indexOf(escaped); at >= 0; at = text.indexOf(escaped, at + 1))
+      if (numberAt(text, at + escaped.length) >= 0) count += 1;
+    return count === texts.spans.length / 2 ? new MarkedTexts(bytes, texts) : undefined;
+  }
+
+  /** False for a text in which nothing was left out. */
+  isMarked(text: string): boolean {
+    return (text.includes(control) || text.includes(escaped)) && anyMark.test(text);
+  }
+
+  /** A text with all that was left out of it. */
+  restored(text: string): string {
+    if (!this.isMarked(text)) return text;
+    return text.replaceAll(marks, (_, slashes: string | undefined, number: string) => {
+      const words = this.#textOf(Number(number));
+      if (slashes === undefined) return words;
+      const own = powerOfTwo(slashes.length);
+      return slashes.slice(own) + escapedFor(words, own);
+    });
+  }
+
+  /** The same of a value, in all its texts. */
+  restoredAll(value: JsonValue): JsonValue {
+    if (typeof value === 'string') return this.restored(value);
+    if (typeof value !== 'object' || value === null) return value;
+    if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => this.restoredAll(one));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [name, this.restoredAll(one as JsonValue)]),
+    );
+  }
+
+  /** True for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
+  isProse(text: string): boolean {
+    if (text.length !== markLength || !text.startsWith(control)) return false;
+    const index = this.#indexOf(numberAt(text, control.length));
+    const from = this.#texts.spans[index] ?? 0;
+    const end = Math.min(this.#texts.spans[index + 1] ?? 0, from + head);
+    for (let at = from; at < end; at += 1) {
+      const byte = this.#bytes[at] ?? 0;
+      if (byte === 0x20) continue;
+      if (byte !== 0x5c) return byte !== 0x7b && isVisible(byte);
+      at += 1;
+      // White space that is escaped: \n, \r, \t.
+      const escape = this.#bytes[at];
+      if (escape !== 0x6e && escape !== 0x72 && escape !== 0x74) return false;
+    }
+    return false;
+  }
+
+  /** JSON for the wire, with the client's own bytes in the place of marks. Throws for a mark that is none. */
+  write(value: JsonValue): Buffer {
+    const json = this.#withInner(JSON.stringify(value));
+    const { spans } = this.#texts;
+    /** Of each mark where it stands, and where the place of its text stands among the others. */
+    const places: number[] = [];
+    let size = Buffer.byteLength(json);
+    for (let at = json.indexOf(escaped); at >= 0; at = json.indexOf(escaped, at + 1)) {
+      const number = numberAt(json, at + escaped.length);
+      if (number < 0) continue;
+      const index = this.#indexOf(number);
+      places.push(at, index);
+      size += (spans[index + 1] ?? 0) - (spans[index] ?? 0) - writtenLength;
+    }
+    const bytes = Buffer.allocUnsafeSlow(size);
+    let length = 0;
+    let done = 0;
+    for (let index = 0; index < places.length; index += 2) {
+      const at = places[index] ?? 0;
+      const span = places[index + 1] ?? 0;
+      length += bytes.write(json.slice(done, at), length);
+      length += this.#bytes.copy(bytes, length, spans[span], spans[span + 1]);
+      done = at + writtenLength;
+    }
+    bytes.write(json.slice(done), length);
+    return bytes;
+  }
+
+  /** JSON with the words in the place of those marks that stand in a text that is JSON itself. */
+  #withInner(json: string): string {
+    if (!json.includes(`\\${escaped}`)) return json;
+    return json.replaceAll(marks, (mark, slashes: string | undefined, number: string) => {
+      const own = powerOfTwo(slashes?.length ?? 1);
+      if (slashes === undefined || own === 1) return mark;
+      const words = escapedFor(this.#textOf(Number(number)), own);
+      if (this.isMarked(words)) throw new Error('What the client wrote would be taken for a mark.');
+      return slashes.slice(own) + words;
+    });
+  }
+
+  #textOf(number: number): string {
+    const index = this.#indexOf(number);
+    const [from = 0, to = 0] = this.#texts.spans.subarray(index, index + 2);
+    return JSON.parse(this.#bytes.toString('utf8', from - 1, to + 1)) as string;
+  }
+
+  /** Where the place of a text stands in `spans`. */
+  #indexOf(number: number): number {
+    const { spans, beforeTools, inTools } = this.#texts;
+    const count = number % outsideOfTools;
+    const isTools = number < outsideOfTools;
+    const index = 2 * (isTools ? beforeTools + count : count < beforeTools ? count : count + inTools);
+    if (!(index < spans.length)) throw new Error(`No text was left out for the mark ${number}.`);
+    return index;
+  }
+}
+
+/** The number of a mark at this place; -1 where there is none. */
+function numberAt(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first !== 0x30 && first !== 0x31) return -1;
+  let number = first - 0x30;
+  for (let place = at + 1; place < at + numberLength; place += 1) {
+    const digit = text.charCodeAt(place);
+    if (!(digit >= 0x30 && digit <= 0x39)) return -1;
+    number = 10 * number + digit - 0x30;
+  }
+  return number;
+}
+
+/** False where the first byte of a character leaves open whether it is white space. */
+function isVisible(first: number): boolean {
+  return first < 0x80 ? first > 0x20 && first < 0x7f : first > 0xc2 && !uncertain.has(first);
+}
+
+/** First bytes of the white space of JavaScript beyond ASCII, besides 0xc2. */
+const uncertain: ReadonlySet<number> = new Set([0xe1, 0xe2, 0xe3, 0xef]);
+
+/** Of so many reverse solidi before the `u` of a mark as many belong to it; the others are escaped ones of the text before it. */
+function powerOfTwo(slashes: number): number {
+  return slashes & -slashes;
+}
+
+/** A text as it stands where the escape of its mark has so many reverse solidi. */
+function escapedFor(text: string, slashes: number): string {
+  let written = text;
+  for (let count = slashes; count >= 1; count /= 2) written = JSON.stringify(written).slice(1, -1);
+  return written;
+}
