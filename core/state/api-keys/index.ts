@@ -79,6 +79,8 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   let known = new KeysInMemory();
   let loadedRevision: number | undefined;
   let loading: Promise<void> | undefined;
+  /** The reading behind that one, for all who have asked meanwhile. */
+  let following: Promise<void> | undefined;
   /** What this process wrote while it was reading, and may have read as it was before. */
   let writtenMeanwhile: Map<string, ApiKey | undefined> | undefined;
 
@@ -87,8 +89,16 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   let refreshing = false;
   let failing = false;
 
+  /** A reading that begins now or later: what is being read already may be older than what the caller knows. */
   function load(): Promise<void> {
-    loading ??= read().finally(() => {
+    if (loading !== undefined)
+      return (following ??= loading
+        .catch(() => {})
+        .then(() => {
+          following = undefined;
+          return load();
+        }));
+    loading = read().finally(() => {
       loading = undefined;
       writtenMeanwhile = undefined;
     });
@@ -102,7 +112,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     if (changed === undefined) return readAll(written);
     for (const [row, value] of changed.entries)
       if (!written.has(row)) known.put(row, value === undefined ? undefined : decode(row, value));
-    loadedRevision = changed.revision;
+    if (written.size === 0) loadedRevision = changed.revision;
   }
 
   async function readAll(written: ReadonlyMap<string, ApiKey | undefined>): Promise<void> {
@@ -111,7 +121,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     for await (const [row, value] of entriesOf(records)) fresh.put(row, decode(row, value));
     for (const [row, key] of written) fresh.put(row, key);
     known = fresh;
-    loadedRevision = revision;
+    loadedRevision = written.size === 0 ? revision : undefined;
   }
 
   function decode(row: string, value: unknown): ApiKey | undefined {
@@ -122,9 +132,14 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     return undefined;
   }
 
-  /** In force here at once; what others wrote at the same time is found by the reading that follows. */
-  function remember(row: string, key: ApiKey | undefined): void {
+  /**
+   * In force here at once. `since` is the revision that was known when the writing began: what others wrote to this key from then on, also
+   * what has been read already, is found by the reading that follows.
+   */
+  function remember(row: string, key: ApiKey | undefined, since: number | undefined): void {
     known.put(row, key);
+    loadedRevision =
+      loadedRevision === undefined || since === undefined ? undefined : Math.min(loadedRevision, since);
     writtenMeanwhile?.set(row, key);
   }
 
@@ -177,9 +192,10 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
         'The API key cannot be saved: expiresAt: must lie in the future, in milliseconds since 1970.',
       );
     }
+    const since = loadedRevision;
     if (!(await stores.add<unknown>(NAMESPACE, record.hash, record)))
       throw new Error('There is a key with this value already.');
-    remember(record.hash, record);
+    remember(record.hash, record, since);
     return { record, value };
   }
 
@@ -202,8 +218,9 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   async function revoke(which: string): Promise<ApiKey> {
     return atRow(which, async (row) => {
       const key = known.inRow(row)?.key;
+      const since = loadedRevision;
       const existed = await records.delete(row);
-      remember(row, undefined);
+      remember(row, undefined, since);
       if (key === undefined || !existed) return undefined;
       unsavedUses.delete(row);
       await lastUses.delete(key.id);
@@ -214,6 +231,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   /** Puts what `make` makes of a record in its place, as it is in the database by then. Undefined when there is none in this row. */
   async function change(row: string, make: (current: ApiKey) => object): Promise<ApiKey | undefined> {
     let made: ApiKey | undefined;
+    const since = loadedRevision;
     const written = await stores.change<unknown>(NAMESPACE, row, (value) => {
       const current = decode(row, value);
       if (current === undefined) return undefined;
@@ -222,10 +240,10 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     });
     if (written === undefined || made === undefined) return undefined;
     if (made.hash !== row) {
-      remember(row, undefined);
+      remember(row, undefined, since);
       unsavedUses.delete(row);
     }
-    remember(made.hash, made);
+    remember(made.hash, made, since);
     return made;
   }
 
@@ -240,8 +258,6 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
       // oxlint-disable no-await-in-loop -- another turn only when somebody has rotated the key meanwhile
       const done = await work(row);
       if (done !== undefined) return done;
-      // What is being read already may be older than what was just found.
-      await loading?.catch(() => {});
       await load();
       // oxlint-enable no-await-in-loop
       const now: string | undefined = id === undefined ? undefined : known.withId(id)?.hash;
@@ -311,7 +327,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     clearInterval(timer);
     timer = undefined;
     // A reading under way would otherwise meet closed stores; whether it succeeds no longer matters.
-    await loading?.catch(() => {});
+    await (following ?? loading)?.catch(() => {});
     // A database that fails must not keep the process from ending.
     await saveUses().catch((cause: unknown) =>
       report(new Error('When API keys were last used could not be saved.', { cause })),

@@ -360,6 +360,32 @@ describe('several processes on one database', () => {
   });
 });
 
+test('a key that is changed here and revoked elsewhere before the change is known here stays revoked', async () => {
+  const known = Promise.withResolvers<void>();
+  const changed = Promise.withResolvers<void>();
+  const gateway = createApiKeys({
+    ...stores,
+    async change(...change) {
+      const written = await stores.change(...change);
+      changed.resolve();
+      await known.promise;
+      return written as never;
+    },
+  });
+  const { record, value } = await keys.create({ name: 'laptop' });
+  await gateway.load();
+  const changing = gateway.update(record.id, { note: 'changed' });
+  await changed.promise;
+  await keys.revoke(record.id);
+  await gateway.load();
+  expect(gateway.find(value)).toBeUndefined();
+  known.resolve();
+  await changing;
+  await gateway.load();
+  expect(gateway.find(value)).toBeUndefined();
+  expect(await gateway.byId(record.id)).toBeUndefined();
+});
+
 describe('when the database is in a bad way', () => {
   test('one unreadable record is reported, and every other key works', async () => {
     const report = vi.fn<(error: Error) => void>();
