@@ -119,7 +119,10 @@ describe('a log that cannot be written', () => {
   test('because nobody reads it stops no call, and the gateway ends when it is told to', async () => {
     const gateway = await startWith('pipe');
     // Nobody has asked for its data: what fits into the pipe is all that is taken.
-    for (let calls = 0; calls < 400; calls += 1) expect(await gateway.ask()).toBe(200);
+    for (let round = 0; round < 20; round += 1)
+      expect(new Set(await Promise.all(Array.from({ length: 20 }, () => gateway.ask())))).toEqual(
+        new Set([200]),
+      );
     expect(await gateway.stop()).toBe(0);
   });
 
