@@ -194,7 +194,7 @@ describe('a provider in trouble', () => {
   });
 
   test('that is silent loses the call to the next in time for the client, and its socket at once', async () => {
-    await start({ routing: { firstToken: 200, total: 60_000 } });
+    await start({ routing: { firstToken: 1_000, total: 60_000 } });
     const headers: Behaviour = (response) =>
       void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': hold on\n\n');
     meets = { one: [headers], two: [headers] };
