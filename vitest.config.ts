@@ -29,7 +29,11 @@ export default defineConfig({
     experimental: { viteModuleRunner: false, nodeLoader: false },
     env: compiled,
     globalSetup: ['test/support/warm.ts'],
-    setupFiles: ['test/support/seed.ts'],
+    // Whoever watches wants to know which tests to run again.
+    setupFiles: [
+      'test/support/seed.ts',
+      ...(process.argv.includes('run') ? ['test/support/resolve.ts'] : []),
+    ],
     sequence: { sequencer: LongestFirst },
     // Tests over sockets wait more than they work: on two cores, eight of them keep both busy.
     maxWorkers: Math.max(8, availableParallelism()),

@@ -79,7 +79,11 @@ function credentialOf(
   identity: EntraIdentity,
   httpClient: EntraTransport,
 ): TokenCredential {
-  const way = httpClient === undefined ? {} : { httpClient };
+  const way = {
+    ...(httpClient === undefined ? {} : { httpClient }),
+    // A private cloud is not in the list of all clouds that the library asks Microsoft for.
+    ...(isPrivate(env('AZURE_AUTHORITY_HOST')) ? { disableInstanceDiscovery: true } : {}),
+  };
   switch (identity.kind) {
     case 'secret':
       return new library.ClientSecretCredential(identity.tenant, identity.client, identity.secret, way);
@@ -100,6 +104,16 @@ function credentialOf(
     case 'default':
       return new library.DefaultAzureCredential(way);
   }
+}
+
+/** Where the public clouds are signed in to: https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */
+const publicHosts =
+  /(?:^|\.)(?:microsoftonline\.(?:com|us|de)|chinacloudapi\.cn|microsoftonline\.cn|windows\.net)$/;
+
+function isPrivate(authority: string | undefined): boolean {
+  if (authority === undefined || authority === '') return false;
+  const address = authority.includes('://') ? authority : `https://${authority}`;
+  return URL.canParse(address) && !publicHosts.test(new URL(address).hostname);
 }
 
 /** What Entra ID said, in one line. Its sentences name tenants and applications, and no secret. */

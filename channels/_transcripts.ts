@@ -1,6 +1,5 @@
 import type { GatewayEvent, JsonObject } from 'sluice';
 import {
-  loseForeign,
   noUsage,
   oneShot,
   type Codec,
@@ -9,6 +8,7 @@ import {
   type TranscribeRequest,
   type TranscriptSegment,
 } from 'sluice/internal';
+import { ownWords } from './_own-words.ts';
 import { noClient } from './_provider-words.ts';
 
 /** A word with its times, in seconds. */
@@ -21,20 +21,23 @@ export interface HeardWord {
   readonly speaker?: string;
 }
 
-/** What a provider has heard. */
-export interface Heard {
+/** What a provider has heard: words, or segments where it tells no words. */
+export type Heard = {
   readonly text: string;
   readonly language?: string | undefined;
   /** Seconds, where the provider tells. */
   readonly duration?: number | undefined;
-  readonly words: readonly HeardWord[];
-}
+} & ({ readonly words: readonly HeardWord[] } | { readonly segments: readonly TranscriptSegment[] });
 
-/** Transcripts in a provider's own words, which no client sends. `decode` throws GatewayError where a reply is none. */
+/**
+ * Transcripts in a provider's own words, which no client sends: of their fields it is given those that the provider `takes`. `decode`
+ * throws GatewayError where a reply is none.
+ */
 export function transcriptCodec(
   format: string,
-  encode: (request: TranscribeRequest, target: EncodeTarget) => EncodedRequest,
+  encode: (request: TranscribeRequest, target: EncodeTarget, own: JsonObject) => EncodedRequest,
   decode: (body: JsonObject) => Heard,
+  takes: readonly string[] = [],
 ): Codec<TranscribeRequest> {
   return oneShot<TranscribeRequest>({
     format,
@@ -42,8 +45,7 @@ export function transcriptCodec(
     path: '',
     decodeRequest: noClient,
     encodeRequest(request, target) {
-      loseForeign(request.extra, format, undefined, target.lose);
-      return encode(request, target);
+      return encode(request, target, ownWords(request.extra, takes, target.lose));
     },
     decodeWhole: (body) => eventsOf(decode(body)),
     encodeWhole: noClient,
@@ -55,9 +57,9 @@ export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
   return replyFormat === 'diarized_json';
 }
 
-function eventsOf({ text, language, duration, words }: Heard): readonly GatewayEvent[] {
-  const segments = segmentsOf(words);
-  const last = duration ?? words.at(-1)?.end;
+function eventsOf({ text, language, duration, ...heard }: Heard): readonly GatewayEvent[] {
+  const segments = 'words' in heard ? segmentsOf(heard.words) : heard.segments;
+  const last = duration ?? segments.at(-1)?.end;
   return [
     {
       type: 'result',
@@ -66,7 +68,9 @@ function eventsOf({ text, language, duration, words }: Heard): readonly GatewayE
         ...(language === undefined ? {} : { language }),
         ...(last === undefined ? {} : { duration: last }),
         segments: segments.length === 0 && text !== '' ? [{ start: 0, end: last ?? 0, text }] : segments,
-        words: words.map(({ word, start, end }) => ({ word, start, end })),
+        ...('words' in heard
+          ? { words: heard.words.map(({ word, start, end }) => ({ word, start, end })) }
+          : {}),
       },
     },
     ...(duration === undefined

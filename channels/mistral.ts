@@ -2,6 +2,7 @@ import type { ModelTraits } from 'sluice';
 import { traitsByModel } from './_http.ts';
 import { mistralBatches } from './_mistral-batches.ts';
 import { chat, chatFormat } from './_mistral-chat.ts';
+import { transcribe, transcriptFormat } from './_mistral-transcripts.ts';
 import { openaiLike } from './_openai-like.ts';
 
 /** Efforts of models that think when they are asked to. https://docs.mistral.ai/capabilities/reasoning/adjustable */
@@ -45,8 +46,13 @@ export default openaiLike({
     'voxtral-*',
     'open-mi*',
   ],
-  speaks: { chat: [chatFormat], embed: ['embeddings'], moderate: ['moderations'] },
-  codecs: { chat },
+  speaks: {
+    chat: [chatFormat],
+    embed: ['embeddings'],
+    moderate: ['moderations'],
+    transcribe: [transcriptFormat],
+  },
+  codecs: { chat, transcribe },
   keeps: { 'chat-completions': ['files', 'batches'] },
   batchShare: 0.5,
   batches: mistralBatches,

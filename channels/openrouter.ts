@@ -7,6 +7,8 @@ export default openaiLike({
   baseUrl: 'https://openrouter.ai/api/v1',
   models: ['*/*'],
   discover: true,
+  // https://openrouter.ai/docs/api_reference/embeddings
+  speaks: { chat: ['chat-completions'], embed: ['embeddings'] },
   // Other models, other vendors of one, saved settings that name either, and searches that are paid for.
   routingFields: ['models', 'route', 'provider', 'preset', 'plugins', 'web_search_options'],
   traits: {

@@ -26,6 +26,8 @@ export interface RunningServer {
   readonly firstKey: string | undefined;
   /** True while no call runs. */
   readonly isIdle: boolean;
+  /** Calls that have ended since the start. */
+  readonly ended: number;
   /** Takes no more calls, lets open ones finish until the drain time has passed, then closes everything. */
   close(): Promise<void>;
   /**
@@ -105,6 +107,9 @@ export async function startServer(
       firstKey,
       get isIdle() {
         return surroundings.overload.running === 0;
+      },
+      get ended() {
+        return surroundings.overload.ended;
       },
       close: () => ending.stop(),
       retire: () => ending.retire(),

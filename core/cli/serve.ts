@@ -48,7 +48,7 @@ async function start(order: StartOrder): Promise<void> {
     // Modules are read one after the other: only what stood still meanwhile is known to be one configuration.
     const files = filesOf(config.file);
     link.send({ type: 'ready', facts: files === before ? { ...facts, files } : facts });
-    giveBackMemory(() => server.isIdle);
+    giveBackMemory(server);
     collectSeldom();
   } catch (error) {
     link.send({ type: 'failed', problems: await whyNot(order, error) }, () => process.exit(1));

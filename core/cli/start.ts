@@ -36,7 +36,7 @@ SIGTERM or SIGINT (Ctrl-C): takes no more calls, lets open ones finish, and ends
       console.error(signalled.problems.join('\n'));
       return 1;
     }
-    giveBackMemory(() => true);
+    giveBackMemory({ isIdle: true, ended: 0 });
     const outcome = await Promise.race([
       stop.then((signal) => ({ signal })),
       primary.givenUp.then((problem) => ({ problem })),

@@ -55,6 +55,7 @@ export class Overload implements ProcessLoad {
   readonly #waiting = new InFlight<() => void>();
   #looking: NodeJS.Timeout | undefined;
   #running = 0;
+  #ended = 0;
   /** Most calls that may run now: none while the process is strained. */
   #most: number;
   readonly #mostBodies: number;
@@ -95,6 +96,11 @@ export class Overload implements ProcessLoad {
     return this.#running;
   }
 
+  /** Calls that entered and have left. */
+  get ended(): number {
+    return this.#ended;
+  }
+
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -129,6 +135,7 @@ export class Overload implements ProcessLoad {
   /** A call that entered has ended: the one that has waited longest takes its place. */
   leave(): void {
     this.#running -= 1;
+    this.#ended += 1;
     this.#admit();
   }
 

@@ -53,7 +53,8 @@ export function openAdminPassword(stores: Stores): AdminPassword {
   return {
     check,
     async set(password) {
-      if (!(await check(password))) await kept.set(entry, await make(password));
+      // Where there is none, nothing is compared: this is no guess, and takes long enough once.
+      if (!(await kept.has(entry)) || !(await check(password))) await kept.set(entry, await make(password));
     },
     async ensure() {
       if (await kept.has(entry)) return undefined;

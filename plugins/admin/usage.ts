@@ -54,16 +54,20 @@ export function usageHandlers(
       const since = Math.ceil((now - length) / bucket) * bucket;
       const sums = (grouping: UsageGrouping): ReturnType<UsageLog['sums']> =>
         usageLog.sums({ since }, grouping);
-      const [series, models, keys, channels, statuses, records, runs] = await Promise.all([
+      const [series, models, keys, channels, statuses, runs] = await Promise.all([
         sums({ bucket }),
         sums('model'),
         sums('keyId'),
         sums('channel'),
         sums('status'),
-        apiKeys.list(),
         running(),
       ]);
-      const names = new Map<string | number, string>(records.map(({ id, name }) => [id, name]));
+      const named = await Promise.all(
+        mostCalled(keys).map(async (sum) => ({
+          ...sum,
+          name: (await apiKeys.byId(String(sum.group)))?.name,
+        })),
+      );
       return {
         since,
         until: now,
@@ -72,7 +76,7 @@ export function usageHandlers(
         totals: totalsOf(statuses),
         series,
         models: mostCalled(models),
-        keys: mostCalled(keys).map((sum) => ({ ...sum, name: names.get(sum.group) })),
+        keys: named,
         channels: mostCalled(channels),
         statuses: mostCalled(statuses),
         health: {

@@ -1,11 +1,11 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { afterAll, afterEach, vi } from 'vitest';
 
 type Json = Record<string, unknown>;
 
 /** The endpoints at which clouds give out tokens, all at one address. */
 export interface Identities {
-  readonly server: Server;
   readonly url: string;
   readonly asked: {
     readonly url: string;
@@ -21,7 +21,10 @@ export const ordinary = {
   body: { access_token: 'token-1', expires_in: 3600, token_type: 'Bearer' },
 };
 
-/** Starts them on this machine; they answer everybody with `answer`. */
+/**
+ * Starts them on this machine for the tests of one file; they answer everybody with `answer`. After each test they have forgotten what they
+ * were asked, and variables of the environment are what they were.
+ */
 export async function startIdentities(): Promise<Identities> {
   const asked: Identities['asked'] = [];
   const server = createServer((request, response) => {
@@ -39,10 +42,15 @@ export async function startIdentities(): Promise<Identities> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const identities: Identities = {
-    server,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked,
     answer: ordinary,
   };
+  afterAll(() => server.close());
+  afterEach(() => {
+    vi.unstubAllEnvs();
+    asked.length = 0;
+    identities.answer = ordinary;
+  });
   return identities;
 }

@@ -1,9 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { entraTokens, type EntraIdentity } from '../../channels/_entra-identity.ts';
 import azureFoundry from '../../channels/azure-foundry.ts';
 import azureOpenai from '../../channels/azure-openai.ts';
@@ -13,16 +16,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { ordinary, startIdentities, type Identities } from './_identities.ts';
 
-let identities: Identities;
-beforeAll(async () => {
-  identities = await startIdentities();
-});
-afterAll(() => identities.server.close());
-afterEach(() => {
-  vi.unstubAllEnvs();
-  identities.asked.length = 0;
-  identities.answer = ordinary;
-});
+const identities = await startIdentities();
 
 /** What a machine's own endpoint answers. */
 const machineToken = (token: string): Identities['answer'] => ({
@@ -37,11 +31,17 @@ const machineToken = (token: string): Identities['answer'] => ({
 
 const formOf = (body: string | undefined): object => Object.fromEntries(new URLSearchParams(body));
 
-/** The token of a managed identity, or why there is none. Microsoft's library looks once in a process where the machine's endpoint is. */
-async function inItsOwnProcess(env: Readonly<Record<string, string>>): Promise<string> {
+/**
+ * The token of an identity, or why there is none, in a process of its own: Microsoft's library looks once in a process where the machine's
+ * endpoint is, and Node reads once whom it trusts.
+ */
+async function inItsOwnProcess(
+  env: Readonly<Record<string, string>>,
+  identity: EntraIdentity = { kind: 'managed' },
+): Promise<string> {
   const file = new URL('../../channels/_entra-identity.ts', import.meta.url).href;
   const script = `import { entraTokens } from ${JSON.stringify(file)};
-    const ask = entraTokens({ kind: 'managed' }, 'https://cognitiveservices.azure.com/.default');
+    const ask = entraTokens(${JSON.stringify(identity)}, 'https://cognitiveservices.azure.com/.default');
     console.log(await ask().then(({ token }) => token, (error) => error.message));`;
   const options = ['--conditions=sluice-source', '--input-type=module', '-e', script];
   const { stdout } = await promisify(execFile)(process.execPath, options, {
@@ -165,6 +165,66 @@ describe('Entra ID', () => {
     expect(await inItsOwnProcess({ AZURE_POD_IDENTITY_AUTHORITY_HOST: identities.url })).toMatch(
       /gave no access token for the managed identity: .*Give this machine a managed identity/,
     );
+  });
+
+  describe('of a cloud of one’s own', () => {
+    const certificate = fileURLToPath(new URL('../fixtures/tls/certificate.pem', import.meta.url));
+    const key = certificate.replace('certificate.pem', 'key.pem');
+    const asked: { readonly url: string; readonly body: string }[] = [];
+    let authority = '';
+    let says: { readonly status: number; readonly body: object } = ordinary;
+    const entra = createServer(
+      { cert: readFileSync(certificate), key: readFileSync(key) },
+      (request, response) => {
+        let body = '';
+        request.setEncoding('utf8').on('data', (text: string) => (body += text));
+        request.on('end', () => {
+          const { url = '' } = request;
+          asked.push({ url, body });
+          const tenant = `${authority}/tenant`;
+          const known = {
+            issuer: `${tenant}/v2.0`,
+            authorization_endpoint: `${tenant}/oauth2/v2.0/authorize`,
+            token_endpoint: `${tenant}/oauth2/v2.0/token`,
+            jwks_uri: `${tenant}/discovery/v2.0/keys`,
+          };
+          const answer = url.includes('openid-configuration') ? { status: 200, body: known } : says;
+          response
+            .writeHead(answer.status, { 'content-type': 'application/json' })
+            .end(JSON.stringify(answer.body));
+        });
+      },
+    );
+    beforeAll(async () => {
+      await new Promise<void>((resolve) => entra.listen(0, '127.0.0.1', resolve));
+      authority = `https://localhost:${(entra.address() as AddressInfo).port}`;
+    });
+    afterAll(() => new Promise((resolve) => entra.close(resolve)));
+    const trusted = (): Readonly<Record<string, string>> => ({
+      AZURE_AUTHORITY_HOST: authority,
+      NODE_EXTRA_CA_CERTS: certificate,
+    });
+
+    test('is asked where the environment says, and by that authority of certificates alone', async () => {
+      expect(await inItsOwnProcess(trusted(), secret)).toBe('token-1');
+      const { url, body } = asked.at(-1) ?? {};
+      expect(url).toMatch(/^\/tenant\/oauth2\/v2\.0\/token/);
+      expect(formOf(body)).toMatchObject({ client_id: 'client', client_secret: 'hidden-word' });
+      const before = asked.length;
+      const refused = await inItsOwnProcess({ AZURE_AUTHORITY_HOST: authority }, secret);
+      expect(refused).toMatch(/gave no access token for the client secret in the config: .*Check tenant/);
+      expect(asked).toHaveLength(before);
+    });
+
+    test('says why it refuses a client secret, which is never shown', async () => {
+      says = {
+        status: 401,
+        body: { error: 'invalid_client', error_description: 'AADSTS7000215: Invalid client secret.' },
+      };
+      const refused = await inItsOwnProcess(trusted(), secret);
+      expect(refused).toMatch(/AADSTS7000215.*whether the secret has expired/);
+      expect(refused).not.toContain('hidden-word');
+    });
   });
 
   test('an identity that is missing is named with what to set', async () => {

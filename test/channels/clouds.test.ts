@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import * as fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { bearerTokens } from '../../channels/_access-tokens.ts';
 import { googleTokens } from '../../channels/_google-identity.ts';
 import { editMembers } from '../../channels/_members.ts';
@@ -10,20 +10,11 @@ import vertex from '../../channels/vertex.ts';
 import { voices } from '../flows/_wire.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
-import { ordinary, startIdentities, type Identities } from './_identities.ts';
+import { startIdentities } from './_identities.ts';
 
 type Json = Record<string, unknown>;
 
-let identities: Identities;
-beforeAll(async () => {
-  identities = await startIdentities();
-});
-afterAll(() => identities.server.close());
-afterEach(() => {
-  vi.unstubAllEnvs();
-  identities.asked.length = 0;
-  identities.answer = ordinary;
-});
+const identities = await startIdentities();
 
 /** Sends what would go to a cloud's endpoint to the one of this machine. */
 const here = (async (input: string | URL | Request, init?: RequestInit) => {
@@ -33,6 +24,15 @@ const here = (async (input: string | URL | Request, init?: RequestInit) => {
 
 const told: string[] = [];
 const log = { error: (_fields: object, sentence?: string) => void told.push(sentence ?? '') };
+
+const post = (gateway: TestGateway, path: string, body: Json) =>
+  fetch(gateway.url + path, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+const say = (gateway: TestGateway, model: string) =>
+  post(gateway, '/v1/chat/completions', { model, messages: [{ role: 'user', content: 'hi' }] });
 
 describe('one token for all calls', () => {
   const minute = 60_000;
@@ -221,11 +221,7 @@ describe('requests to clouds', () => {
 
   const chat = async (model: string): Promise<{ url: string; body: Json; headers: Json }> => {
     upstream.requests.length = 0;
-    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
-    });
+    const answer = await say(gateway, model);
     expect({ status: answer.status, text: await answer.text() }).toMatchObject({
       status: 200,
       text: expect.stringContaining('hello'),
@@ -259,10 +255,10 @@ describe('requests to clouds', () => {
 
   test('embeddings are predicted on Vertex AI', async () => {
     upstream.requests.length = 0;
-    const answer = await fetch(`${gateway.url}/v1/embeddings`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'text-embedding-005', input: 'hi', dimensions: 2 }),
+    const answer = await post(gateway, '/v1/embeddings', {
+      model: 'text-embedding-005',
+      input: 'hi',
+      dimensions: 2,
     });
     expect(await answer.json()).toMatchObject({
       data: [{ embedding: [0.5, 1] }],
@@ -293,11 +289,7 @@ describe('requests to clouds', () => {
       ],
     });
     try {
-      const failed = await fetch(`${own.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'gemini-3-pro', messages: [{ role: 'user', content: 'hi' }] }),
-      });
+      const failed = await say(own, 'gemini-3-pro');
       expect(failed.status).toBe(502);
       expect(await failed.json()).toMatchObject({
         error: { message: 'The channel for this model has no valid credentials.' },
@@ -337,11 +329,7 @@ describe('requests to clouds', () => {
       ],
     });
     try {
-      const failed = await fetch(`${own.url}/v1/chat/completions`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${own.key}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'gemini-3-pro', messages: [{ role: 'user', content: 'hi' }] }),
-      });
+      const failed = await say(own, 'gemini-3-pro');
       expect(failed.status).toBe(502);
       expect(refusing.requests[0]?.headers['authorization']).toBe('Bearer token-1');
       const lines = own.lines.map((line) => JSON.stringify(line)).join('\n');

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import assemblyai from '../../channels/assemblyai.ts';
 import deepgram from '../../channels/deepgram.ts';
 import elevenlabs from '../../channels/elevenlabs.ts';
+import mistral from '../../channels/mistral.ts';
 import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
@@ -23,6 +24,7 @@ beforeAll(async () => {
     channels: [
       elevenlabs({ key: elevenKey, baseUrl: `${url}/v1` }),
       deepgram({ key: deepKey, baseUrl: `${url}/v1` }),
+      mistral({ key: 'mistral-key', baseUrl: `${url}/mistral/v1` }),
       assemblyai({ key: assemblyKey, baseUrl: `${url}/v2` }),
       assemblyai({
         id: 'hasty',
@@ -32,7 +34,11 @@ beforeAll(async () => {
         timeouts: { attempt: 1_000 },
       }),
     ],
-    prices: { 'universal-2': { perSecond: 0.01 }, eleven_v3: { perCharacter: 0.001 } },
+    prices: {
+      'universal-2': { perSecond: 0.01 },
+      'voxtral-mini-2602': { perSecond: 0.001 },
+      eleven_v3: { perCharacter: 0.001 },
+    },
     routing: { attempts: 1 },
   }));
   openai = clientOf(provider.gateway.key);
@@ -314,6 +320,105 @@ describe('Deepgram', () => {
     const failure = await refusal(call);
     expect(failure.status).toBe(told);
     expect(failure.message).not.toContain(deepKey);
+  });
+});
+
+const voxtral = {
+  model: 'voxtral-mini-2602',
+  text: ' Hello there. Bye.',
+  language: null,
+  segments: [
+    { type: 'transcription_segment', text: ' Hello there.', start: 0.1, end: 1, speaker_id: 'speaker_1' },
+    {
+      type: 'transcription_segment',
+      text: ' Bye.',
+      start: 5,
+      end: 5.4,
+      score: null,
+      speaker_id: 'speaker_2',
+    },
+  ],
+  usage: { prompt_audio_seconds: 12, prompt_tokens: 3, completion_tokens: 41, total_tokens: 419 },
+};
+
+describe('Voxtral', () => {
+  const model = 'voxtral-mini-2602';
+
+  test('is sent a form of its own fields alone', async () => {
+    provider.says(() => ({ body: { ...voxtral, segments: [] } }));
+    const { data, response } = await openai.audio.transcriptions
+      .create({
+        model,
+        file: await file(),
+        language: 'en',
+        temperature: 0.5,
+        prompt: 'Names: Ada.',
+        response_format: 'json',
+        context_bias: 'Ada',
+      } as OpenAI.Audio.TranscriptionCreateParamsNonStreaming)
+      .withResponse();
+    expect(data).toEqual({ text: 'Hello there. Bye.', usage: { type: 'duration', seconds: 12 } });
+    expect(response.headers.get('x-sluice-loss')).toBe('prompt');
+    expect(provider.paths).toEqual(['POST /mistral/v1/audio/transcriptions']);
+    const { fields, files } = await sentForm(provider.requests[0]!);
+    expect(fields).toEqual({ model, language: 'en', temperature: '0.5', context_bias: 'Ada' });
+    expect(files.file?.bytes.equals(recording)).toBe(true);
+  });
+
+  test('is asked who speaks, and when, without the language that it then refuses', async () => {
+    provider.says(() => ({ body: voxtral }));
+    const { data, response } = await openai.audio.transcriptions
+      .create({ model, file: await file(), language: 'en', response_format: 'diarized_json' })
+      .withResponse();
+    expect(data).toMatchObject({
+      text: 'Hello there. Bye.',
+      duration: 12,
+      segments: [
+        { speaker: 'speaker_1', text: 'Hello there.', start: 0.1, end: 1 },
+        { speaker: 'speaker_2', text: 'Bye.', start: 5, end: 5.4 },
+      ],
+    });
+    expect(response.headers.get('x-sluice-loss')).toBe('language');
+    const { fields } = await sentForm(provider.requests[0]!);
+    expect(fields).toEqual({ model, timestamp_granularities: 'segment', diarize: 'true' });
+  });
+
+  test('writes subtitles, and tells that it times no words', async () => {
+    provider.says(() => ({ body: voxtral }));
+    const subtitles: unknown = await openai.audio.transcriptions.create({
+      model,
+      file: await file(),
+      response_format: 'vtt',
+    });
+    expect(subtitles).toContain('00:00:05.000 --> 00:00:05.400\nBye.');
+    const timed = await openai.audio.transcriptions
+      .create({
+        model,
+        file: await file(),
+        response_format: 'verbose_json',
+        timestamp_granularities: ['word', 'segment'],
+      })
+      .withResponse();
+    expect(timed.data.segments).toHaveLength(2);
+    expect(timed.data).not.toHaveProperty('words');
+    expect(timed.response.headers.get('x-sluice-loss')).toBe('timestamp_granularities');
+  });
+
+  test('is charged by the second that it heard', async () => {
+    provider.says(() => ({ body: voxtral }));
+    const { value, record } = await provider.gateway.apiKeys.create({ name: 'listener' });
+    await clientOf(value).audio.transcriptions.create({ model, file: await file() });
+    await expect.poll(async () => (await spentBy(record.id))[0]).toBe(12_000);
+  });
+
+  test.each([
+    [422, { object: 'error', message: { detail: [{ loc: ['body', 'file'], msg: 'Field required' }] } }, 400],
+    [401, { detail: 'Unauthorized' }, 502],
+    [200, { model, segments: [] }, 502],
+  ])('that answers %i and %o is understood', async (status, body, told) => {
+    provider.says(() => ({ status, body }));
+    const call = openai.audio.transcriptions.create({ model, file: await file() });
+    expect((await refusal(call)).status).toBe(told);
   });
 });
 

@@ -42,12 +42,13 @@ beforeAll(async () => {
     key: 'channel-key',
     models: [`scripted-${format}`],
     baseUrl: `${upstream.url}/v1`,
+    // A busy machine has begun its reply by then.
+    timeouts: { idle: 1500 },
   });
   gateway = await startGateway({
     // Channels fail in most of the tests: none is about what follows from that.
     health: { enabled: false },
     limits: { body: 64 * 1024 },
-    timeouts: { idle: 300 },
     plugins: [failing()],
     channels: [
       ...formats.map((format) =>

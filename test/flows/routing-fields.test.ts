@@ -97,6 +97,27 @@ describe.each(fields)('%s at a channel that chooses by it', (name, value) => {
   });
 });
 
+test('embeddings are refused as chats are where they choose a vendor', async () => {
+  upstream.requests.length = 0;
+  const embed = async (body: Json): Promise<number> =>
+    (
+      await fetch(`${gateway.url}/v1/embeddings`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${restricted}` },
+        body: JSON.stringify({ model: 'cheap/one', input: 'hi', ...body }),
+      })
+    ).status;
+  expect(await embed({ provider: { order: ['dear'] } })).toBe(403);
+  expect(upstream.requests).toEqual([]);
+  await embed({ input_type: 'search_query' });
+  expect(upstream.requests.map(({ url }) => url)).toEqual(['/v1/embeddings']);
+  expect(JSON.parse(upstream.requests[0]?.body.toString() ?? '')).toEqual({
+    model: 'cheap/one',
+    input: 'hi',
+    input_type: 'search_query',
+  });
+});
+
 test('a member that no channel of the model chooses by passes, and an operator may name others', async () => {
   expect((await send(ask({ models: ['x'] }, 'plain'), restricted)).status).toBe(200);
   expect((await send(ask({ fallbacks: ['x'] }, 'named'), restricted)).status).toBe(403);

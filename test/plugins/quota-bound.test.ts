@@ -19,6 +19,7 @@ import responses from '../../core/formats/responses/index.ts';
 import textCompletions from '../../core/formats/text-completions/index.ts';
 import type { JsonObject, JsonValue } from '../../core/model/json.ts';
 import { boundOf, estimateInput } from '../../plugins/quota/estimate.ts';
+import { anyCharacter } from '../support/characters.ts';
 
 const targets = [{ traits: {}, channel: { speaks: {} } }] as unknown as readonly Target[];
 const assumed = 1_000;
@@ -76,7 +77,7 @@ const text: fc.Arbitrary<string> = fc.oneof(
     .map((bytes) => Buffer.from(bytes).toString('base64')),
   letters('漢字仮名交文一二三四五六七八九十的是不了人我在有他这'),
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 200, size: 'max' }),
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 100, size: 'max' }),
+  fc.string({ unit: anyCharacter, minLength: 1, maxLength: 100, size: 'max' }),
   fc
     .array(fc.constantFrom('👩‍👩‍👧‍👦', '🏴‍☠️', '𐍈', '﷽', '𝔘', '\u0000', '\u0007', '\uD800', '"', '\\'), {
       minLength: 1,

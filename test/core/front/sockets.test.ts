@@ -33,6 +33,8 @@ interface Stage {
   readonly sockets: Sockets;
   readonly calls: Spoken[];
   called(count: number): Promise<Spoken>;
+  /** From now on the connections believe that it is so many milliseconds later. */
+  pass(ms: number): void;
 }
 
 /** Texts are messages; the rest is left out: what formats really say is their own tests'. */
@@ -129,7 +131,8 @@ async function stage(
     response.writeHead(404, { 'content-type': 'application/json' }).end('{}'),
   );
   server.on('upgrade', sockets.upgrade);
-  const ticker = setInterval(() => sockets.tick(performance.now()), 5);
+  let ahead = 0;
+  const ticker = setInterval(() => sockets.tick(performance.now() + ahead), 5);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   onTestFinished(async () => {
     sockets.endAll(new GatewayError('server_is_overloaded', 'The test is over.'));
@@ -140,6 +143,9 @@ async function stage(
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/speak`,
     sockets,
     calls,
+    pass(ms) {
+      ahead += ms;
+    },
     async called(count) {
       await expect.poll(() => calls.length, { interval: 2 }).toBeGreaterThanOrEqual(count);
       return calls[count - 1] as Spoken;
@@ -466,11 +472,12 @@ describe('the end of a connection', () => {
   });
 
   test('comes after the calls that run; those that wait, and new ones, are refused', async () => {
-    const { url, called, calls } = await stage({ socket: 80 });
+    const { url, called, calls, pass } = await stage({ socket: 3_600_000 });
     const client = await SocketClient.open(url);
     client.send({ type: 'create', lane: 'a' });
     client.send({ type: 'create', lane: 'a' });
     const running = await called(1);
+    pass(3_600_000);
     await client.until(isError);
     client.send({ type: 'create', lane: 'b' });
     await client.until(isError, 2);

@@ -11,14 +11,35 @@ describe('the memory that a start took', () => {
     vi.useRealTimers();
   });
 
-  test('is given back once, when nobody waits for an answer', () => {
-    let calls = 1;
+  const minute = 60_000;
+
+  test('is given back once, to a process that nobody has called yet', () => {
     const collect = vi.fn<() => void>();
-    giveBackMemory(() => calls === 0, collect);
-    vi.advanceTimersByTime(60_000);
+    giveBackMemory({ isIdle: true, ended: 0 }, collect);
+    vi.advanceTimersByTime(minute);
+    expect(collect).toHaveBeenCalledOnce();
+    vi.advanceTimersByTime(60 * minute);
+    expect(collect).toHaveBeenCalledOnce();
+  });
+
+  test('is not given back while the first call runs', () => {
+    const collect = vi.fn<() => void>();
+    const work = { isIdle: false, ended: 0 };
+    giveBackMemory(work, collect);
+    vi.advanceTimersByTime(20 * minute);
     expect(collect).not.toHaveBeenCalled();
-    calls = 0;
-    vi.advanceTimersByTime(60_000);
+  });
+
+  test('is not given back between calls, which would be slow behind it, but when none has come for long', () => {
+    const collect = vi.fn<() => void>();
+    const work = { isIdle: true, ended: 1 };
+    giveBackMemory(work, collect);
+    for (let calls = 0; calls < 20; calls += 1) {
+      vi.advanceTimersByTime(4 * minute);
+      work.ended += 1;
+    }
+    expect(collect).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(10 * minute);
     expect(collect).toHaveBeenCalledOnce();
   });
 });

@@ -9,6 +9,7 @@ import { all, outcome } from '../../support/answer.ts';
 import { testCall } from '../../support/call.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../../support/upstream.ts';
+import { patience } from '../../support/patience.ts';
 
 const requestBody = '{"model":"m","text":"h\u00e9llo \u{1F600}"}';
 const wholeBody = '{"answer":"w\u00f6rld"}';
@@ -18,12 +19,15 @@ const silent = (): void => {};
 
 let upstream: ScriptedUpstream;
 let http: HttpClient;
+/** Gives a silent provider up, but none whose machine stands still for a moment. */
+let brisk: HttpClient;
 let script: (request: SeenRequest, response: ServerResponse) => void | Promise<void> = silent;
 const exchanges: Exchange[] = [];
 
 beforeAll(async () => {
   upstream = await startUpstream((request, response) => script(request, response));
-  http = createHttpClient({ connectTimeout: 2000, idleTimeout: 300 });
+  http = createHttpClient({ connectTimeout: patience.wait, idleTimeout: patience.wait });
+  brisk = createHttpClient({ connectTimeout: patience.wait, idleTimeout: 1500 });
 });
 afterEach(() => {
   for (const exchange of exchanges.splice(0)) exchange.end();
@@ -31,18 +35,19 @@ afterEach(() => {
 });
 afterAll(async () => {
   await http.close();
+  await brisk.close();
   await upstream.close();
 });
 
-function begin(url = upstream.url): { readonly answer: Promise<Upstream>; leave(): void } {
+function begin(url = upstream.url, client = http): { readonly answer: Promise<Upstream>; leave(): void } {
   const { call, exchange } = testCall();
   exchanges.push(exchange);
   const headers = { 'content-type': 'application/json', 'x-test-version': '7' };
-  const answer = http.send(call, { url: `${url}/v1/chat`, headers, body: Buffer.from(requestBody) });
+  const answer = client.send(call, { url: `${url}/v1/chat`, headers, body: Buffer.from(requestBody) });
   return { answer, leave: () => exchange.end() };
 }
 
-const ask = (): Promise<Upstream> => begin().answer;
+const ask = (client = http): Promise<Upstream> => begin(upstream.url, client).answer;
 
 describe('a provider', () => {
   it('gets the body as it is, and its answer comes as it is', async () => {
@@ -104,9 +109,9 @@ describe('a provider', () => {
 
   it('that stays silent is given up, before its answer and in the middle of it', async () => {
     script = silent;
-    await expect(ask()).rejects.toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
+    await expect(ask(brisk)).rejects.toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
     script = (_, response) => void response.writeHead(200, stream).write(frames[0]);
-    const { error } = await outcome(await ask());
+    const { error } = await outcome(await ask(brisk));
     expect(error).toMatchObject({ code: 'upstream_timeout', origin: 'upstream' });
   });
 

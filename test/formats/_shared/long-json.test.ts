@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { parseJson, writeJson } from '../../../core/formats/_shared/long-json/index.ts';
 import type { JsonValue } from '../../../core/model/json.ts';
 import { tries } from '../../support/tries.ts';
+import { anyCharacter } from '../../support/characters.ts';
 
 const large = 1024 * 1024;
 
@@ -13,12 +14,12 @@ const here = (value: JsonValue, about = large): string =>
 
 /** Texts around the lengths at which something changes, of all that a text may hold. */
 const texts = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: anyCharacter, maxLength: 20 }),
   fc
     .tuple(
       fc.array(
         fc.oneof(
-          fc.string({ unit: 'binary', maxLength: 8 }),
+          fc.string({ unit: anyCharacter, maxLength: 8 }),
           fc.constantFrom('"', '\\', '\n', '\u0000', '\u001f', '\u007f', '\ud83d', '\ude00', '😀', 'é', '…'),
         ),
       ),

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ToldPlaces, toldLosses } from '../../../core/formats/_shared/losses.ts';
 import type { Loss } from '../../../core/model/extra.ts';
 import { tries } from '../../support/tries.ts';
+import { anyCharacter } from '../../support/characters.ts';
 
 const lost = (path: string): Loss => ({ path, kind: 'setting', from: 'a', to: 'b' });
 
@@ -16,13 +17,16 @@ describe('x-sluice-loss', () => {
 
   test('is always a legal header of bounded length, whatever a client called its fields', () => {
     fc.assert(
-      fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 3000 }), { maxLength: 60 }), (paths) => {
-        const header = toldLosses(paths.map(lost));
-        expect(header).toMatch(/^[\x21-\x7e, ]*$/);
-        expect(header.length).toBeLessThan(2100);
-        expect(header).not.toMatch(/^,|, ,/);
-        expect(() => new Headers({ 'x-sluice-loss': header })).not.toThrow();
-      }),
+      fc.property(
+        fc.array(fc.string({ unit: anyCharacter, maxLength: 3000 }), { maxLength: 60 }),
+        (paths) => {
+          const header = toldLosses(paths.map(lost));
+          expect(header).toMatch(/^[\x21-\x7e, ]*$/);
+          expect(header.length).toBeLessThan(2100);
+          expect(header).not.toMatch(/^,|, ,/);
+          expect(() => new Headers({ 'x-sluice-loss': header })).not.toThrow();
+        },
+      ),
       { seed: 20_261_120, numRuns: tries(500) },
     );
   });

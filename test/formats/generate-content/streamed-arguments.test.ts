@@ -6,6 +6,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../core/model/j
 import { allFormats } from '../../support/fixtures.ts';
 import { tries } from '../../support/tries.ts';
 import { chat, context, decodeSse, encode } from './support.ts';
+import { anyCharacter } from '../../support/characters.ts';
 
 type Part = JsonObject;
 const formats = await allFormats();
@@ -255,7 +256,7 @@ describe('arguments that come as paths', () => {
     fc.constantFrom('a', 'b', 'x.y', "it's", '[0]', '', '__proto__', '"'),
     fc.string().filter((found) => !found.includes('\\')),
   );
-  const leaf = fc.oneof(fc.string({ unit: 'binary' }), fc.integer(), fc.boolean(), fc.constant(null));
+  const leaf = fc.oneof(fc.string({ unit: anyCharacter }), fc.integer(), fc.boolean(), fc.constant(null));
   const value = fc.letrec<{ any: JsonValue }>((tie) => ({
     any: fc.oneof(
       { maxDepth: 4, withCrossShrink: true },
