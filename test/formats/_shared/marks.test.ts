@@ -32,8 +32,8 @@ describe('texts that an outline leaves out', () => {
   test('come back wherever their marks are put', () => {
     expect(texts?.restored(outside)).toBe(words);
     expect(texts?.restored(`a${inside}${outside}\\`)).toBe(`a${said}${words}\\`);
-    expect(texts?.restoredAll({ a: [inside, 'b', null, { c: `${outside}d` }] })).toEqual({
-      a: [said, 'b', null, { c: `${words}d` }],
+    expect(texts?.restoredAll({ a: [inside, 'b', null, { c: outside, ['__proto__']: inside }] })).toEqual({
+      a: [said, 'b', null, { c: words, ['__proto__']: said }],
     });
   });
 
@@ -57,6 +57,13 @@ describe('texts that an outline leaves out', () => {
       b: [said, words],
       c: '\u00fc\u2192',
     });
+  });
+
+  test('are not taken for what only begins as a mark does', () => {
+    const form = '\fabcdef';
+    expect(texts?.isProse(form)).toBe(false);
+    expect(texts?.restoredAll([form])).toEqual([form]);
+    expect(texts?.write([form]).toString()).toBe(JSON.stringify([form]));
   });
 
   test('are not written for marks of which there is no text', () => {

@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { LeftOutTexts, Outline } from '../../../model/outline.ts';
 
 /*
@@ -24,6 +24,8 @@ const marks = /(?:\f|\\f)[01]\d{5}/g;
 
 /** As much of a text is looked at for its first visible character, in bytes. */
 const head = 64;
+
+const asMember: PropertyDescriptor = { enumerable: true, writable: true, configurable: true };
 
 /** The texts that the outline of a request leaves out. */
 export class MarkedTexts {
@@ -56,20 +58,30 @@ export class MarkedTexts {
     return withoutMarks(text, (number, slashes) => escapedFor(this.#textOf(number), slashes));
   }
 
-  /** The same of a value, in all its texts. */
+  /** A value of the outline, where marks stand alone, with all that was left out of it. What has no marks stays the object that it is. */
   restoredAll(value: JsonValue): JsonValue {
-    if (typeof value === 'string') return this.restored(value);
+    if (typeof value === 'string') {
+      const number = markAlone(value);
+      return number < 0 ? value : this.#textOf(number);
+    }
     if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => this.restoredAll(one));
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.restoredAll(one as JsonValue)]),
-    );
+    let copy: JsonValue | undefined;
+    for (const name of Object.keys(value)) {
+      const one = (value as JsonObject)[name] as JsonValue;
+      const restored = this.restoredAll(one);
+      if (restored === one) continue;
+      copy ??= Array.isArray(value) ? [...(value as readonly JsonValue[])] : { ...value };
+      // Also where the name is `__proto__`.
+      Object.defineProperty(copy, name, { ...asMember, value: restored });
+    }
+    return copy ?? value;
   }
 
   /** True for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
   isProse(text: string): boolean {
-    if (text.length !== markLength || !text.startsWith(control)) return false;
-    const index = this.#indexOf(numberAt(text, control.length));
+    const number = markAlone(text);
+    if (number < 0) return false;
+    const index = this.#indexOf(number);
     const from = this.#texts.spans[index] ?? 0;
     const end = Math.min(this.#texts.spans[index + 1] ?? 0, from + head);
     for (let at = from; at < end; at += 1) {
@@ -138,6 +150,11 @@ export class MarkedTexts {
     if (!(index < spans.length)) throw new Error(`No text was left out for the mark ${number}.`);
     return index;
   }
+}
+
+/** The number of the mark that a text is; -1 where it is something else. */
+function markAlone(text: string): number {
+  return text.length === markLength && text.startsWith(control) ? numberAt(text, control.length) : -1;
 }
 
 /** The number of a mark at this place; -1 where there is none. */
