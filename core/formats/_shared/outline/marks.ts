@@ -1,10 +1,11 @@
-import type { JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import type { LeftOutTexts, Outline } from '../../../model/outline.ts';
 
 /*
  * In an outline a mark stands for each text that was left out. A request that is translated is mostly such texts, and they go from one
  * format to the other as they are: it is decoded and encoded with marks in their place, and written with the client's own bytes in the
- * place of the marks. So nine tenths of an agent's turn are neither parsed, nor made strings of, nor escaped again.
+ * place of the marks. So nine tenths of an agent's turn are neither parsed, nor made strings of, nor escaped again: one of 250 KB in 77
+ * messages, from chat completions to messages, costs 2.2 ms of CPU by `sluice start`, and 5.3 where all of it is read.
  *
  * A mark begins with a control character, which stands in no JSON text as it is: where a text with marks becomes part of another JSON text
  * its escape is escaped once more. How often that was done can be read, and the client's words are escaped as often.
@@ -18,12 +19,13 @@ const numberLength = 6;
 const outsideOfTools = 100_000;
 const markLength = control.length + numberLength;
 const writtenLength = escaped.length + numberLength;
-/** A mark, or the JSON text of one. */
-const marks = /(?:\f|(\\+)f)([01]\d{5})/g;
-const anyMark = /(?:\f|\\f)[01]\d{5}/;
+/** A mark, or the end of its escape. */
+const marks = /(?:\f|\\f)[01]\d{5}/g;
 
 /** As much of a text is looked at for its first visible character, in bytes. */
 const head = 64;
+
+const asMember: PropertyDescriptor = { enumerable: true, writable: true, configurable: true };
 
 /** The texts that the outline of a request leaves out. */
 export class MarkedTexts {
@@ -47,34 +49,39 @@ export class MarkedTexts {
 
   /** False for a text in which nothing was left out. */
   isMarked(text: string): boolean {
-    return (text.includes(control) || text.includes(escaped)) && anyMark.test(text);
+    return (text.includes(control) || text.includes(escaped)) && text.search(marks) >= 0;
   }
 
   /** A text with all that was left out of it. */
   restored(text: string): string {
     if (!this.isMarked(text)) return text;
-    return text.replaceAll(marks, (_, slashes: string | undefined, number: string) => {
-      const words = this.#textOf(Number(number));
-      if (slashes === undefined) return words;
-      const own = powerOfTwo(slashes.length);
-      return slashes.slice(own) + escapedFor(words, own);
-    });
+    return withoutMarks(text, (number, slashes) => escapedFor(this.#textOf(number), slashes));
   }
 
-  /** The same of a value, in all its texts. */
+  /** A value of the outline, where marks stand alone, with all that was left out of it. What has no marks stays the object that it is. */
   restoredAll(value: JsonValue): JsonValue {
-    if (typeof value === 'string') return this.restored(value);
+    if (typeof value === 'string') {
+      const number = markAlone(value);
+      return number < 0 ? value : this.#textOf(number);
+    }
     if (typeof value !== 'object' || value === null) return value;
-    if (Array.isArray(value)) return (value as readonly JsonValue[]).map((one) => this.restoredAll(one));
-    return Object.fromEntries(
-      Object.entries(value).map(([name, one]) => [name, this.restoredAll(one as JsonValue)]),
-    );
+    let copy: JsonValue | undefined;
+    for (const name of Object.keys(value)) {
+      const one = (value as JsonObject)[name] as JsonValue;
+      const restored = this.restoredAll(one);
+      if (restored === one) continue;
+      copy ??= Array.isArray(value) ? [...(value as readonly JsonValue[])] : { ...value };
+      // Also where the name is `__proto__`.
+      Object.defineProperty(copy, name, { ...asMember, value: restored });
+    }
+    return copy ?? value;
   }
 
   /** True for a mark whose text begins with a visible character that begins no JSON object, maybe behind some white space. */
   isProse(text: string): boolean {
-    if (text.length !== markLength || !text.startsWith(control)) return false;
-    const index = this.#indexOf(numberAt(text, control.length));
+    const number = markAlone(text);
+    if (number < 0) return false;
+    const index = this.#indexOf(number);
     const from = this.#texts.spans[index] ?? 0;
     const end = Math.min(this.#texts.spans[index + 1] ?? 0, from + head);
     for (let at = from; at < end; at += 1) {
@@ -120,12 +127,11 @@ export class MarkedTexts {
   /** JSON with the words in the place of those marks that stand in a text that is JSON itself. */
   #withInner(json: string): string {
     if (!json.includes(`\\${escaped}`)) return json;
-    return json.replaceAll(marks, (mark, slashes: string | undefined, number: string) => {
-      const own = powerOfTwo(slashes?.length ?? 1);
-      if (slashes === undefined || own === 1) return mark;
-      const words = escapedFor(this.#textOf(Number(number)), own);
+    return withoutMarks(json, (number, slashes) => {
+      if (slashes === 1) return undefined;
+      const words = escapedFor(this.#textOf(number), slashes);
       if (this.isMarked(words)) throw new Error('What the client wrote would be taken for a mark.');
-      return slashes.slice(own) + words;
+      return words;
     });
   }
 
@@ -144,6 +150,11 @@ export class MarkedTexts {
     if (!(index < spans.length)) throw new Error(`No text was left out for the mark ${number}.`);
     return index;
   }
+}
+
+/** The number of the mark that a text is; -1 where it is something else. */
+function markAlone(text: string): number {
+  return text.length === markLength && text.startsWith(control) ? numberAt(text, control.length) : -1;
 }
 
 /** The number of a mark at this place; -1 where there is none. */
@@ -167,9 +178,27 @@ function isVisible(first: number): boolean {
 /** First bytes of the white space of JavaScript beyond ASCII, besides 0xc2. */
 const uncertain: ReadonlySet<number> = new Set([0xe1, 0xe2, 0xe3, 0xef]);
 
-/** Of so many reverse solidi before the `u` of a mark as many belong to it; the others are escaped ones of the text before it. */
-function powerOfTwo(slashes: number): number {
-  return slashes & -slashes;
+/**
+ * A text with words in the place of its marks, but for those of which `wordsFor` gives none. It is told how many reverse solidi the escape of
+ * a mark has: none where it is not escaped, otherwise a power of two.
+ */
+function withoutMarks(
+  text: string,
+  wordsFor: (number: number, slashes: number) => string | undefined,
+): string {
+  let replaced = '';
+  let done = 0;
+  for (const { 0: mark, index } of text.matchAll(marks)) {
+    // The index is that of the last one, and of all before it those that are left may be an escape of the text's own.
+    let slashes = mark.length === markLength ? 0 : 1;
+    while (slashes > 0 && text.charCodeAt(index - slashes) === 0x5c) slashes += 1;
+    const own = slashes & -slashes;
+    const words = wordsFor(numberAt(mark, mark.length - numberLength), own);
+    if (words === undefined) continue;
+    replaced += text.slice(done, own === 0 ? index : index + 1 - own) + words;
+    done = index + mark.length;
+  }
+  return replaced + text.slice(done);
 }
 
 /** A text as it stands where the escape of its mark has so many reverse solidi. */
