@@ -1,6 +1,16 @@
 import { definePlugin } from 'sluice';
 import { testPlugins, virtualClock, type CallOptions, type VirtualClock } from 'sluice/testing';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+  vi,
+} from 'vitest';
 import { caller } from '../../core/sdk/caller.ts';
 import type { Call } from '../../core/sdk/call.ts';
 import type { ProcessLoad } from '../../core/front/overload.ts';
@@ -154,8 +164,10 @@ describe('a caller is refused with 401', () => {
   });
 
   test('with one that has expired, which names the day', async () => {
-    const { value, record } = await apiKeys.create({ name: 'brief', expiresAt: Date.now() + 5 });
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { value, record } = await apiKeys.create({ name: 'brief', expiresAt: Date.now() + 60_000 });
+    vi.advanceTimersByTime(60_000);
     const day = new Date(record.expiresAt ?? 0).toISOString().slice(0, 10);
     await expect(nameOf({ headers: { 'x-api-key': value } })).rejects.toMatchObject({
       status: 401,
