@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Channel, Target } from '../../../core/sdk/call.ts';
 import type { Block, Message } from '../../../core/model/chat.ts';
 import type { Proof } from '../../../core/model/extra.ts';
@@ -253,10 +253,12 @@ describe('the memory', () => {
   });
 
   test('forgets when the time is over', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
     const short = memoryOf({ ttl: 30 });
     await short.write([{ key: 'k', value: { maker: makerOf(targetAt('a')) } }]);
     expect((await short.read(['k'])).size).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    vi.advanceTimersByTime(50);
     expect((await short.read(['k'])).size).toBe(0);
   });
 });
