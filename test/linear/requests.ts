@@ -174,7 +174,8 @@ const wordsOf: Readonly<Record<ChatFormat, Words>> = {
 };
 
 /** Shapes whose size is a number of different names. */
-export const ofNames = /unknown member|many members|wide schema|schema of many parts|references|properties/;
+export const ofNames =
+  /unknown member|many members|many tools|wide schema|schema of many parts|references|properties/;
 
 /** A request whose size is given: its name, and how it is made in a format. */
 export interface RequestShape {
