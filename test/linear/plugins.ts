@@ -95,7 +95,7 @@ const histories = /message|roles|parts|calls|thinking|thought|instructions|escap
 const frames = (bytes: Buffer, length: number): Observable<GatewayEvent> =>
   from([
     { type: 'answer', status: 200, headers: { 'content-type': 'text/event-stream' } } as const,
-    ...pieces(bytes, length).map((piece): GatewayEvent => ({ type: 'bytes', bytes: piece })),
+    ...Array.from(pieces(bytes, length), (piece): GatewayEvent => ({ type: 'bytes', bytes: piece })),
   ]);
 
 const opening = (text: string): string =>
