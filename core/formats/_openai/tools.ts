@@ -53,18 +53,11 @@ export function writeNamedTool(
   // What is kept of it belongs to a tool that takes free text.
   if (wrapped)
     return place('function', { name, ...defined({ description }), ...usual, parameters: freeTextSchema });
-  const members: MutableObject = { name };
-  if (description !== undefined) members.description = description;
-  if (tool.type === 'custom') {
-    if (tool.format !== undefined) members.format = grammar(tool.format);
-  } else {
-    const schema = tool.schema ?? usual?.parameters;
-    const strict = tool.strict ?? usual?.strict;
-    if (schema !== undefined) members.parameters = schema;
-    if (strict !== undefined) members.strict = strict;
-  }
-  const wire = place(tool.type, members);
-  const kept = tool.extra?.[format];
-  if (kept !== undefined) putBack(wire, kept, nested);
+  const members =
+    tool.type === 'function'
+      ? { parameters: tool.schema ?? usual?.parameters, strict: tool.strict ?? usual?.strict }
+      : { format: tool.format && grammar(tool.format) };
+  const wire = place(tool.type, defined({ name, description, ...members }));
+  putBack(wire, tool.extra?.[format] ?? {}, nested);
   return wire;
 }

@@ -73,12 +73,12 @@ export abstract class FloorEncoder implements StreamEncoder {
         this.takeOpaque(event.value, event);
         break;
       default:
-        if (event.extra !== undefined) this.losses.loseForeign(event.extra);
+        this.losses.loseForeign(event.extra);
         if (event.choice !== 0) {
           this.losses.lose('choices');
           return none;
         }
-        if (!this.#started) this.#start();
+        this.#start();
         if (event.type !== 'finish') this.route(event.block, event);
         else {
           this.finish = event;
@@ -119,7 +119,7 @@ export abstract class FloorEncoder implements StreamEncoder {
       return;
     }
     this.sayEvent(block, event);
-    while (this.#waiting.some && this.floor === undefined) this.#next();
+    while (this.floor === undefined && this.#next());
   }
 
   /** Gives the floor to the block that waits longest; false when none does. */

@@ -89,8 +89,7 @@ export class HistoryWriter<W extends Writing> {
     if (blocks.length === 0 && message.content.length > 0) return [];
     const role = message.role === 'tool' ? 'user' : message.role;
     const wire: MutableObject = { role, content: this.#words.said(message, blocks) };
-    const kept = message.extra?.[format];
-    if (kept !== undefined) putBack(wire, kept);
+    putBack(wire, message.extra?.[format] ?? {});
     return [wire];
   }
 

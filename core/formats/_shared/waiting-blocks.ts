@@ -22,11 +22,6 @@ export class WaitingBlocks<Event> {
     this.#order.push(block);
   }
 
-  /** True while some block waits. */
-  get some(): boolean {
-    return this.#next < this.#order.length;
-  }
-
   /** Undefined when none waits. */
   take(): WaitingBlock<Event> | undefined {
     const block = this.#order[this.#next];
