@@ -129,7 +129,7 @@ export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
 export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/provider-objects.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
-export { estimateInput, estimateTokens, wordBytes } from '../tokens/index.ts';
+export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
 export type { HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';

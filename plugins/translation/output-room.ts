@@ -1,5 +1,5 @@
-import { isChat, type GatewayRequest, type ModelTraits } from 'sluice';
-import { estimateInput, estimateTokens } from 'sluice/internal';
+import { estimateTokens, isChat, type GatewayRequest, type ModelTraits } from 'sluice';
+import { estimateInput } from 'sluice/internal';
 
 /** What is filled in, where a limit must be, for models whose own nobody knows: with less an answer would be of no use. */
 const leastRoom = 8192;
