@@ -1,20 +1,28 @@
 import { isObject, type JsonObject, type JsonValue } from '../model/json.ts';
 import type { Operation } from '../sdk/format.ts';
 
+/**
+ * What a provider may lack. The cases about it are left out.
+ *
+ * @example
+ * const lacks: readonly Lack[] = ['images', 'reasoning'];
+ */
+export type Lack =
+  | 'streams'
+  | 'tools'
+  | 'parallel tools'
+  | 'images'
+  | 'structured output'
+  | 'reasoning'
+  | 'limits'
+  | 'documents'
+  | 'prompt cache';
+
 /** One thing that a channel may be able to do, and how to find out: what is asked, and what of the answer must hold. */
 export interface Trial {
   readonly name: string;
   /** What a provider lacks of which it cannot hold, in the words of the test kit. */
-  readonly lack?:
-    | 'streams'
-    | 'tools'
-    | 'parallel tools'
-    | 'images'
-    | 'structured output'
-    | 'reasoning'
-    | 'limits'
-    | 'documents'
-    | 'prompt cache';
+  readonly lack?: Lack;
   /** Tried only where the channel serves this. */
   readonly operation: Operation;
   /** Requests, and the most tokens in and out that all of them take together, for what is said of the cost before. */

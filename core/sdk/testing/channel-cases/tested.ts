@@ -1,23 +1,9 @@
+import type { Lack } from '../../../conformance/trial.ts';
 import type { JsonValue } from '../../../model/json.ts';
 import type { ChannelEntry } from '../../author/channel.ts';
 import type { Voice } from '../voice.ts';
 
-/**
- * What a provider may lack. The cases about it are left out.
- *
- * @example
- * const lacks: readonly Lack[] = ['images', 'reasoning'];
- */
-export type Lack =
-  | 'streams'
-  | 'tools'
-  | 'parallel tools'
-  | 'images'
-  | 'structured output'
-  | 'reasoning'
-  | 'limits'
-  | 'documents'
-  | 'prompt cache';
+export type { Lack } from '../../../conformance/trial.ts';
 
 /**
  * A channel kind, and what is to be known of it to try it out.
