@@ -1,12 +1,14 @@
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
 import { OpenBlocks } from '../_shared/open-blocks.ts';
-import { unusable } from '../_shared/unusable.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
-import { tellsError } from '../_shared/told-error.ts';
-import { upstreamError } from '../_shared/upstream-error/index.ts';
+import { upstreamError, unusable, cutShort, tellsError } from '../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { decodeCitation } from './citations.ts';
 import { mediaKinds, mimeOf } from './parts.ts';

@@ -1,7 +1,7 @@
 import { countEncoder, decodeCount as decodeCounted } from '../_shared/count-tokens.ts';
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';
 import type { Codec, EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
 import { chat } from './codec.ts';
@@ -10,7 +10,6 @@ import { encodeBody, methodPath } from './request-out/index.ts';
 import { Encoding } from './request-out/scope.ts';
 import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { countFields, formatName, official, leftovers, own } from './wire.ts';
 import { words } from './words.ts';
 

@@ -5,7 +5,7 @@ import { isObject, parseObject, type JsonObject, type JsonValue } from '../../mo
 import { given, optionalArray, optionalNumber, optionalString, requiredObject } from '../_shared/check.ts';
 import { expectedOfInputs, joinVectors, splitInputs } from '../_shared/embed.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { oneShot } from '../_shared/one-shot.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type {
@@ -21,7 +21,7 @@ import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { embedFields, formatName, official } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { defined } from '../_shared/fields.ts';
 
 /** Most requests of one batch at the provider, and of a client's, which is asked for in several. */

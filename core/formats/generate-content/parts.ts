@@ -2,8 +2,8 @@ import type { MediaBlock, Source } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { defined } from '../_shared/fields.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { defined, setOf } from '../_shared/fields.ts';
 import { fileFields, inlineFields, formatName, official } from './wire.ts';
 
 /** What kind of block a MIME type makes. */

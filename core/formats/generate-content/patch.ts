@@ -1,6 +1,5 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { writeReasoning } from './reasoning.ts';
 import { configFields, official, thinkingFields } from './wire.ts';

@@ -1,17 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { wrongType } from '../../sdk/errors.ts';
 import type { ChatSettings } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
 import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
-import {
-  pathsOf,
-  putAt,
-  readSettings,
-  valueAt,
-  type MutableObject,
-  type SettingRow,
-} from '../_shared/settings.ts';
+import { pathsOf, putAt, readSettings, valueAt, type SettingRow } from '../_shared/settings.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';

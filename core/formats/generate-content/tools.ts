@@ -3,9 +3,10 @@ import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 import { formatName, official, partFields, resultFields, leftovers } from './wire.ts';
 import { readMedia } from './parts.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
 const textKeys = setOf('output result error');

@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../model/json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { extrasOf, setOf } from '../_shared/extra.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
+import { setOf } from '../_shared/fields.ts';
+import { extrasOf } from '../_shared/extra.ts';
 
 /** The name under which this format keeps what only it knows. */
 export const formatName = 'generate-content';

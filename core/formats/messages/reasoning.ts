@@ -1,9 +1,8 @@
 import { wrongValue } from '../../sdk/errors.ts';
 import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalObject, optionalString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import type { ReasoningDraft } from '../_shared/reasoning.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';

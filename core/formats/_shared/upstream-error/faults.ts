@@ -1,4 +1,4 @@
-import { setOf } from '../extra.ts';
+import { setOf } from '../fields.ts';
 import type { ErrorShape } from './shape.ts';
 
 /** What went wrong at the upstream, in terms of what the gateway does about it. */

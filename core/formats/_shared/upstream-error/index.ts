@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../../model/json.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../sdk/errors.ts';
 import { redact } from '../redact.ts';
 import { faultOf, type UpstreamFault } from './faults.ts';
@@ -129,4 +130,36 @@ function conversationAnswer(
   const stated = status >= 400 ? status : shape.status;
   if (stated === 404) return { code: 'not_found', status: stated };
   return stated === 409 ? { code: 'conflict', status: stated } : {};
+}
+
+/** 502: what a provider sent is not what was asked for. `what` goes on from "The upstream": `sent no answer`. */
+export function unusable(what: string, cause?: unknown): GatewayError {
+  return new GatewayError('upstream_error', `The upstream ${what}.`, {
+    origin: 'upstream',
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** A provider's stream that ended before its answer did. */
+export function cutShort(): GatewayError {
+  return new GatewayError(
+    'upstream_cut',
+    'The upstream closed the connection before the answer was complete.',
+    { origin: 'upstream' },
+  );
+}
+
+/** True when the `error` of a provider's body or frame tells of one. Providers also write `null`, `false`, `""` and the like for none. */
+export function tellsError({ error }: JsonObject): boolean {
+  return Array.isArray(error) ? error.length > 0 : Boolean(error);
+}
+
+/** True for a body or a frame that says of itself what it is, and not that it is a failure: its members mean what that kind makes of them. */
+export function isNamed({ type }: JsonObject): boolean {
+  return typeof type === 'string' && !/error|exception|fail/i.test(type);
+}
+
+/** Throws when a provider's body tells an error, whatever its status was. */
+export function throwIfError(body: JsonObject): void {
+  if (body.type === 'error' || tellsError(body)) throw upstreamError(200, JSON.stringify(body));
 }

@@ -13,13 +13,13 @@ import {
   jsonText,
   readObjects,
 } from '../../_shared/check.ts';
-import { isText, textsIn } from '../../_shared/fields.ts';
+import { isText, textsIn, setOf } from '../../_shared/fields.ts';
 import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 /** Content blocks. A cache point marks the block before it. Throws 400 with the path. */
 export function decodeBlocks(list: JsonValue | undefined, path: string): Block[] {

@@ -1,9 +1,8 @@
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { freeTextSchema } from '../../_shared/free-text.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';

@@ -1,6 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
 import { listOf, textOf } from '../../_shared/fields.ts';
 

@@ -1,11 +1,9 @@
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { repliedArguments } from '../../_shared/call-arguments.ts';
-import { throwIfError } from '../../_shared/one-shot.ts';
-import { unusable } from '../../_shared/unusable.ts';
+import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { ConverseStreamDecoder } from '../stream-in.ts';
-import { listOf } from '../../_shared/fields.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { listOf, setOf } from '../../_shared/fields.ts';
 
 /** A provider's whole reply as the events of a stream. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

@@ -2,14 +2,12 @@ import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { ImageTokens, MadeImage } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { throwIfError } from '../../_shared/one-shot.ts';
+import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
 import { inlineFields, formatName, official, partFields } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { listOf, defined } from '../../_shared/fields.ts';
+import { listOf, defined, setOf } from '../../_shared/fields.ts';
 
 /** A provider's reply as events: contents with pictures in them, or predictions. */
 export function readImages(body: JsonObject): readonly GatewayEvent[] {

@@ -6,9 +6,10 @@ import type { RouteParams } from '../../../sdk/format.ts';
 import { CallPairs } from './calls.ts';
 import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { decodeSettings } from '../settings.ts';
 import { contentFields, dataFields, formatName, official, requestFields, leftovers } from '../wire.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** Fields of the body that are read; all others are extra. */
 const readFields = setOf('model contents systemInstruction tools toolConfig generationConfig serviceTier');

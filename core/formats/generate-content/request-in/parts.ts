@@ -15,7 +15,7 @@ import { decodeResult } from '../tools.ts';
 import { callFields, dataFields, formatName, official, partFields, leftovers } from '../wire.ts';
 import { readDetail, readMedia } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** Metadata that becomes a member of the block, by the kind of data. */
 const textMeta = setOf('text thought thoughtSignature');

@@ -3,7 +3,7 @@ import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import {
   callingFields,
   declarationFields,
@@ -14,7 +14,7 @@ import {
   toolFields,
   leftovers,
 } from '../wire.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 /** Hosted tools that other formats have too. */
 export const hosted = {

@@ -1,8 +1,8 @@
 import { cannotCarry } from '../../../sdk/errors.ts';
 import type { ChatRequest, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { putAt, writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { putAt, writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeContents } from './turns.ts';
 import { encodeBlock } from './parts.ts';

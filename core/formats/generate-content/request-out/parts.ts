@@ -11,7 +11,7 @@ import type { Proof } from '../../../model/extra.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
 import { isEmptyObject, toSchemaSubset } from '../../_shared/json-schema/to-subset.ts';
-import { putAt, type MutableObject } from '../../_shared/settings.ts';
+import { putAt } from '../../_shared/settings.ts';
 import { readCalling } from '../request-in/tools.ts';
 import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';

@@ -1,7 +1,7 @@
 import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Message } from '../../../model/chat.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import { encodeBlock } from './parts.ts';
 import type { Encoding } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';

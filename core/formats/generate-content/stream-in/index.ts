@@ -1,11 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { cutShort } from '../../_shared/stream-frames.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error/index.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { upstreamError, cutShort, tellsError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
 import { readFinish, reasonIn } from '../finish.ts';

@@ -6,14 +6,14 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
 import { blockLimit, levels, formatName, leftovers } from '../wire.ts';
 import { readSignature } from '../reasoning.ts';
-import { unusable } from '../../_shared/unusable.ts';
-import { objectsOf } from '../../_shared/fields.ts';
+import { unusable } from '../../_shared/upstream-error/index.ts';
+import { objectsOf, setOf } from '../../_shared/fields.ts';
 
 interface OpenBlock {
   readonly kind: 'text' | 'reasoning';

@@ -1,11 +1,10 @@
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
-import { type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { EventOf } from '../../_shared/floor.ts';
 import { Losses } from '../../_shared/losses.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { Chunk } from './chunk.ts';
 import { errorBody } from '../errors.ts';

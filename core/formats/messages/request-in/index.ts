@@ -1,6 +1,6 @@
 import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import {
   given,
   readObjects,
@@ -17,9 +17,9 @@ import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { splitInstructions } from '../../_shared/history.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const topFields = new Set([
   ...setOf(`

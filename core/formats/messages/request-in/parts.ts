@@ -7,7 +7,7 @@ import type {
   TextBlock,
   ToolResultBlock,
 } from '../../../model/chat.ts';
-import { type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
   given,
@@ -24,7 +24,8 @@ import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {

@@ -1,8 +1,8 @@
 import type { ChatRequest } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
-import { fieldsBeside } from '../../_shared/fields.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
+import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { writeSettings } from '../../_shared/settings.ts';
 import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
@@ -15,7 +15,7 @@ import { isNative, nativeThinking, thinkingWords } from '../reasoning.ts';
 import { notCounted, settingRows } from '../settings.ts';
 import { formatName, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
-import { setOf, putBack } from '../../_shared/extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 
 /** The longest tool name of the format. */

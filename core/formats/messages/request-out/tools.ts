@@ -1,7 +1,6 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { formatName, own } from '../wire.ts';
 import { freeTextSchema } from '../../_shared/free-text.ts';
 import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';

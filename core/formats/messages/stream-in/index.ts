@@ -1,20 +1,23 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../../model/json.ts';
 import { OpenBlocks, type OpenBlock } from '../../_shared/open-blocks.ts';
-import { isText, objectsOf, textOf } from '../../_shared/fields.ts';
+import { isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { cutShort, typed } from '../../_shared/stream-frames.ts';
+import { typed } from '../../_shared/stream-frames.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error/index.ts';
+import { upstreamError, cutShort, tellsError, unusable } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
 import { formatName, keepFrame, unknownIn, withExtra } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
 import { unfold } from '../whole.ts';
-import { setOf, type Kept } from '../../_shared/extra.ts';
+import type { Kept } from '../../_shared/extra.ts';
 import { reasonOfStop } from '../finish.ts';
 
 const none: readonly GatewayEvent[] = [];
