@@ -39,8 +39,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
   const settings = decodeSettings(body, left);
   const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, left);
   const { system, messages } = decodeMessages(body);
-  if (body.tools !== undefined && Array.isArray(body.tools) && body.tools.length === 0)
-    left.put('$tools', 'empty');
+  if (Array.isArray(body.tools) && body.tools.length === 0) left.put('$tools', 'empty');
   return {
     operation,
     format: formatName,
