@@ -7,7 +7,7 @@ import type { Codec, EncodedRequest, EncodeTarget, RouteParams } from '../../sdk
 import { chat } from './codec.ts';
 import { decodeChat } from './request-in/index.ts';
 import { encodeBody, methodPath } from './request-out/index.ts';
-import { Encoding } from './request-out/scope.ts';
+import { startWriting } from './request-out/scope.ts';
 import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
 import { countFields, formatName, official, leftovers, own } from './wire.ts';
@@ -61,11 +61,11 @@ function inWrapper(error: unknown): unknown {
 }
 
 function encodeCount(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const encoding = new Encoding(request, target);
-  const inner = encodeBody(request, encoding);
+  const writing = startWriting(request, target);
+  const inner = encodeBody(request, writing);
   const outer = own(request.extra).$wrapped;
-  const bare = encoding.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
-  const model = inner.model ?? (encoding.native ? undefined : renamed('models/', target.model));
+  const bare = writing.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
+  const model = inner.model ?? (writing.native ? undefined : renamed('models/', target.model));
   const wrapped: MutableObject = {
     generateContentRequest: model === undefined ? inner : { ...inner, model },
   };

@@ -26,8 +26,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   loseForeign(request.extra, formatName, undefined, target.lose);
   refuseChoices(request, formatName);
   const body: MutableObject = { ...encodeHistory(request, writing) };
-  const { config, customTools } = encodeTools(request, writing);
-  if (config !== undefined) body.toolConfig = config;
+  const customTools = encodeTools(body, request, writing);
   const { refuses } = target.traits;
   writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
   if (!writing.native) dropBlankStops(body, writing);

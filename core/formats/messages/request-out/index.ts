@@ -35,7 +35,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   refuseChoices(request, formatName);
   const body: MutableObject = { model: target.model };
   Object.assign(body, encodeHistory(request, writing));
-  const customTools = writeTools(request, body, writing);
+  const customTools = encodeTools(body, request, writing);
   writePlainSettings(request, body, writing);
   const verbatim = writeReasoning(request, body, writing);
   const unwrapTool = writeResponseFormat(request, body, writing);
@@ -51,13 +51,6 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
     body,
     ...writing.undoing(customTools, unwrapTool),
   };
-}
-
-function writeTools(request: ChatRequest, body: MutableObject, writing: Writing): readonly string[] {
-  const { tools, choice, customTools } = encodeTools(request, writing);
-  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
-  if (choice !== undefined) body.tool_choice = choice;
-  return customTools;
 }
 
 function writePlainSettings(request: ChatRequest, body: MutableObject, writing: Writing): void {
