@@ -1,7 +1,8 @@
 import type { JsonObject } from '../../../model/json.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../sdk/errors.ts';
+import { defined } from '../fields.ts';
 import { redact } from '../redact.ts';
-import { faultOf, type UpstreamFault } from './faults.ts';
+import { faultOf, faults, type UpstreamFault } from './faults.ts';
 import { header, retryAfterOf, type Headers } from './retry-after.ts';
 import { readErrorShape, type ErrorShape } from './shape.ts';
 
@@ -21,68 +22,6 @@ export function upstreamFailureOf({ cause }: Error): UpstreamFailure | undefined
     : undefined;
 }
 
-interface Answer {
-  readonly code: ErrorCode;
-  /** Shown when the upstream gave no sentence, or always when `hide`. */
-  readonly message: string;
-  /** The upstream's sentence is about the operator's account and no business of the client. */
-  readonly hide?: boolean;
-  /** May another channel, or a later try, succeed? */
-  readonly retryable: boolean;
-}
-
-/** Upstream fault → what the client sees. The client's own key is fine when the channel's is not: never a 401, 402, 403 or 404. */
-const answers: Readonly<Record<UpstreamFault, Answer>> = {
-  'bad-request': { code: 'invalid_request', message: 'The upstream refused the request.', retryable: false },
-  // What the provider remembers of the conversation is not what the client thinks: it knows what to do, when it is told.
-  conversation: {
-    code: 'invalid_request',
-    message: 'The upstream cannot go on with this conversation.',
-    retryable: false,
-  },
-  'context-length': {
-    code: 'context_length_exceeded',
-    message: 'The request is longer than the context of the model.',
-    retryable: false,
-  },
-  'content-policy': {
-    code: 'content_policy_violation',
-    message: 'The request was refused by the content policy of the upstream.',
-    retryable: false,
-  },
-  'too-large': {
-    code: 'request_too_large',
-    message: 'The request is too large for the upstream.',
-    retryable: false,
-  },
-  credentials: {
-    code: 'upstream_error',
-    message: 'The upstream refused the credentials of the channel.',
-    hide: true,
-    retryable: true,
-  },
-  'no-credit': {
-    code: 'no_available_channel',
-    message: 'The channel for this model has no credit left at its provider.',
-    hide: true,
-    retryable: true,
-  },
-  'not-found': {
-    code: 'no_available_channel',
-    message: 'The upstream does not know this model or endpoint.',
-    hide: true,
-    retryable: true,
-  },
-  'rate-limit': {
-    code: 'rate_limit_exceeded',
-    message: 'The upstream is limiting requests for this model.',
-    retryable: true,
-  },
-  overloaded: { code: 'server_is_overloaded', message: 'The upstream is overloaded.', retryable: true },
-  timeout: { code: 'upstream_timeout', message: 'The upstream took too long.', retryable: true },
-  failed: { code: 'upstream_error', message: 'The upstream failed.', retryable: true },
-};
-
 /**
  * The GatewayError (origin `upstream`) that the client shall see for an upstream's error answer, or for an error body or event under
  * status 200. `retryable` says whether another channel or a later try may succeed; `cause` is an {@link UpstreamFailure}.
@@ -90,24 +29,21 @@ const answers: Readonly<Record<UpstreamFault, Answer>> = {
 export function upstreamError(status: number, body: string, headers: Headers = {}): GatewayError {
   const shape = withKind(readErrorShape(body), header(headers, 'x-amzn-errortype'));
   const fault = faultOf(status, shape);
-  const answer = answers[fault];
+  const answer = faults[fault];
   const told = fault === 'conversation' ? conversationAnswer(status, shape) : {};
   const message = redact(shape.message);
   const cause: UpstreamFailure = { fault, status, message };
-  const retryAfter =
-    fault === 'rate-limit' || fault === 'overloaded' || fault === 'timeout'
-      ? retryAfterOf(headers, shape)
-      : undefined;
+  const passes = fault === 'rate-limit' || fault === 'overloaded' || fault === 'timeout';
   const details: ErrorDetails = {
     origin: 'upstream',
     retryable: answer.retryable,
     cause,
-    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...defined({ retryAfter: passes ? retryAfterOf(headers, shape) : undefined }),
     ...(shape.param !== undefined && fault === 'bad-request' ? { param: redact(shape.param) } : {}),
     ...(shape.errorCode !== undefined && (fault === 'bad-request' || fault === 'conversation')
       ? { details: { error_code: shape.errorCode } }
       : {}),
-    ...(told.status === undefined ? {} : { status: told.status }),
+    ...defined({ status: told.status }),
   };
   return new GatewayError(
     told.code ?? answer.code,
