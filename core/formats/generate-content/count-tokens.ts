@@ -10,7 +10,7 @@ import { encodeBody, methodPath } from './request-out/index.ts';
 import { startWriting } from './request-out/scope.ts';
 import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
-import { countFields, formatName, official, leftovers, own } from './wire.ts';
+import { formatName, official, leftovers, own } from './wire.ts';
 import { words } from './words.ts';
 
 /** Where a count stands. */
@@ -39,7 +39,7 @@ export const countTokens: Codec<ChatRequest> = {
 };
 
 function decodeCount(wire: JsonObject, params: RouteParams): ChatRequest {
-  const body = official(wire, countFields);
+  const body = official(wire, 'countRequest');
   const inner = optionalObject(body.generateContentRequest, 'generateContentRequest');
   const extras = leftovers();
   if (inner === undefined) return { ...decodeChat(body, params, extras), operation: 'count-tokens' };

@@ -6,7 +6,7 @@ import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
-import { inlineFields, formatName, official, partFields } from '../wire.ts';
+import { formatName, official } from '../wire.ts';
 import { listOf, defined, setOf } from '../../_shared/fields.ts';
 
 /** A provider's reply as events: contents with pictures in them, or predictions. */
@@ -73,12 +73,12 @@ function inContents({ candidates, promptFeedback }: JsonObject): Found {
     const parts = isObject(content) && Array.isArray(content.parts) ? content.parts : [];
     for (const part of parts as readonly JsonValue[]) {
       if (!isObject(part)) continue;
-      const { inlineData, text: words, thought } = official(part, partFields);
+      const { inlineData, text: words, thought } = official(part, 'part');
       // Drafts that the model thought about.
       if (thought === true) continue;
       if (typeof words === 'string') text += words;
       if (!isObject(inlineData)) continue;
-      const { data, mimeType } = official(inlineData, inlineFields);
+      const { data, mimeType } = official(inlineData, 'inlineData');
       if (typeof data !== 'string' || (typeof mimeType === 'string' && !mimeType.startsWith('image/')))
         continue;
       images.push({ base64: data, ...(typeof mimeType === 'string' ? { mimeType } : {}) });

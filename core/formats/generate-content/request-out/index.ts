@@ -60,8 +60,8 @@ export function encodeBody(request: ChatRequest, writing: Writing): MutableObjec
     'toolConfig.functionCallingConfig',
     'toolConfig',
   ]);
-  for (const path of Array.isArray(fields.$empty) ? fields.$empty : [])
-    if (typeof path === 'string') objectAt(body, path);
+  for (const path of ['generationConfig', 'generationConfig.thinkingConfig'])
+    if (fields[`$${path}`] === 'empty') objectAt(body, path);
   return body;
 }
 
