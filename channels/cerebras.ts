@@ -8,6 +8,9 @@ export default openaiLike({
   models: ['llama*', 'gpt-oss-*', 'qwen-3-*', 'zai-glm-*'],
   discover: true,
   fields: { logit_bias: null },
+  // https://inference-docs.cerebras.ai/capabilities/batch
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
   traits: {
     '*': { reasoning: 'none', refuses: ['frequencyPenalty', 'presencePenalty', 'choices', 'topK'] },
     'gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },

@@ -131,7 +131,7 @@ export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/pr
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export type { HttpClient, HttpRequest } from './http.ts';
+export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
