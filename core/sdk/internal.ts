@@ -36,7 +36,7 @@ export {
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
-export { cutShort } from '../formats/_shared/stream-frames.ts';
+export { cutShort, frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
 export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
