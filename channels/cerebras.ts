@@ -14,5 +14,7 @@ export default openaiLike({
   traits: {
     '*': { reasoning: 'none', refuses: ['frequencyPenalty', 'presencePenalty', 'choices', 'topK'] },
     'gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    // Its thinking stands before the answer; that of the others beside it: https://inference-docs.cerebras.ai/capabilities/reasoning
+    'qwen-3-*': { inlineThinking: true },
   },
 });

@@ -20,6 +20,15 @@ export default openaiLike({
       efforts: ['low', 'high'],
       refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'],
     },
+    // https://docs.x.ai/developers/pricing
+    'grok-4-1-fast*': { inputLimit: 2_000_000 },
+    'grok-4.20*': { inputLimit: 2_000_000 },
+    // https://docs.x.ai/developers/model-capabilities/text/reasoning
+    'grok-4.3*': {
+      reasoning: 'effort',
+      efforts: ['none', 'low', 'medium', 'high'],
+      inputLimit: 1_000_000,
+    },
     'grok-*non-reasoning*': { refuses: ['topK'] },
     'grok-*image*': { images: { streams: false, most: 10, qualities: [], styles: [] } },
   },
