@@ -36,6 +36,7 @@ export {
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
+export { frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export {
   cutShort,
@@ -136,7 +137,7 @@ export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/pr
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export type { HttpClient, HttpRequest } from './http.ts';
+export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
