@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo, useState } from 'react';
-import type { KeyView, UsageRecordView } from '../../../admin/schemas.ts';
+import type { KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api, queryOf, type UsageWish } from '../parts/api.ts';
 import { Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
