@@ -7,7 +7,7 @@ import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { SocketRoute } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { JsonObject } from '../model/json.ts';
-import { parseJsonBody, type BodyLimits } from './body.ts';
+import { parseJsonBody, type BodyLimits } from './json-body.ts';
 import { SocketReply } from './socket-reply.ts';
 
 /** Calls that run at once on one connection: each holds a request and a provider's stream, as a connection of its own would. */

@@ -1,8 +1,7 @@
 import { createLog, type Log } from '../log.ts';
-import { HealthDesk } from '../routing/health/primary.ts';
-import { RatesDesk } from '../money/rates/primary.ts';
+import { Desks } from './desks.ts';
+import { firstPause, launchGeneration, mostEarlyEnds, type Launcher } from './launch.ts';
 import type { Facts, StartOrder } from './messages.ts';
-import { PeersDesk } from '../state/links/peers-primary.ts';
 import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
 import { publicWords } from './public-words.ts';
 import { Watch } from './watch.ts';
@@ -11,19 +10,11 @@ import { prepareWorkers, WorkerProcess, type Question } from './worker-process.t
 /** A worker that ended earlier after it had begun to serve is no good, in milliseconds. */
 const soundAfter = 10_000;
 
-/** Workers that may end early, one after the other, before a gateway that never ran soundly is given up. */
-const mostEarlyEnds = 3;
-
-/** Waits before a worker is started in the place of one that ended, in milliseconds: each twice the one before. */
-const firstPause = 200;
+/** The longest wait before a worker is started in the place of one that ended, in milliseconds. */
 const longestPause = 10_000;
 
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
-
-/** How often workers are started anew because files changed while they read them, and the wait before, in milliseconds. */
-const mostRounds = 5;
-const settleTime = 300;
 
 /** What a primary process is made of. */
 export interface PrimaryOptions {
@@ -37,9 +28,6 @@ export interface PrimaryOptions {
   readonly show: (text: string) => void;
 }
 
-/** How the start of a generation came out. */
-type Launched = { readonly workers: readonly WorkerProcess[] } | { readonly problems: readonly string[] };
-
 /**
  * Starts workers, starts others in their place, and lets them end. It serves nothing by itself. A reload starts new workers with what the
  * files say now, and only when all of them serve the old ones are told to finish: modules cannot be unloaded, processes can.
@@ -47,9 +35,7 @@ type Launched = { readonly workers: readonly WorkerProcess[] } | { readonly prob
 export class Primary {
   readonly #options: PrimaryOptions;
   readonly #workers = new Set<WorkerProcess>();
-  readonly #rates = new RatesDesk();
-  readonly #health = new HealthDesk();
-  readonly #peers = new PeersDesk();
+  readonly #desks = new Desks();
   readonly #givenUp = Promise.withResolvers<string>();
   #log: Log = createLog('silent');
   /** What is in force: the facts of the first worker of the generation that serves. */
@@ -57,6 +43,7 @@ export class Primary {
   /** What workers ask for where the config leaves the port open. */
   #freePort = 0;
   #generation = 0;
+  readonly #launcher: Launcher;
   /** The generation that serves. */
   #inForce = 0;
   #since = Date.now();
@@ -73,6 +60,13 @@ export class Primary {
   constructor(options: PrimaryOptions) {
     this.#options = options;
     prepareWorkers(options.program);
+    this.#launcher = {
+      nextGeneration: () => (this.#generation += 1),
+      fork: (number, generation) => this.#fork(number, generation),
+      pause: (time) => this.#pause(time),
+      isStopping: () => this.#stopping,
+      log: () => this.#log,
+    };
   }
 
   /** Resolves to a sentence when workers end again and again, and there is no point in going on. */
@@ -82,7 +76,7 @@ export class Primary {
 
   /** Starts the first workers. The problems say why it cannot: they are none when it was told to stop meanwhile. */
   async start(): Promise<{ readonly ok: boolean; readonly problems: readonly string[] }> {
-    const outcome = await this.#launchAll();
+    const outcome = await launchGeneration(this.#launcher);
     if (this.#stopping) return { ok: false, problems: [] };
     if ('problems' in outcome) {
       await this.kill();
@@ -161,7 +155,7 @@ export class Primary {
     this.#log.info({ reason }, 'reloading');
     const began = performance.now();
     const before = [...this.#workers].filter(({ state }) => state !== 'leaving');
-    const launched = await this.#launchAll();
+    const launched = await launchGeneration(this.#launcher);
     const at = Date.now();
     const ms = Math.round(performance.now() - began);
     if ('problems' in launched || this.#stopping) {
@@ -187,64 +181,11 @@ export class Primary {
     return { ok: true, problems: [] };
   }
 
-  /**
-   * Starts a new generation, all of which have read the same files: where these changed in between, the workers leave and others start.
-   */
-  async #launchAll(): Promise<Launched> {
-    for (let round = 0; round < mostRounds && !this.#stopping; round += 1) {
-      if (round > 0) await this.#pause(settleTime);
-      const launched = await this.#launchRound();
-      if ('problems' in launched) return launched;
-      const { workers } = launched;
-      const files = workers[0]?.facts?.files;
-      if (files !== undefined && workers.every(({ facts }) => facts?.files === files)) return launched;
-      this.#log.warn({ round: round + 1 }, 'files changed while workers read them: they are started again');
-      for (const worker of workers) worker.stop();
-    }
-    if (this.#stopping) return { problems: ['The gateway is stopping.'] };
-    return { problems: ['The files of the configuration change again and again while workers read them.'] };
-  }
-
-  /** Starts one worker, which says how many there shall be, and then the others. */
-  async #launchRound(): Promise<Launched> {
-    this.#generation += 1;
-    const generation = this.#generation;
-    const first = await this.#launchOne(1, generation);
-    if ('problems' in first) return first;
-    const wanted = first.worker.facts?.workers ?? 1;
-    const others = await Promise.all(
-      Array.from({ length: wanted - 1 }, (_, index) => this.#launchOne(index + 2, generation)),
-    );
-    const workers = [first, ...others].flatMap((one) => ('worker' in one ? [one.worker] : []));
-    const problems = others.flatMap((one) => ('problems' in one ? one.problems : []));
-    if (problems.length === 0) return { workers };
-    for (const worker of workers) worker.retire();
-    return { problems: [...new Set(problems)] };
-  }
-
-  /** A worker that serves. One that ends without a word may be tried again. */
-  async #launchOne(
-    number: number,
-    generation: number,
-  ): Promise<{ readonly worker: WorkerProcess } | { readonly problems: readonly string[] }> {
-    let how = '';
-    for (let tries = 0; tries < mostEarlyEnds; tries += 1) {
-      if (tries > 0) await this.#pause(firstPause * 2 ** (tries - 1));
-      if (this.#stopping) return { problems: ['The gateway is stopping.'] };
-      const worker = this.#fork(number, generation);
-      const start = await worker.start;
-      if ('facts' in start) return { worker };
-      if ('problems' in start) return { problems: start.problems };
-      how = start.ended;
-    }
-    return { problems: [`A worker process ended before it could serve (${how}), ${mostEarlyEnds} times.`] };
-  }
-
   #fork(number: number, generation: number): WorkerProcess {
     const worker: WorkerProcess = new WorkerProcess(number, generation, {
       order: () => this.#startOrder(number),
       ready: () => {
-        this.#peers.join(worker.id, (news) => worker.offer({ type: 'peers', news }));
+        this.#desks.join(worker);
         setTimeout(() => {
           if (this.#workers.has(worker)) this.#isSound = true;
         }, soundAfter).unref();
@@ -252,9 +193,7 @@ export class Primary {
       asked: (question) => this.#answer(worker, question),
       ended: (how) => {
         this.#workers.delete(worker);
-        this.#rates.forget(worker.id);
-        this.#health.forget(worker.id);
-        this.#peers.forget(worker.id);
+        this.#desks.forget(worker);
         if (worker.state === 'serving' && generation === this.#inForce) void this.#replace(worker, how);
       },
       log: () => this.#log,
@@ -281,17 +220,6 @@ export class Primary {
 
   #answer(worker: WorkerProcess, question: Question): void {
     switch (question.type) {
-      case 'rates': {
-        const answer = this.#rates.ask(worker.id, question.question);
-        if (answer !== undefined) worker.tell({ type: 'rates', answer });
-        return;
-      }
-      case 'health':
-        this.#health.hear(worker.id, question.word, (news) => worker.offer({ type: 'health', news }));
-        return;
-      case 'peers':
-        this.#peers.hear(worker.id, question.word);
-        return;
       case 'status':
         worker.tell({ type: 'told', id: question.id, status: this.status() });
         return;
@@ -299,6 +227,9 @@ export class Primary {
         void this.reload('asked').then((outcome) =>
           worker.tell({ type: 'reloaded', id: question.id, outcome }),
         );
+        return;
+      default:
+        this.#desks.hear(worker, question);
     }
   }
 
