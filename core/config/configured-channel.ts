@@ -9,7 +9,7 @@ import { type Settings } from '../settings/index.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
 import { createHttpClient } from '../upstream/send.ts';
-import { createUpstreamSockets } from '../upstream/socket.ts';
+import { createUpstreamSockets } from '../upstream/sockets.ts';
 import { hideSecret, type Log } from '../log.ts';
 import { modelNames, publicNames } from '../routing/model-names.ts';
 import { foldedName } from '../sdk/member-names.ts';

@@ -107,7 +107,8 @@ export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/peri
 export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
-export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
+export { failedAttempts } from '../routing/attempts.ts';
+export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor } from '../routing/target.ts';
