@@ -75,7 +75,8 @@ export type {
   StreamEncoder,
   WireFrame,
 } from './format.ts';
-export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
+export { checkJsonType, readBytes } from '../front/body.ts';
+export { parseJsonBody } from '../front/json-body.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export { listFormat } from '../front/models.ts';
 export type { ProcessLoad } from '../front/overload.ts';
@@ -112,7 +113,8 @@ export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/peri
 export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
-export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
+export { failedAttempts } from '../routing/attempts.ts';
+export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor } from '../routing/target.ts';
@@ -133,7 +135,8 @@ export {
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
-export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/provider-objects.ts';
+export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
+export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
