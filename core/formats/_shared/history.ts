@@ -4,7 +4,7 @@ import { putBack } from './extra.ts';
 import { defined } from './fields.ts';
 import { loseForeign } from './foreign.ts';
 import { joinedTurns } from './join-turns.ts';
-import { orderTurns, type Turn, type TurnWords } from './turn-order.ts';
+import { orderTurns, userTurn, type Turn, type TurnWords } from './turn-order.ts';
 import { placeOf, refuse, type Writing } from './writing.ts';
 
 /** How such a format spells a history. */
@@ -129,8 +129,7 @@ export class HistoryWriter<W extends Writing> {
     this.#writing.target.lose(`${at}.role`);
     const said = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
     const text = said.join('\n');
-    const content = text === '' ? [] : [this.#words.text(`<system>${text}</system>`)];
-    return { role: 'user', at, content, calls: [], results: [], plain: false };
+    return userTurn(at, text === '' ? [] : [this.#words.text(`<system>${text}</system>`)]);
   }
 
   #turn(message: Message): Turn {
@@ -148,7 +147,8 @@ export class HistoryWriter<W extends Writing> {
         const results: Turn['results'][number][] = [];
         const rest: Block[] = [];
         for (const block of message.content) {
-          if (block.type !== 'tool-result') rest.push(block);
+          const { type } = block;
+          if (type !== 'tool-result') rest.push(block);
           else
             results.push({
               id: block.id,

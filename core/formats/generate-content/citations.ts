@@ -1,19 +1,17 @@
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { listOf } from '../_shared/fields.ts';
+import { listOf, objectsOf } from '../_shared/fields.ts';
 
 /** The sources that `groundingMetadata` names, each with the stretch of text it supports. Offsets there are bytes of UTF-8. */
 export function readGrounding(value: JsonValue | undefined, text: string): readonly Citation[] {
   if (!isObject(value)) return [];
   const chunks = listOf(value.groundingChunks);
-  const supports = listOf(value.groundingSupports);
   const citations: Citation[] = [];
   const used = new Set<number>();
   const characters = new ByteOffsets(text);
-  for (const support of supports.filter(isObject)) {
+  for (const support of objectsOf(value.groundingSupports)) {
     const segment = isObject(support.segment) ? support.segment : {};
-    const indices = listOf(support.groundingChunkIndices);
-    for (const index of indices) {
+    for (const index of listOf(support.groundingChunkIndices)) {
       const source = typeof index === 'number' ? readChunk(chunks[index]) : undefined;
       if (source === undefined || typeof index !== 'number') continue;
       used.add(index);
