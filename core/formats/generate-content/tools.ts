@@ -6,26 +6,27 @@ import type { CallPairs } from './request-in/calls.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { formatName, official, leftovers } from './wire.ts';
 import { readMedia } from './parts.ts';
-import { defined, setOf } from '../_shared/fields.ts';
+import { defined, isText, setOf } from '../_shared/fields.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
 const textKeys = setOf('output result error');
+const resultFields = setOf('id name response parts');
 
-/** A `functionResponse`. `at` is the part's path, `extras` already holds the part's own. Throws 400 with the path. */
-export function decodeResult(
-  value: JsonValue | undefined,
+/** A part with a `functionResponse`. `at` is the part's path, `extras` already holds the part's own. Throws 400 with the path. */
+export function readResult(
+  { functionResponse }: JsonObject,
   at: string,
-  calls: CallPairs,
   extras: Leftovers,
+  calls: CallPairs,
 ): ToolResultBlock {
   const path = `${at}.functionResponse`;
-  const result = official(optionalObject(value, path) ?? {}, 'functionResponse');
-  extras.take(result, new Set(['id', 'name', 'response', 'parts']), 'functionResponse.');
+  const result = official(optionalObject(functionResponse, path) ?? {}, 'functionResponse');
+  extras.take(result, resultFields, 'functionResponse.');
   const id = optionalString(result.id, `${path}.id`);
   const stated = optionalString(result.name, `${path}.name`);
   if (stated === undefined && id === undefined) throw missing(`${path}.name`);
   const pair = calls.result(stated, id);
-  if (id === undefined || id === '') extras.put('$noId', true);
+  if (!isText(id)) extras.put('$noId', true);
   else if (id !== pair.id) extras.put('$id', id);
   const { text, failed } = readResponse(
     optionalObject(result.response, `${path}.response`),
@@ -41,8 +42,6 @@ export function decodeResult(
     content: text === undefined ? files : [text, ...files],
     ...(failed ? { failed } : {}),
     ...(files.length === 0 && text !== undefined ? { plain: true } : {}),
-    at,
-    ...extras.extra(),
   };
 }
 
