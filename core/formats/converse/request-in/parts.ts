@@ -61,7 +61,7 @@ const readings: Readonly<Record<string, BlockReading>> = {
   reasoningContent: { known: setOf('reasoningText redactedContent'), read: readReasoning },
   citationsContent: { known: setOf('content citations'), read: readCited },
   ...Object.fromEntries(
-    mediaKinds.map((kind) => [
+    Object.values(mediaKinds).map((kind) => [
       kind.key,
       { known: setOf('format name source'), read: (opened: Opened) => readMedia(kind, opened) },
     ]),
