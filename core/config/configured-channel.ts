@@ -10,7 +10,7 @@ import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '.
 import type { Format } from '../sdk/format.ts';
 import { createGuardedStream } from '../upstream/guarded/stream.ts';
 import { createHttpClient } from '../upstream/send.ts';
-import { createUpstreamSockets } from '../upstream/socket.ts';
+import { createUpstreamSockets } from '../upstream/sockets.ts';
 import { hideSecret, type Log } from '../log.ts';
 import { modelNames, publicNames } from '../routing/model-names.ts';
 import { foldedName } from '../sdk/member-names.ts';

@@ -65,22 +65,23 @@ it('sessions of agents have the tools, messages and escapes that they are named 
 
 it('a profile is divided among rooms and libraries, and what Node and V8 do counts as done for who asked', () => {
   const frame = (functionName: string, url = '') => ({ functionName, url });
+  const file = (path: string) => new URL(`../../${path}`, import.meta.url).href;
   const profile = {
     startTime: 1_000,
     nodes: [
       { id: 1, callFrame: frame('(root)'), children: [2, 3, 5, 8, 9] },
       { id: 2, callFrame: frame('(idle)') },
-      { id: 3, callFrame: frame('send', 'file:///srv/sluice/core/front/reply.ts'), children: [4] },
+      { id: 3, callFrame: frame('send', file('core/front/reply.ts')), children: [4] },
       { id: 4, callFrame: frame('writeLatin1String') },
       {
         id: 5,
-        callFrame: frame('decode', 'file:///srv/sluice/core/formats/messages/codec.ts'),
+        callFrame: frame('decode', file('core/formats/messages/codec.ts')),
         children: [6, 7],
       },
       { id: 6, callFrame: frame('wasm-function[1]', 'wasm://wasm/0001') },
       {
         id: 7,
-        callFrame: frame('next', 'file:///srv/sluice/node_modules/rxjs/dist/cjs/internal/Subscriber.js'),
+        callFrame: frame('next', file('node_modules/rxjs/dist/cjs/internal/Subscriber.js')),
       },
       { id: 8, callFrame: frame('(garbage collector)') },
       { id: 9, callFrame: frame('parserOnHeadersComplete', 'node:_http_common') },

@@ -299,7 +299,7 @@ describe('one of a kind', () => {
     'core/sdk/hold-back.ts', // another of them
     'core/sdk/followed-reply.ts', // passes a reply's events to all who follow it
     'core/sdk/testing/pipeline.ts', // stands for the reply where plugins are tested
-    'core/routing/attempts.ts', // turns a channel's bytes into events
+    'core/routing/send-to-channel.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
   ];
@@ -335,10 +335,10 @@ describe('one of a kind', () => {
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
-    'core/upstream/socket.ts', // sockets of providers,
+    'core/upstream/sockets.ts', // sockets of providers,
     'core/conformance/index.ts', // the gateway under trial,
     'core/sdk/testing/channel-cases/scene.ts', // and under test,
-    'core/state/database/postgres.ts', // the database,
+    'core/state/database/postgres-pool.ts', // the database,
     'core/state/links/shared-link.ts', // and the shared store
   ];
 
