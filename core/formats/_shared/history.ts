@@ -1,10 +1,9 @@
 import type { Block, ChatRequest, Message } from '../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { putBack } from './extra.ts';
 import { defined } from './fields.ts';
 import { loseForeign } from './foreign.ts';
 import { joinedTurns } from './join-turns.ts';
-import type { MutableObject } from './settings.ts';
 import { orderTurns, type Turn, type TurnWords } from './turn-order.ts';
 import { placeOf, refuse, type Writing } from './writing.ts';
 

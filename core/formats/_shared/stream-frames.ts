@@ -1,8 +1,6 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
-import { throwIfError } from './one-shot.ts';
-import { unusable } from './unusable.ts';
+import { throwIfError, unusable } from './upstream-error/index.ts';
 
 /** What an event is called that has no name. */
 const unnamed = 'message';
@@ -40,14 +38,5 @@ export function endsCompletion({ data }: Frame): boolean {
     choices.some(
       (choice) => isObject(choice) && typeof choice.finish_reason === 'string' && choice.finish_reason !== '',
     )
-  );
-}
-
-/** A provider's stream that ended before its answer did. */
-export function cutShort(): GatewayError {
-  return new GatewayError(
-    'upstream_cut',
-    'The upstream closed the connection before the answer was complete.',
-    { origin: 'upstream' },
   );
 }

@@ -10,7 +10,7 @@ import type {
   RouteParams,
 } from '../../sdk/format.ts';
 import { loseForeign } from './foreign.ts';
-import { unusable } from './unusable.ts';
+import { unusable } from './upstream-error/index.ts';
 
 /** What one format says of videos: the rest is the same for all of them. */
 export interface VideoWords {

@@ -1,14 +1,12 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { budgetOfEffort, effortFrom, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Proof } from '../../model/extra.ts';
 import { sealProof, unsealProof } from '../_shared/proof.ts';
 import { formatName } from './wire.ts';
 import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
-import { setOf } from '../_shared/extra.ts';
-import { defined } from '../_shared/fields.ts';
+import { defined, setOf } from '../_shared/fields.ts';
 
 const base = 'generationConfig.thinkingConfig';
 

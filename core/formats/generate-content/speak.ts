@@ -3,12 +3,13 @@ import type { SpeakRequest } from '../../model/audio.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { oneShot } from '../_shared/one-shot.ts';
 import type { Codec, EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { methodPath } from './request-out/index.ts';
 import { readUsage } from './usage.ts';
 import { formatName } from './wire.ts';
 import { listOf } from '../_shared/fields.ts';
+import { throwIfError } from '../_shared/upstream-error/index.ts';
 
 /** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
 export const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({

@@ -3,9 +3,10 @@ import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { formatName, official, partFields, resultFields, leftovers } from './wire.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { formatName, official, leftovers } from './wire.ts';
 import { readMedia } from './parts.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
 const textKeys = setOf('output result error');
@@ -18,7 +19,7 @@ export function decodeResult(
   extras: Leftovers,
 ): ToolResultBlock {
   const path = `${at}.functionResponse`;
-  const result = official(optionalObject(value, path) ?? {}, resultFields);
+  const result = official(optionalObject(value, path) ?? {}, 'functionResponse');
   extras.take(result, new Set(['id', 'name', 'response', 'parts']), 'functionResponse.');
   const id = optionalString(result.id, `${path}.id`);
   const stated = optionalString(result.name, `${path}.name`);
@@ -70,7 +71,7 @@ function readResponse(
 
 function decodeFile(value: JsonValue, at: string): Block {
   if (!isObject(value)) throw wrongType(at, 'an object');
-  const part = official(value, partFields);
+  const part = official(value, 'part');
   const extras = leftovers();
   const inline = given(part.inlineData);
   if (!inline && !given(part.fileData)) return { type: 'opaque', format: formatName, value: part, at };

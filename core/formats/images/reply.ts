@@ -4,12 +4,11 @@ import type { ImageResult, MadeImage } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { Losses } from '../_shared/losses.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { formatName } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
 
 /** A provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

@@ -18,8 +18,7 @@ import { formatName } from './wire.ts';
 import { words } from './words.ts';
 import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
 import { folded } from '../_shared/folded.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { unusable, throwIfError } from '../_shared/upstream-error/index.ts';
 
 /** Where a count stands. */
 const countField = 'input_tokens';

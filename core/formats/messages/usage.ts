@@ -1,6 +1,11 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 

@@ -1,6 +1,6 @@
 import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import {
   given,
   readObjects,
@@ -19,8 +19,8 @@ import { knownFields, settingRows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { decodeBlocks } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { defined } from '../../_shared/fields.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 const topFields: ReadonlySet<string> = new Set([
   'messages',

@@ -1,5 +1,5 @@
 import { wrongType } from '../../../sdk/errors.ts';
-import type { Block, MediaBlock, ReasoningBlock, Source, ToolResultBlock } from '../../../model/chat.ts';
+import type { Block, ReasoningBlock, Source, ToolResultBlock } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
@@ -13,13 +13,13 @@ import {
   jsonText,
   readObjects,
 } from '../../_shared/check.ts';
-import { isText, textsIn } from '../../_shared/fields.ts';
+import { defined, isText, setOf, textsIn } from '../../_shared/fields.ts';
 import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 /** Content blocks. A cache point marks the block before it. Throws 400 with the path. */
 export function decodeBlocks(list: JsonValue | undefined, path: string): Block[] {
@@ -199,8 +199,7 @@ function decodeMedia(kind: MediaKind, { wire, path, at, left, block }: Opened): 
   const source = decodeSource(kind, where, format, `${path}.source`, left);
   if (source === undefined) return opaque(block, at);
   const title = optionalString(wire.name, `${path}.name`);
-  const media: MediaBlock = { type: kind.type, source, ...left.extra(), at };
-  return title === undefined ? media : { ...media, name: title };
+  return { type: kind.type, source, ...defined({ name: title }), ...left.extra(), at };
 }
 
 const sourceFields = setOf('bytes text s3Location');

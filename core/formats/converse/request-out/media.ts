@@ -1,7 +1,6 @@
 import type { MediaBlock } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { formatName, own } from '../wire.ts';

@@ -2,14 +2,12 @@ import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { ImageTokens, MadeImage } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { throwIfError } from '../../_shared/one-shot.ts';
+import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
-import { inlineFields, formatName, official, partFields } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { listOf, defined } from '../../_shared/fields.ts';
+import { formatName, official } from '../wire.ts';
+import { listOf, defined, setOf } from '../../_shared/fields.ts';
 
 /** A provider's reply as events: contents with pictures in them, or predictions. */
 export function readImages(body: JsonObject): readonly GatewayEvent[] {
@@ -75,12 +73,12 @@ function inContents({ candidates, promptFeedback }: JsonObject): Found {
     const parts = isObject(content) && Array.isArray(content.parts) ? content.parts : [];
     for (const part of parts as readonly JsonValue[]) {
       if (!isObject(part)) continue;
-      const { inlineData, text: words, thought } = official(part, partFields);
+      const { inlineData, text: words, thought } = official(part, 'part');
       // Drafts that the model thought about.
       if (thought === true) continue;
       if (typeof words === 'string') text += words;
       if (!isObject(inlineData)) continue;
-      const { data, mimeType } = official(inlineData, inlineFields);
+      const { data, mimeType } = official(inlineData, 'inlineData');
       if (typeof data !== 'string' || (typeof mimeType === 'string' && !mimeType.startsWith('image/')))
         continue;
       images.push({ base64: data, ...(typeof mimeType === 'string' ? { mimeType } : {}) });

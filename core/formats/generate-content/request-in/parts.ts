@@ -12,10 +12,10 @@ import {
 } from '../../_shared/check.ts';
 import type { CallPairs } from './calls.ts';
 import { decodeResult } from '../tools.ts';
-import { callFields, dataFields, formatName, official, partFields, leftovers } from '../wire.ts';
+import { dataFields, formatName, official, leftovers, structures } from '../wire.ts';
 import { readDetail, readMedia } from '../parts.ts';
 import { readSignature } from '../reasoning.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** Metadata that becomes a member of the block, by the kind of data. */
 const textMeta = setOf('text thought thoughtSignature');
@@ -27,7 +27,7 @@ const resultMeta = setOf('functionResponse');
 /** One part as a block. Parts that only this format has are opaque. Throws 400 with the path. */
 export function decodePart(value: JsonValue, at: string, calls: CallPairs): Block {
   if (!isObject(value)) throw wrongType(at, 'an object');
-  const part = official(value, partFields);
+  const part = official(value, 'part');
   switch (dataField(part)) {
     case 'text':
       return decodeText(part, at);
@@ -52,7 +52,7 @@ export function dataField(part: JsonObject): (typeof dataFields)[number] | undef
   if (second !== undefined)
     return fields.length === 2 && first === 'text' && part.text === '' ? second : undefined;
   if (first !== undefined) return first;
-  return Object.keys(part).every((key) => partFields.known.has(key)) ? 'text' : undefined;
+  return Object.keys(part).every((key) => structures.part.known.has(key)) ? 'text' : undefined;
 }
 
 function decodeText(part: JsonObject, at: string): TextBlock | ReasoningBlock {
@@ -83,7 +83,7 @@ function decodeMedia(part: JsonObject, at: string): Block {
 
 function decodeCall(part: JsonObject, at: string, calls: CallPairs): Block {
   const path = `${at}.functionCall`;
-  const call = official(optionalObject(part.functionCall, path) ?? {}, callFields);
+  const call = official(optionalObject(part.functionCall, path) ?? {}, 'functionCall');
   const extras = leftovers()
     .take(part, callMeta)
     .take(call, new Set(['id', 'name', 'args']), 'functionCall.');

@@ -3,18 +3,9 @@ import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import {
-  callingFields,
-  declarationFields,
-  formatName,
-  official,
-  pick,
-  toolConfigFields,
-  toolFields,
-  leftovers,
-} from '../wire.ts';
-import { defined } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { formatName, official, pick, leftovers } from '../wire.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 /** Hosted tools that other formats have too. */
 export const hosted = {
@@ -36,7 +27,7 @@ export function decodeTools(value: JsonValue | undefined, request: Leftovers): r
     const at = `tools[${index}]`;
     if (!isObject(raw)) throw wrongType(at, 'an object');
     const before = tools.length;
-    const shell = decodeEntry(official(raw, toolFields), at, index, tools);
+    const shell = decodeEntry(official(raw, 'tools'), at, index, tools);
     if (shell !== undefined || tools.length === before) shells.push({ entry: index, ...shell });
   }
   if (shells.length > 0 || entries.length === 0) request.put('$tools', shells);
@@ -75,7 +66,7 @@ const readFields = setOf('name description parameters parametersJsonSchema');
 
 function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
   if (!isObject(raw)) throw wrongType(at, 'an object');
-  const declaration = official(raw, declarationFields);
+  const declaration = official(raw, 'functionDeclaration');
   const extras = leftovers().put('$entry', entry).take(declaration, readFields);
   const description = optionalString(declaration.description, `${at}.description`);
   const subset = optionalObject(declaration.parameters, `${at}.parameters`);
@@ -96,9 +87,9 @@ function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
 export function decodeToolConfig(value: JsonValue | undefined, request: Leftovers): ToolChoice | undefined {
   const raw = optionalObject(value, 'toolConfig');
   if (raw === undefined) return undefined;
-  const config = official(raw, toolConfigFields);
+  const config = official(raw, 'toolConfig');
   const rawCalling = optionalObject(config.functionCallingConfig, 'toolConfig.functionCallingConfig');
-  const calling = rawCalling === undefined ? undefined : official(rawCalling, callingFields);
+  const calling = rawCalling === undefined ? undefined : official(rawCalling, 'functionCallingConfig');
   request.take(config, new Set(['functionCallingConfig']), 'toolConfig.');
   if (calling === undefined) {
     if (Object.keys(pick(config, Object.keys(config))).length === 0) request.put('$toolConfig', {});

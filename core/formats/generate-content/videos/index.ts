@@ -24,8 +24,7 @@ import { modelOf } from '../request-in/index.ts';
 import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
 import { formatName } from '../wire.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const parameterFields = setOf(
   'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos',

@@ -1,6 +1,6 @@
 import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import {
   given,
   readObjects,
@@ -17,9 +17,9 @@ import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { splitInstructions } from '../../_shared/history.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const topFields = new Set([
   ...setOf(`
@@ -39,8 +39,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
   const settings = decodeSettings(body, left);
   const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, left);
   const { system, messages } = decodeMessages(body);
-  if (body.tools !== undefined && Array.isArray(body.tools) && body.tools.length === 0)
-    left.put('$tools', 'empty');
+  if (Array.isArray(body.tools) && body.tools.length === 0) left.put('$tools', 'empty');
   return {
     operation,
     format: formatName,

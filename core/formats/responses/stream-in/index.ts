@@ -1,9 +1,8 @@
 import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
-import { cutShort, typed } from '../../_shared/stream-frames.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error/index.ts';
+import { typed } from '../../_shared/stream-frames.ts';
+import { upstreamError, cutShort, tellsError, unusable } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import {
   CallDecoder,
@@ -20,7 +19,6 @@ import { readUsage } from '../usage.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { OpenItems, type OpenItem } from './open-items.ts';
 import { begunItem, itemOf, objectFields, unfold } from './response.ts';
-import { unusable } from '../../_shared/unusable.ts';
 
 /** Most items that one reply may hold. */
 const mostItems = 1024;
