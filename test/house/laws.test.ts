@@ -484,8 +484,6 @@ describe('how it is written', () => {
       'the states of one answer: what has begun decides what a piece means',
     'core/formats/generate-content/stream-out/index.ts':
       'the states of one chunk, in which all answers of a reply stand',
-    'core/formats/messages/stream-in/index.ts':
-      'the states of one reply: which blocks are open decides what a frame means',
     'core/formats/responses/stream-out/items.ts':
       'the states of the items of one output, which share its numbers',
   };
