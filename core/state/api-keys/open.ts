@@ -14,6 +14,7 @@ import {
   recordSchema,
   SECRET,
   sentenceOf,
+  shown,
 } from './records.ts';
 
 const NAMESPACE = 'api-keys';
@@ -115,6 +116,12 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
   async function list(): Promise<ApiKey[]> {
     await load();
     return lastUses.addTo(known.all());
+  }
+
+  async function page(limit: number, after?: string): ReturnType<ApiKeys['page']> {
+    await load();
+    const found = known.page(limit, after);
+    return { ...found, keys: await lastUses.addTo(found.keys) };
   }
 
   async function byId(id: string): Promise<ApiKey | undefined> {
@@ -270,16 +277,24 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     );
   }
 
-  return { load, find, current: standing, list, byId, create, update, rotate, revoke, startRefreshing, stop };
+  return {
+    load,
+    find,
+    current: standing,
+    list,
+    page,
+    byId,
+    create,
+    update,
+    rotate,
+    revoke,
+    startRefreshing,
+    stop,
+  };
 }
 
 function stateOf(key: ApiKey): FoundApiKey {
   if (!key.enabled) return { key, state: 'disabled' };
   const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();
   return { key, state: isOver ? 'expired' : 'valid' };
-}
-
-/** A mistyped secret must not end up in a log. */
-function shown(which: string): string {
-  return which.length > 32 && which.startsWith('sk-') ? `${which.slice(0, 7)}…` : which;
 }
