@@ -36,6 +36,7 @@ export {
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
+export { frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
 export {
   cutShort,
@@ -74,7 +75,8 @@ export type {
   StreamEncoder,
   WireFrame,
 } from './format.ts';
-export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
+export { checkJsonType, readBytes } from '../front/body.ts';
+export { parseJsonBody } from '../front/json-body.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export { listFormat } from '../front/models.ts';
 export type { ProcessLoad } from '../front/overload.ts';
@@ -111,7 +113,8 @@ export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/peri
 export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
-export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
+export { failedAttempts } from '../routing/attempts.ts';
+export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor } from '../routing/target.ts';
@@ -132,11 +135,12 @@ export {
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
-export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/provider-objects.ts';
+export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
+export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export type { HttpClient, HttpRequest } from './http.ts';
+export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';
