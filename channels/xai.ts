@@ -1,7 +1,11 @@
 import { openaiLike } from './_openai-like.ts';
 import { xaiBatches } from './_xai-batches.ts';
 
-/** xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference */
+/**
+ * xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference
+ * It searches in Responses alone; what asked for that in chat completions (`search_parameters`) is answered 410:
+ * https://docs.x.ai/docs/guides/tools/overview
+ */
 export default openaiLike({
   name: 'xai',
   catalogue: ['xai'],

@@ -12,14 +12,15 @@ export async function loadFormats(problems: string[]): Promise<Format[]> {
   return found.map(({ value }) => value as Format);
 }
 
-/** Definitions that come with Sluice, and those beside the config when it stands elsewhere; the operator's win by name. */
-async function discoverIn(
-  folder: 'plugins' | 'channels',
-  root: string,
-  problems: string[],
-): Promise<Discovered[]> {
+/** A folder that comes with Sluice, and the one beside the config when it stands elsewhere. */
+function placesOf(folder: 'plugins' | 'channels', root: string): readonly string[] {
+  return [...new Set([resolve(home, folder), resolve(root, folder)])];
+}
+
+/** The definitions in these folders; by name the last one wins, which is the operator's. */
+async function discoverIn(places: readonly string[], problems: string[]): Promise<Discovered[]> {
   const byName = new Map<string, Discovered>();
-  for (const place of new Set([resolve(home, folder), resolve(root, folder)])) {
+  for (const place of places) {
     const { found, problems: broken } = await discover(place);
     problems.push(...broken);
     for (const one of found) byName.set(one.name, one);
@@ -28,9 +29,24 @@ async function discoverIn(
 }
 
 /** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
-export async function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
+export function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
+  return channelKindsIn(placesOf('channels', root), problems);
+}
+
+/**
+ * Finds what is wrong with the channel kinds beside a config, as sentences. Those that come with Sluice are not looked at: they would be a
+ * tenth of all that a start loads, and a config imports those that it has.
+ */
+export async function checkOwnChannelKinds(root: string, problems: string[]): Promise<void> {
+  await channelKindsIn([resolve(root, 'channels')], problems);
+}
+
+async function channelKindsIn(
+  places: readonly string[],
+  problems: string[],
+): Promise<readonly ChannelKind[]> {
   const kinds: ChannelKind[] = [];
-  for (const { name, file: path, value } of await discoverIn('channels', root, problems)) {
+  for (const { name, file: path, value } of await discoverIn(places, problems)) {
     if (!isChannelKind(value)) {
       problems.push(
         `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
@@ -70,7 +86,7 @@ export async function choosePlugins(config: LoadedConfig, problems: string[]): P
     if (chosen.has(name)) problems.push(`${where}: the plugin is listed twice. Keep one of the entries.`);
     chosen.set(name, { entry, where });
   }
-  for (const { name, file: path, value } of await discoverIn('plugins', config.root, problems)) {
+  for (const { name, file: path, value } of await discoverIn(placesOf('plugins', config.root), problems)) {
     if (!isPlugin(value)) {
       problems.push(
         `${path}: its default export is not a plugin. Export definePlugin({ … }) by default, or begin the name with "_".`,

@@ -40,7 +40,7 @@ export async function profiled(
   for (const scenario of scenarios) {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-profile-'));
     try {
-      const nodeOptions = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=500'];
+      const nodeOptions = ['--cpu-prof', `--cpu-prof-dir=${folder}`, '--cpu-prof-interval=1000'];
       const target = await stage.sluice({ ...options, nodeOptions });
       await scenario.run(stage, target, warm);
       const [from, before] = [now(), spent(target)];

@@ -478,12 +478,8 @@ describe('how it is written', () => {
   const oneThing: Readonly<Record<string, string>> = {
     'core/front/reply.ts':
       'the states of one reply: what was sent decides what may still be, so that a part would need them all',
-    'core/formats/_shared/block-encoder.ts':
-      'the states of the block that is open, which every event may end',
     'core/formats/chat-completions/stream-in/choice.ts':
       'the states of one answer: what has begun decides what a piece means',
-    'core/formats/generate-content/stream-out/index.ts':
-      'the states of one chunk, in which all answers of a reply stand',
     'core/formats/responses/stream-out/items.ts':
       'the states of the items of one output, which share its numbers',
   };

@@ -39,9 +39,7 @@ export class JsonCutter {
     }
     if (start >= 0) {
       this.#held.push(chunk.subarray(start));
-      if (this.#held.length > frameLimit) {
-        throw unusable('sent an event that is too large');
-      }
+      if (this.#held.length > frameLimit) throw unusable('sent an event that is too large');
     }
     return frames;
   }

@@ -62,9 +62,7 @@ export class SseCutter {
 
   #hold(chunk: Buffer): void {
     this.#held.push(chunk);
-    if (this.#held.length > frameLimit) {
-      throw unusable('sent an event that is too large');
-    }
+    if (this.#held.length > frameLimit) throw unusable('sent an event that is too large');
     const tail = this.#seam === undefined || chunk.length > 2 ? chunk : Buffer.concat([this.#seam, chunk]);
     this.#seam = tail.subarray(-3);
   }

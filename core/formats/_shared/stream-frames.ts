@@ -8,9 +8,7 @@ const unnamed = 'message';
 /** The JSON of a frame of a provider's stream, with its type. Throws GatewayError when it is none, or tells an error. */
 export function frameBody(frame: Frame): JsonObject {
   const body = parseObject(frame.data);
-  if (body === undefined) {
-    throw unusable('sent a frame that is no JSON');
-  }
+  if (body === undefined) throw unusable('sent a frame that is no JSON');
   throwIfError(body);
   return typed(body, frame);
 }

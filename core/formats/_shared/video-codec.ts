@@ -132,9 +132,7 @@ function whole(write: (report: VideoReport) => JsonObject) {
       if (event.type === 'result') body = write(event.value as VideoReport);
     },
     end(): JsonObject {
-      if (body === undefined) {
-        throw unusable('said nothing of a task');
-      }
+      if (body === undefined) throw unusable('said nothing of a task');
       return body;
     },
   };

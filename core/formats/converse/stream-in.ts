@@ -131,8 +131,7 @@ export class ConverseStreamDecoder implements StreamDecoder {
 
   #media(index: number, format: JsonValue | undefined): GatewayEvent {
     const { block } = this.#open.begin('media', index);
-    const [image] = mediaKinds;
-    const mimeType = typeof format === 'string' && image !== undefined ? mimeOf(image, format) : undefined;
+    const mimeType = typeof format === 'string' ? mimeOf(mediaKinds.image, format) : undefined;
     return { type: 'media-start', block, choice: 0, media: 'image', ...defined({ mimeType }) };
   }
 

@@ -86,17 +86,17 @@ function readModalities(body: JsonObject): JsonValue | undefined {
   });
 }
 
+/** The members of `generationConfig` that are read. */
 const read: ReadonlySet<string> = new Set(
-  [...rows, ...respelled.flatMap(({ paths }) => paths.map((path) => ({ path })))]
-    .map(({ path }) => path.split('.'))
-    .filter(([first]) => first === 'generationConfig')
-    .map(([, second]) => second ?? ''),
+  [...rows.map(({ path }) => path), ...respelled.flatMap(({ paths }) => paths)].map(memberOf),
 );
 
+function memberOf(path: string): string {
+  return path.split('.')[1] ?? '';
+}
+
 const numeric: ReadonlySet<string> = new Set([
-  ...rows
-    .filter(({ kind }) => kind === 'number' || kind === 'integer')
-    .map(({ path }) => path.split('.')[1] ?? ''),
+  ...rows.filter(({ kind }) => kind === 'number' || kind === 'integer').map(({ path }) => memberOf(path)),
   'thinkingBudget',
 ]);
 

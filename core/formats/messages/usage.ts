@@ -66,15 +66,15 @@ export function mergeUsage(before: JsonObject | undefined, after: JsonObject): J
 }
 
 /** Reads usage from frames and whole bodies that pass through. */
-export class MessagesUsageTap implements UsageTap {
-  #raw: JsonObject | undefined;
-
-  read(data: string): Usage | undefined {
-    if (!data.includes('"usage"')) return undefined;
-    const body = parseObject(data);
-    const message = isObject(body?.message) ? body.message : body;
-    if (!isObject(message?.usage)) return undefined;
-    this.#raw = mergeUsage(this.#raw, message.usage);
-    return decodeUsage(this.#raw);
-  }
+export function usageTap(): UsageTap {
+  let raw: JsonObject | undefined;
+  return {
+    read(data) {
+      const body = data.includes('"usage"') ? parseObject(data) : undefined;
+      const message = isObject(body?.message) ? body.message : body;
+      if (!isObject(message?.usage)) return undefined;
+      raw = mergeUsage(raw, message.usage);
+      return decodeUsage(raw);
+    },
+  };
 }

@@ -1,7 +1,14 @@
 import { wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import {
+  given,
+  optionalArray,
+  optionalObject,
+  optionalString,
+  readObjects,
+  requiredString,
+} from '../../_shared/check.ts';
 import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, official, pick, leftovers } from '../wire.ts';
@@ -19,18 +26,14 @@ export const hosted = {
  * `$tools`. Throws 400 with the path.
  */
 export function decodeTools(value: JsonValue | undefined, request: Leftovers): readonly Tool[] {
-  const entries = optionalArray(value, 'tools');
-  if (entries === undefined) return [];
   const tools: Tool[] = [];
   const shells: JsonObject[] = [];
-  for (const [index, raw] of entries.entries()) {
-    const at = `tools[${index}]`;
-    if (!isObject(raw)) throw wrongType(at, 'an object');
+  const entries = readObjects(value, 'tools', (raw, at, index) => {
     const before = tools.length;
     const shell = decodeEntry(official(raw, 'tools'), at, index, tools);
     if (shell !== undefined || tools.length === before) shells.push({ entry: index, ...shell });
-  }
-  if (shells.length > 0 || entries.length === 0) request.put('$tools', shells);
+  });
+  if (shells.length > 0 || (given(value) && entries.length === 0)) request.put('$tools', shells);
   return tools;
 }
 
@@ -41,11 +44,9 @@ function decodeEntry(entry: JsonObject, at: string, index: number, tools: Tool[]
     const value = entry[key];
     if (!given(value)) continue;
     if (key === 'functionDeclarations') {
-      const list = optionalArray(value, `${at}.${key}`) ?? [];
+      const list = readObjects(value, `${at}.${key}`, (raw, path) => decodeDeclaration(raw, path, index));
       if (list.length === 0) shell = { functionDeclarations: [] };
-      for (const [number, declaration] of list.entries()) {
-        tools.push(decodeDeclaration(declaration, `${at}.${key}[${number}]`, index));
-      }
+      for (const declaration of list) tools.push(declaration);
     } else tools.push(decodeHosted(key, value, `${at}.${key}`, index));
   }
   return shell;
@@ -64,8 +65,7 @@ function decodeHosted(key: string, value: JsonValue, at: string, entry: number):
 
 const readFields = setOf('name description parameters parametersJsonSchema');
 
-function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
-  if (!isObject(raw)) throw wrongType(at, 'an object');
+function decodeDeclaration(raw: JsonObject, at: string, entry: number): Tool {
   const declaration = official(raw, 'functionDeclaration');
   const extras = leftovers().put('$entry', entry).take(declaration, readFields);
   const description = optionalString(declaration.description, `${at}.description`);

@@ -1,15 +1,16 @@
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
-import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { EventOf } from '../../_shared/floor.ts';
 import { Losses } from '../../_shared/losses.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
+import { Choice } from './choice.ts';
 import { Chunk } from './chunk.ts';
 import { errorBody } from '../errors.ts';
 import { writeFinish } from '../finish.ts';
-import { writeGrounding, type Cited } from '../citations.ts';
+import { writeGrounding } from '../citations.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { writeSignature } from '../reasoning.ts';
 import { writeUsage } from '../usage.ts';
@@ -17,28 +18,7 @@ import { callPart, mediaPart, responseId } from './parts.ts';
 import { formatName, own } from '../wire.ts';
 import { objectsOf, textOf } from '../../_shared/fields.ts';
 
-interface Block {
-  readonly kind: 'text' | 'reasoning' | 'tool' | 'media';
-  /** Text so far, arguments so far, or base64 so far. */
-  text: string;
-  readonly start: EventOf<'tool-start' | 'media-start'> | undefined;
-}
-
-interface InBlock {
-  readonly block: number;
-  readonly choice: number;
-}
-
 const none: readonly WireFrame[] = [];
-
-/** One answer of several. */
-class Choice {
-  readonly blocks = new Map<number, Block>();
-  readonly cited: Cited[] = [];
-  finished = false;
-  /** Its last chunk may go out without a part: so it came from this format's own provider. */
-  bare = false;
-}
 
 /**
  * Events as chunks. A chunk goes out with every piece of text and every finished part; `whole` holds everything back for one last chunk,
@@ -70,7 +50,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   end(): readonly WireFrame[] {
-    if (this.#done) return [];
+    if (this.#done) return none;
     if (this.#choices.size === 0) this.#choice(0);
     for (const [index, choice] of this.#choices)
       if (!choice.finished) this.#finish({ type: 'finish', choice: index, reason: 'stop' });
@@ -116,16 +96,14 @@ export class ReplyEncoder implements StreamEncoder {
         return this.#opaque(event);
       case 'text-start':
       case 'refusal-start':
-        this.#open(event, 'text');
+        this.#live(event)?.open(event.block, 'text');
         return;
       case 'reasoning-start':
-        this.#open(event, 'reasoning');
+        this.#live(event)?.open(event.block, 'reasoning');
         return;
       case 'tool-start':
-        this.#open(event, 'tool', event);
-        return;
       case 'media-start':
-        this.#open(event, 'media', event);
+        this.#live(event)?.open(event.block, event.type === 'tool-start' ? 'tool' : 'media', event);
         return;
       case 'text-delta':
       case 'refusal-delta':
@@ -153,10 +131,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   #choice(index: number): Choice {
     let choice = this.#choices.get(index);
-    if (choice === undefined) {
-      choice = new Choice();
-      this.#choices.set(index, choice);
-    }
+    if (choice === undefined) this.#choices.set(index, (choice = new Choice()));
     return choice;
   }
 
@@ -166,24 +141,15 @@ export class ReplyEncoder implements StreamEncoder {
     return choice.finished ? undefined : choice;
   }
 
-  /** The block of an event, begun when there is none; undefined when its choice has finished. */
-  #open(event: InBlock, kind: Block['kind'], start?: Block['start']): Block | undefined {
-    const blocks = this.#live(event)?.blocks;
-    if (blocks === undefined) return undefined;
-    let block = blocks.get(event.block);
-    if (block === undefined) blocks.set(event.block, (block = { kind, text: '', start }));
-    return block;
-  }
-
   #text(
     event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>,
     kind: 'text' | 'reasoning',
   ): void {
-    const block = this.#open(event, kind);
+    const block = this.#live(event)?.open(event.block, kind);
     if ((block?.kind !== 'text' && block?.kind !== 'reasoning') || event.text === '') return;
     if (block.kind === 'text') block.text += event.text;
     const chunk = this.#filling();
-    const part = this.#textPart(chunk, event, block.kind);
+    const part = chunk.wordsOf(event.choice, event.block, block.kind);
     part.text = textOf(part.text) + event.text;
     const { logprobsResult: verbatim, ...fields } = own(event.extra);
     chunk.take(fields, event.choice, part);
@@ -194,12 +160,6 @@ export class ReplyEncoder implements StreamEncoder {
       candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
     }
     this.#flushUnlessMore(event.extra);
-  }
-
-  #textPart(chunk: Chunk, { choice, block }: InBlock, kind: 'text' | 'reasoning'): MutableObject {
-    return chunk.partOf(choice, block, () =>
-      kind === 'reasoning' ? { text: '', thought: true } : { text: '' },
-    );
   }
 
   #gather(event: EventOf<'tool-delta' | 'media-delta'>, piece: string): void {
@@ -219,7 +179,8 @@ export class ReplyEncoder implements StreamEncoder {
     const choice = this.#live(event);
     if (choice === undefined || proof === undefined) return;
     const chunk = this.#filling();
-    const part = this.#textPart(chunk, event, event.type === 'reasoning-end' ? 'reasoning' : 'text');
+    const kind = event.type === 'reasoning-end' ? 'reasoning' : 'text';
+    const part = chunk.wordsOf(event.choice, event.block, kind);
     part.thoughtSignature = writeSignature(proof);
     const fields = own(event.extra);
     if (fields.$noText === true && part.text === '') delete part.text;

@@ -12,7 +12,7 @@ import { travelling } from '../headers.ts';
 import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking/index.ts';
 import { historyForbidsThinking, makeRoomForThinking, thinks } from '../../_shared/thinking/room.ts';
 import { isNative, nativeThinking, thinkingWords } from '../reasoning.ts';
-import { notCounted, settingRows } from '../settings.ts';
+import { settingRows } from '../settings.ts';
 import { formatName, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
@@ -55,8 +55,9 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
 
 function writePlainSettings(request: ChatRequest, body: MutableObject, writing: Writing): void {
   const { target, native } = writing;
-  const counting = request.operation === 'count-tokens';
-  const refuses = [...(target.traits.refuses ?? []), ...(counting ? notCounted : [])];
+  // A count has no place for any of them.
+  const refuses =
+    request.operation === 'count-tokens' ? settingRows.map((row) => row.name) : target.traits.refuses;
   writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
   if (native) return;
   if (body.temperature !== undefined && body.top_p !== undefined) {
