@@ -3,7 +3,7 @@ import { matchesModel, type ApiKeyChanges, type Budget, type InternalTools } fro
 import type { Audit } from './audit.ts';
 import { overlap } from './globs.ts';
 import { namesOf } from './names.ts';
-import type { AuditEntry, BudgetStateView, KeyView } from './schemas.ts';
+import type { AuditEntry, BudgetStateView, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
 type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;

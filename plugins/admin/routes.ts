@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import * as schemas from './schemas.ts';
+import * as schemas from './schemas/index.ts';
 
 /** One route of the admin API: what goes in, what comes out, and who may ask. */
 export interface RouteSpec {

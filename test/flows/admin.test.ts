@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
 import { routes } from '../../plugins/admin/routes.ts';
-import type { KeyWithValue, LiveFrame } from '../../plugins/admin/schemas.ts';
+import type { KeyWithValue, LiveFrame } from '../../plugins/admin/schemas/index.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';

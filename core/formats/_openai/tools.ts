@@ -1,10 +1,9 @@
 import type { ChatRequest, Tool } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { freeTextSchema } from '../_shared/free-text.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { ToolNames } from '../_shared/tool-ids.ts';
 
 /** Tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */

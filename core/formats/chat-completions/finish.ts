@@ -1,4 +1,4 @@
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const official = setOf('stop length tool_calls content_filter function_call');
 

@@ -1,9 +1,9 @@
 import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 import { clampEffort, loseBudget } from '../_openai/reasoning.ts';
 import { effortOf } from '../_shared/reasoning.ts';
 

@@ -3,8 +3,7 @@ import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { checkMetadata, given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
-import { setOf } from '../_shared/extra.ts';
-import { listOf } from '../_shared/fields.ts';
+import { listOf, setOf } from '../_shared/fields.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {

@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../model/event.ts';
 import { writeFinish as familyWord } from '../_openai/finish.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const official = setOf('stop length content_filter');
 

@@ -1,9 +1,8 @@
 import { checkCompletion } from '../_openai/chunks.ts';
 import { gathered } from '../_openai/whole.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { joinLists } from '../_shared/join-lists.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { FrameFold, ReplyContext, WholeEncoder, WireFrame } from '../../sdk/format.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { TextStreamEncoder } from './stream-out.ts';

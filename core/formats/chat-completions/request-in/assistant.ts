@@ -1,6 +1,6 @@
 import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
-import { type JsonObject } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import {
   readObjects,
   requiredObject,
@@ -11,11 +11,12 @@ import {
   requiredString,
 } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { readArguments } from '../../_openai/calls.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 const messageFields = setOf(
   'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio',

@@ -9,7 +9,7 @@ import {
   requiredObject,
 } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
 import {
   audioFormat,
@@ -20,6 +20,7 @@ import {
   isAddress,
   sourceOf,
 } from '../../_openai/parts.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 const cacheFields = ['prompt_cache_breakpoint', 'cache_control'];
 const textFields = new Set(['type', 'text', ...cacheFields]);

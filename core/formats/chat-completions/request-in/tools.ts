@@ -10,11 +10,11 @@ import {
   requiredObject,
   readObjects,
 } from '../../_shared/check.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { functionMembers } from '../../_openai/calls.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const functionFields = setOf('name description parameters strict');
 const customFields = setOf('name description format');

@@ -1,8 +1,7 @@
 import type { Block, Message, ReasoningBlock, TextBlock, ToolCallBlock } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';

@@ -1,9 +1,8 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { setOf } from '../../_shared/fields.ts';
 import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
 import { detailEntries } from '../reasoning/details.ts';
-import { setOf } from '../../_shared/extra.ts';
 
 /** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */
 export interface Shape {

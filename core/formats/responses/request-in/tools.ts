@@ -3,10 +3,11 @@ import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { functionMembers } from '../../_openai/calls.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 const functionFields = setOf('type name description parameters strict');
 const customFields = setOf('type name description format');

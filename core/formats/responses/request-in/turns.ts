@@ -7,8 +7,9 @@ import { carriedBy, unsealProof } from '../../_shared/proof.ts';
 import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */
 export interface Aside extends JsonObject {

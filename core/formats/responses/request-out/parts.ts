@@ -1,6 +1,6 @@
 import type { MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import { formatName, own, marked } from '../wire.ts';
 import { audioFormat } from '../../_openai/parts.ts';
 import { contentWriter } from '../../_openai/content.ts';

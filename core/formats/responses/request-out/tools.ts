@@ -1,7 +1,6 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { loseField, type Scope } from '../../_openai/scope.ts';

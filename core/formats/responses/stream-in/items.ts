@@ -1,12 +1,10 @@
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { unsealProof } from '../../_shared/proof.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
+import { objectsOf, textOf, fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { formatName, withExtra, unknown } from '../wire.ts';
-import { setOf } from '../../_shared/extra.ts';
 
 /** Reads one item of the output, from its first event to its last. */
 export interface ItemDecoder {

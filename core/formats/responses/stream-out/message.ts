@@ -1,6 +1,5 @@
 import type { Logprob } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { writeDeltaToken } from '../../_openai/logprobs.ts';
 import { writeLogprobs } from '../logprobs.ts';

@@ -1,7 +1,6 @@
 import type { Proof } from '../../../model/extra.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { sealProof } from '../../_shared/proof.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 import { formatName } from '../wire.ts';

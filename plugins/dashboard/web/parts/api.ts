@@ -16,7 +16,7 @@ import type {
   Status,
   UsagePageView,
   UsageRecordView,
-} from '../../../admin/schemas.ts';
+} from '../../../admin/schemas/index.ts';
 
 /** A refusal of the admin API; `status` is 0 when the gateway could not be reached. */
 export class ApiError extends Error {
