@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 const start = async (members: string, args: readonly string[] = []): Promise<OperatedGateway> => {
-  gateway = await operate({ 'gateway.config.ts': configWith(members) }, args);
+  gateway = await operate({ 'gateway.config.mjs': configWith(members) }, args);
   return gateway;
 };
 
@@ -94,7 +94,7 @@ describe('two workers', () => {
 
   test('cannot share a database in memory, and say so', async () => {
     await expect(start(`database: 'sqlite::memory:', ${two}`)).rejects.toThrow(
-      'The gateway ended with 1: gateway.config.ts: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.\n',
+      'The gateway ended with 1: gateway.config.mjs: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.\n',
     );
   });
 });
