@@ -29,12 +29,10 @@ export function encodeTools(body: MutableObject, request: ChatRequest, writing: 
     if (written === undefined) continue;
     const entry = own(tool.extra).$entry;
     if (typeof entry === 'number') addTo(entries, entry, written);
-    else
-      addTo(
-        others,
-        written.functionDeclarations === undefined ? `alone ${others.size}` : 'functions',
-        written,
-      );
+    else {
+      const isFunction = written.functionDeclarations !== undefined;
+      addTo(others, isFunction ? 'functions' : `alone ${others.size}`, written);
+    }
   }
   for (const { entry, ...fields } of objectsOf(shells))
     if (typeof entry === 'number') entries.set(entry, { ...fields, ...entries.get(entry) });
