@@ -1,7 +1,11 @@
 import { openaiLike } from './_openai-like.ts';
 import { xaiBatches } from './_xai-batches.ts';
 
-/** xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference */
+/**
+ * xAI. Models that reason answer 400 to penalties and stop sequences. https://docs.x.ai/docs/api-reference
+ * It searches in Responses alone; what asked for that in chat completions (`search_parameters`) is answered 410:
+ * https://docs.x.ai/docs/guides/tools/overview
+ */
 export default openaiLike({
   name: 'xai',
   catalogue: ['xai'],
@@ -13,7 +17,7 @@ export default openaiLike({
   batchShare: 0.5,
   batches: xaiBatches,
   traits: {
-    '*': { reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },
+    '*': { serverTools: 'responses', reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },
     'grok-4*': { inputLimit: 256_000, refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'] },
     'grok-3-mini*': {
       reasoning: 'effort',

@@ -6,7 +6,7 @@ import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
 import type { Handler, Next, Reads, WholeEndpoint } from './sdk/define.ts';
 import type { InternalTools } from './config/internal-tools.ts';
-import { checkChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
+import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
 import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
 import { createGuardedFetch } from './upstream/guarded/fetch.ts';
@@ -44,7 +44,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const formats = await loadFormats(problems);
   const format = (name: string): Format | undefined => formats.find((one) => one.name === name);
 
-  await checkChannelKinds(config.root, problems);
+  await checkOwnChannelKinds(config.root, problems);
   const channels: Channel[] = [];
   const discoveries: ModelDiscovery[] = [];
   const discovery: Making['discovery'] = (place, ask, ownLog) => {

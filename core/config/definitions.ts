@@ -34,10 +34,10 @@ export function findChannelKinds(root: string, problems: string[]): Promise<read
 }
 
 /**
- * Says what is wrong with the channel kinds beside a config, also with those that it does not import. Those that come with Sluice are not
- * looked at: they would be a tenth of all that a start loads.
+ * Finds what is wrong with the channel kinds beside a config, as sentences. Those that come with Sluice are not looked at: they would be a
+ * tenth of all that a start loads, and a config imports those that it has.
  */
-export async function checkChannelKinds(root: string, problems: string[]): Promise<void> {
+export async function checkOwnChannelKinds(root: string, problems: string[]): Promise<void> {
   await channelKindsIn([resolve(root, 'channels')], problems);
 }
 

@@ -471,6 +471,42 @@ describe('how it is written', () => {
     ).toBe('');
   });
 
+  /** More lines than this hide what is in a file from whoever looks for it by its name. */
+  const mostLines = 300;
+
+  /** Files that are one thing though it is long, and why no part of it would be looked for by a name of its own. */
+  const oneThing: Readonly<Record<string, string>> = {
+    'core/front/reply.ts':
+      'the states of one reply: what was sent decides what may still be, so that a part would need them all',
+    'core/formats/chat-completions/stream-in/choice.ts':
+      'the states of one answer: what has begun decides what a piece means',
+    'core/formats/responses/stream-out/items.ts':
+      'the states of the items of one output, which share its numbers',
+  };
+
+  test('what is looked for has a file of its own', () => {
+    const lengths = new Map(
+      own
+        .filter((path) => /^(?:core|plugins|channels)\/.*\.(?:tsx?|js|css)$/.test(path))
+        .map((path) => [path, read(path).split('\n').length - 1]),
+    );
+    const long = [...lengths].filter(([, lines]) => lines > mostLines);
+    expect(
+      verdict(
+        long
+          .filter(([path]) => !Object.hasOwn(oneThing, path))
+          .map(([path, lines]) => `${path}: ${lines} lines`),
+        'Give the part that has a name of its own a file of that name, after looking for what is said twice. What is one thing though it is long is named in oneThing, with the reason.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        Object.keys(oneThing).filter((path) => (lengths.get(path) ?? 0) <= mostLines),
+        'These are no longer long: take them out of oneThing.',
+      ),
+    ).toBe('');
+  });
+
   test('files are named in kebab-case', () => {
     const kebab = /^[_.]?[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9-]+)*$/;
     const documents = /^([A-Z]+\.md|LICENSE|Dockerfile)$/;

@@ -31,6 +31,8 @@ export interface ApiKeys {
   current(key: ApiKey): FoundApiKey | undefined;
   /** All keys as the database has them now, oldest first. */
   list(): Promise<ApiKey[]>;
+  /** A page of them, newest first. `after` is what the page before has told as `next`, which is absent on the last. */
+  page(limit: number, after?: string): Promise<{ readonly keys: readonly ApiKey[]; readonly next?: string }>;
   /** The key with this id as the database has it now. */
   byId(id: string): Promise<ApiKey | undefined>;
   /** Makes a key. `value` is the secret, which nobody can ask for again. */

@@ -14,6 +14,7 @@ import {
   recordSchema,
   SECRET,
   sentenceOf,
+  shown,
 } from './records.ts';
 
 const NAMESPACE = 'api-keys';
@@ -117,6 +118,12 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     return lastUses.addTo(known.all());
   }
 
+  async function page(limit: number, after?: string): ReturnType<ApiKeys['page']> {
+    await load();
+    const found = known.page(limit, after);
+    return { ...found, keys: await lastUses.addTo(found.keys) };
+  }
+
   async function byId(id: string): Promise<ApiKey | undefined> {
     await load();
     const key = known.withId(id);
@@ -169,7 +176,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
       const existed = await records.delete(row);
       remember(row, undefined, since);
       if (key === undefined || !existed) return undefined;
-      await lastUses.forget(row, key.id);
+      await lastUses.remove(row, key.id);
       return key;
     });
   }
@@ -187,7 +194,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     if (written === undefined || made === undefined) return undefined;
     if (made.hash !== row) {
       remember(row, undefined, since);
-      await lastUses.forget(row);
+      lastUses.forget(row);
     }
     remember(made.hash, made, since);
     return made;
@@ -270,16 +277,24 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     );
   }
 
-  return { load, find, current: standing, list, byId, create, update, rotate, revoke, startRefreshing, stop };
+  return {
+    load,
+    find,
+    current: standing,
+    list,
+    page,
+    byId,
+    create,
+    update,
+    rotate,
+    revoke,
+    startRefreshing,
+    stop,
+  };
 }
 
 function stateOf(key: ApiKey): FoundApiKey {
   if (!key.enabled) return { key, state: 'disabled' };
   const isOver = key.expiresAt !== undefined && key.expiresAt <= Date.now();
   return { key, state: isOver ? 'expired' : 'valid' };
-}
-
-/** A mistyped secret must not end up in a log. */
-function shown(which: string): string {
-  return which.length > 32 && which.startsWith('sk-') ? `${which.slice(0, 7)}…` : which;
 }

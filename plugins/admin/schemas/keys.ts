@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isAddressRange } from 'sluice/internal';
-import { count, time } from './values.ts';
+import { count, number, time } from './values.ts';
 
 const whole = z.int('must be a whole number').min(1, 'must be at least 1').max(1e12, 'is too large');
 
@@ -108,8 +108,17 @@ export const key = z.object({
   lastUsedAt: time.optional().describe('to within about a minute'),
 });
 
-/** All keys, newest first. */
-export const keyList = z.object({ keys: z.array(key) });
+/** Which page of the keys is wanted. */
+export const keysQuery = z.strictObject({
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+});
+
+/** A page of keys, newest first. */
+export const keyPage = z.object({
+  keys: z.array(key),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+});
 
 /** A key after a change. Warnings are sentences about what is allowed but looks like a mistake. */
 export const changedKey = z.object({ key, warnings: z.array(z.string()) });
@@ -126,6 +135,6 @@ export type NewKey = z.input<typeof newKey>;
 export type KeyChanges = z.input<typeof keyChanges>;
 export type BudgetStateView = z.output<typeof budgetState>;
 export type KeyView = z.output<typeof key>;
-export type KeyList = z.output<typeof keyList>;
+export type KeyPage = z.output<typeof keyPage>;
 export type ChangedKey = z.output<typeof changedKey>;
 export type KeyWithValue = z.output<typeof keyWithValue>;

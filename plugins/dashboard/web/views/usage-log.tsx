@@ -106,8 +106,8 @@ export function UsageLog() {
     getNextPageParam: (page) => page.next,
     placeholderData: keepPreviousData,
   });
-  const keys = useQuery({ queryKey: ['keys'], queryFn: api.keys });
-  const columns = useMemo(() => columnsFor(keys.data?.keys ?? []), [keys.data]);
+  const keys = useQuery({ queryKey: ['keys', 'all'], queryFn: api.allKeys });
+  const columns = useMemo(() => columnsFor(keys.data ?? []), [keys.data]);
   const narrowed = [...query.keys()].some((name) => name !== 'call');
   return (
     <>
@@ -132,7 +132,7 @@ export function UsageLog() {
         </div>
       </header>
       <div className="card">
-        <UsageFilters query={query} keys={keys.data?.keys ?? []} narrowed={narrowed} />
+        <UsageFilters query={query} keys={keys.data ?? []} narrowed={narrowed} />
         <Await query={usage} what="the usage log">
           {({ pages }) => {
             const records = pages.flatMap((page) => page.records);
@@ -173,7 +173,7 @@ export function UsageLog() {
         </Await>
       </div>
       {call !== null && (
-        <CallDetail id={call} keys={keys.data?.keys ?? []} onClose={() => changeQuery({ call: undefined })} />
+        <CallDetail id={call} keys={keys.data ?? []} onClose={() => changeQuery({ call: undefined })} />
       )}
     </>
   );
