@@ -7,6 +7,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * anyway. Whoever writes a test file that takes half a minute beside the others adds it here.
  */
 export const longest: readonly string[] = [
+  'test/flows/reload-again.test.ts',
   'test/flows/reload.test.ts',
   'test/browser/dashboard.test.ts',
   'test/chaos/chaos.test.ts',
@@ -25,6 +26,10 @@ export const longest: readonly string[] = [
   'test/flows/upstream-fails.test.ts',
   'test/channels/conformance.test.ts',
   'test/flows/rates-across-processes.test.ts',
+  'test/core/cli/log-output.test.ts',
+  'test/core/cli/start.test.ts',
+  'test/flows/admin-races.test.ts',
+  'test/flows/workers.test.ts',
 ];
 
 /**

@@ -1,0 +1,49 @@
+import { request as send, type Agent, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { configWith, key, type Line, type OperatedGateway } from '../reload/gateway.ts';
+
+/** A config with the demo's models, as source text: `'demo'`. */
+export const config = (models: string, more = ''): string =>
+  configWith(`channels: [demo({ models: [${models}] })], ${more}`);
+
+/** A plugin that says of itself which one it is. */
+export const marker = (mark: string): string => `
+  import { addReplyHeaders, definePlugin } from 'sluice';
+  export default definePlugin({
+    name: 'marker',
+    stage: 'shape',
+    setup: () => (call, next) => {
+      addReplyHeaders(call, { 'x-mark': '${mark}' });
+      return next(call);
+    },
+  });`;
+
+/** A stream, or a whole answer, from a model. */
+export function ask(
+  door: OperatedGateway,
+  { model = 'demo', words = 'hello', stream = false, agent = false as Agent | false } = {},
+): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    send(`${door.url}/v1/chat/completions`, { method: 'POST', headers, agent }, resolve)
+      .once('error', reject)
+      .end(JSON.stringify({ model, stream, messages: [{ role: 'user', content: words }] }));
+  });
+}
+
+/** What a short call of a model is answered. */
+export const status = async (door: OperatedGateway, model: string): Promise<number> => {
+  const answer = await ask(door, { model });
+  await text(answer);
+  return answer.statusCode ?? 0;
+};
+
+/** What the log says of a reload, and of one that failed. */
+export const reloaded = 'reloaded: the workers before finish what they have';
+export const failed = 'the reload failed: what ran before goes on';
+
+/** Waits for the next line of the log with this sentence, counted from when it was made. */
+export function nextLine(door: OperatedGateway, sentence: string): () => Promise<Line> {
+  const before = door.lines(sentence).length;
+  return () => door.logged(sentence, before + 1);
+}

@@ -1,0 +1,155 @@
+import { Agent } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
+import { freePort } from '../support/free-port.ts';
+import { SocketClient } from '../support/websocket.ts';
+import { ask, config, failed, marker, nextLine, reloaded, status } from './_reload.ts';
+
+describe('a reload, the first one and those after it,', () => {
+  let door: OperatedGateway;
+  beforeAll(async () => {
+    door = await operate({ 'gateway.config.ts': config(`'demo'`), 'plugins/marker.ts': marker('one') });
+  });
+  afterAll(() => door.end());
+
+  test('puts a changed config and a changed plugin in force, while an open stream goes on', async () => {
+    const first = await ask(door);
+    await text(first);
+    expect(first.headers['x-mark']).toBe('one');
+    const open = await ask(door, { words: 'a b c d !silence=4000', stream: true });
+    door.write('gateway.config.ts', config(`'demo', 'other'`));
+    door.write('plugins/marker.ts', marker('two'));
+    expect(await status(door, 'other')).toBe(503);
+    door.signal('SIGHUP');
+    await door.logged(reloaded);
+    expect(await status(door, 'other')).toBe(200);
+    const second = await ask(door);
+    await text(second);
+    expect(second.headers['x-mark']).toBe('two');
+    expect(await text(open)).toMatch(/data: \[DONE\]\n\n$/);
+    // The process before has nothing left, and ends.
+    await expect.poll(() => door.workers().length).toBe(1);
+    expect(door.output().match(/listens on/g)).toHaveLength(1);
+  });
+
+  test('with a config that is wrong changes nothing, and says every problem', async () => {
+    const [before] = door.workers();
+    const { ask: admin } = await logIn(door);
+    door.write('gateway.config.ts', config(`'demo'`, `lisen: 1, limits: { body: 1 },`));
+    door.write('plugins/broken.ts', `throw new Error('half written');`);
+    const outcome = await admin('POST', 'reload');
+    expect(outcome).toEqual({
+      ok: false,
+      problems: [
+        expect.stringContaining('option "limits.body"'),
+        'gateway.config.ts: unknown option "lisen". Check the spelling, or remove it.',
+        'plugins/broken.ts: does not load: half written',
+      ],
+    });
+    await expect.poll(() => door.workers()).toEqual([before]);
+    expect(await status(door, 'demo')).toBe(200);
+    await door.logged(failed, 3);
+    expect(await admin('GET', 'status')).toMatchObject({
+      reloads: true,
+      lastReload: { ok: false, problems: outcome['problems'] },
+      workers: [{ worker: 1, state: 'serving' }],
+    });
+    door.write('gateway.config.ts', config(`'demo'`));
+    door.remove('plugins/broken.ts');
+    expect(await admin('POST', 'reload')).toEqual({ ok: true, problems: [] });
+    expect(await admin('GET', 'status')).toMatchObject({ lastReload: { ok: true, problems: [] } });
+    const { entries } = (await admin('GET', 'audit')) as { entries: { action: string; after: object }[] };
+    expect(entries.filter(({ action }) => action === 'reload').map(({ after }) => after)).toMatchObject([
+      { ok: true },
+      { ok: false },
+    ]);
+  });
+
+  test('leaves connections that clients keep open: what comes over them is served, and closes them', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => void agent.destroy());
+    const one = await ask(door, { agent });
+    const { socket } = one;
+    await text(one);
+    const sockets = await SocketClient.open(`${door.url}/v1/responses`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    sockets.send({ type: 'response.create', model: 'demo', input: 'hello' });
+    await sockets.until(({ type }) => type === 'response.completed');
+    const next = nextLine(door, reloaded);
+    door.signal('SIGHUP');
+    // A socket that says nothing for three seconds would be closed with the reload, however long that takes.
+    const reloading = next().then(() => true);
+    let answers = 1;
+    for (let isOver = false; ;) {
+      sockets.send({ type: 'response.create', model: 'demo', input: 'hello' });
+      answers += 1;
+      await sockets.until(({ type }) => type === 'response.completed', answers);
+      if (isOver) break;
+      isOver = await Promise.race([reloading, delay(500, false)]);
+    }
+    // The old process learns of it in its own time, and says so with the next answer.
+    for (let last = ''; last !== 'close';) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other, over one connection
+      const two = await ask(door, { agent });
+      expect(two.socket === socket).toBe(true);
+      expect(two.statusCode).toBe(200);
+      last = two.headers.connection ?? '';
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await text(two);
+    }
+    // Quiet for a while, it is closed as the protocol has it.
+    expect((await sockets.closed).code).toBe(1001);
+    await expect.poll(() => door.workers().length).toBe(1);
+  });
+
+  test('lets a response that is made in the background be finished', async () => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const begun = await fetch(`${door.url}/v1/responses`, {
+      method: 'POST',
+      headers: { ...headers, connection: 'close' },
+      body: JSON.stringify({ model: 'demo', input: 'hello !silence=20k', background: true }),
+    });
+    const { id } = (await begun.json()) as { id: string };
+    const next = nextLine(door, reloaded);
+    door.signal('SIGHUP');
+    await next();
+    const stateOf = async (): Promise<unknown> =>
+      ((await (await fetch(`${door.url}/v1/responses/${id}`, { headers })).json()) as { status: unknown })
+        .status;
+    expect(await stateOf()).toBe('in_progress');
+    await expect.poll(stateOf, { interval: 200 }).toBe('completed');
+    await expect.poll(() => door.workers().length).toBe(1);
+  });
+
+  test('asked for by many at once is done once more, not once for each', async () => {
+    const { ask: admin } = await logIn(door);
+    const before = door.lines('reloading').length;
+    const outcomes = await Promise.all(Array.from({ length: 6 }, () => admin('POST', 'reload')));
+    for (const outcome of outcomes) expect(outcome).toEqual({ ok: true, problems: [] });
+    expect(door.lines('reloading').length - before).toBeLessThanOrEqual(2);
+  });
+
+  test('refuses what only a restart can change, and takes another port and number of workers', async () => {
+    door.write('gateway.config.ts', config(`'demo'`, `database: 'sqlite:other.db',`));
+    const refused = nextLine(door, failed);
+    door.signal('SIGHUP');
+    const { problem } = await refused();
+    expect(problem).toContain('cannot change the database');
+    door.write('gateway.config.ts', config(`'demo'`, 'workers: 2,'));
+    const first = nextLine(door, reloaded);
+    door.signal('SIGHUP');
+    await first();
+    await expect.poll(() => door.workers().length).toBe(2);
+    expect(await status(door, 'demo')).toBe(200);
+    const port = await freePort();
+    door.write('gateway.config.ts', config(`'demo'`, `listen: { port: ${port} },`));
+    const second = nextLine(door, reloaded);
+    door.signal('SIGHUP');
+    await second();
+    expect((await fetch(`http://127.0.0.1:${port}/healthz`)).status).toBe(200);
+    await expect.poll(() => fetch(door.url).then(String, () => 'refused')).toBe('refused');
+  });
+});
