@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
-import { stripes } from '../../channels/demo/png.ts';
 import geminiChannel from '../../channels/gemini.ts';
 import openaiChannel from '../../channels/openai.ts';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
@@ -16,10 +15,26 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-images.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { eventually } from '../support/eventually.ts';
+import {
+  base64,
+  contents,
+  event,
+  jsonOf,
+  linked,
+  official,
+  older,
+  png,
+  pngOf,
+  predicted,
+  rows,
+  sent,
+  tell,
+  type Answering,
+} from './image-providers.ts';
 
 let gateway: TestGateway;
 let upstream: ScriptedUpstream;
-let answer: (request: SeenRequest, response: ServerResponse) => void | Promise<void>;
+let answer: Answering;
 
 beforeAll(async () => {
   upstream = await startUpstream((request, response) =>
@@ -62,133 +77,7 @@ beforeEach(() => {
 const client = (key = gateway.key): OpenAI =>
   new OpenAI({ apiKey: key, baseURL: `${gateway.url}/v1`, maxRetries: 0, logLevel: 'off' });
 
-const pngOf = (width: number, height: number): Buffer =>
-  stripes(width, height, [
-    [9, 9, 9],
-    [250, 250, 250],
-  ]);
-const png = pngOf(256, 256);
-const base64 = png.toString('base64');
 const pngFile = (name = 'bild ä.png', bytes = png) => toFile(bytes, name, { type: 'image/png' });
-
-/** The fields and files of a form that a provider got, in their order. */
-async function sent({ headers, body }: SeenRequest): Promise<[string, string | File][]> {
-  const type = headers['content-type'] ?? '';
-  const form = await new Response(new Uint8Array(body), { headers: { 'content-type': type } }).formData();
-  return [...form.entries()];
-}
-const jsonOf = ({ body }: SeenRequest): JsonObject => JSON.parse(body.toString()) as JsonObject;
-
-function tell(response: ServerResponse, body: JsonObject, status = 200): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
-function tellStream(response: ServerResponse, events: readonly JsonObject[]): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  for (const event of events)
-    response.write(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`);
-  response.end();
-}
-
-const usage = {
-  input_tokens: 50,
-  output_tokens: 100,
-  total_tokens: 150,
-  input_tokens_details: { text_tokens: 10, image_tokens: 40 },
-};
-const facts = { size: '1024x1024', quality: 'high', background: 'opaque', output_format: 'png' };
-const event = (type: string, more: JsonObject = {}): JsonObject => ({
-  type,
-  b64_json: base64,
-  created_at: 1_700_000_000,
-  ...facts,
-  ...more,
-});
-
-/** How each provider answers, and where it is asked for which endpoint. */
-interface Provider {
-  readonly urls: { readonly [Endpoint in 'generate' | 'edit' | 'vary']?: string };
-  /** Undefined where the gateway has to make the stream by itself. */
-  readonly streams: boolean;
-  readonly answer: typeof answer;
-}
-
-const official: typeof answer = async (request, response) => {
-  const isForm = request.headers['content-type']?.startsWith('multipart/') === true;
-  const body = isForm ? Object.fromEntries(await sent(request)) : jsonOf(request);
-  const name = request.url.endsWith('/edits') ? 'image_edit' : 'image_generation';
-  if (body.stream === true || body.stream === 'true') {
-    const sketches = Array.from({ length: Number(body.partial_images ?? 0) }, (_, index) =>
-      event(`${name}.partial_image`, { partial_image_index: index }),
-    );
-    tellStream(response, [...sketches, event(`${name}.completed`, { usage })]);
-    return;
-  }
-  const data = Array.from({ length: Number(body.n ?? 1) }, () => ({ b64_json: base64 }));
-  tell(response, { created: 1_700_000_000, data, ...facts, usage });
-};
-/** The older models: addresses unless bytes are asked for, and no usage. */
-const older: typeof answer = async (request, response) => {
-  const isForm = request.headers['content-type']?.startsWith('multipart/') === true;
-  const body = isForm ? Object.fromEntries(await sent(request)) : jsonOf(request);
-  const one =
-    body.response_format === 'b64_json' ? { b64_json: base64 } : { url: `${upstream.url}/files/1.png` };
-  tell(response, { created: 1_700_000_000, data: Array.from({ length: Number(body.n ?? 1) }, () => one) });
-};
-const linked: typeof answer = (_, response) => {
-  tell(response, { created: 1_700_000_000, data: [{ url: `${upstream.url}/files/1.png` }] });
-};
-const contents: typeof answer = (_, response) => {
-  tell(response, {
-    candidates: [
-      {
-        content: {
-          role: 'model',
-          parts: [{ text: 'Here.' }, { inlineData: { mimeType: 'image/png', data: base64 } }],
-        },
-        finishReason: 'STOP',
-      },
-    ],
-    usageMetadata: {
-      promptTokenCount: 50,
-      candidatesTokenCount: 100,
-      totalTokenCount: 150,
-      promptTokensDetails: [
-        { modality: 'TEXT', tokenCount: 10 },
-        { modality: 'IMAGE', tokenCount: 40 },
-      ],
-      candidatesTokensDetails: [{ modality: 'IMAGE', tokenCount: 100 }],
-    },
-  });
-};
-const predicted: typeof answer = (request, response) => {
-  const { sampleCount } = jsonOf(request).parameters as { sampleCount: number };
-  const predictions = Array.from({ length: sampleCount }, () => ({
-    mimeType: 'image/png',
-    bytesBase64Encoded: base64,
-  }));
-  tell(response, { predictions });
-};
-
-const openaiUrls = {
-  generate: '/v1/images/generations',
-  edit: '/v1/images/edits',
-  vary: '/v1/images/variations',
-};
-const content = '/v1beta/models/gemini-2.5-flash-image:generateContent';
-const providers: Readonly<Record<string, Provider>> = {
-  demo: { urls: { generate: '', edit: '', vary: '' }, streams: true, answer: official },
-  'gpt-image-1': { urls: openaiUrls, streams: true, answer: official },
-  'dall-e-2': { urls: openaiUrls, streams: false, answer: older },
-  links: { urls: openaiUrls, streams: false, answer: linked },
-  'gemini-2.5-flash-image': { urls: { generate: content, edit: content }, streams: false, answer: contents },
-  'imagen-4.0-generate-001': {
-    urls: { generate: '/v1beta/models/imagen-4.0-generate-001:predict' },
-    streams: false,
-    answer: predicted,
-  },
-};
-const rows = (endpoint: 'generate' | 'edit' | 'vary'): (readonly [string, Provider])[] =>
-  Object.entries(providers).filter(([, { urls }]) => urls[endpoint] !== undefined);
 
 function expectAsked(url: string | undefined): void {
   if (url === '') return;
