@@ -1,8 +1,24 @@
 import type { GatewayEvent } from '../../model/event.ts';
-import type { JsonObject } from '../../model/json.ts';
-import type { FrameFold, StreamEncoder, WholeEncoder } from '../../sdk/format.ts';
 import type { Extra } from '../../model/extra.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
+import type { FrameFold, StreamEncoder, WholeEncoder, WireFrame } from '../../sdk/format.ts';
+import { setOf } from '../_shared/extra.ts';
+import { objectsOf } from '../_shared/fields.ts';
 import { folded } from '../_shared/folded.ts';
+import type { MutableObject } from '../_shared/settings.ts';
+import { checkCompletion, type ChunkDecoder } from './chunks.ts';
+
+/** The events of a provider's whole completion, which are those of the chunks that a stream would have had. Throws the error that the body holds, if it is one. */
+export function unfolded(
+  body: JsonObject,
+  chunks: readonly JsonObject[],
+  decoder: ChunkDecoder<{ readonly finished: boolean }>,
+): GatewayEvent[] {
+  checkCompletion(body);
+  const events = chunks.flatMap((chunk) => decoder.chunk(chunk));
+  for (const event of decoder.end()) events.push(event);
+  return events;
+}
 
 /**
  * Gathers events into a whole completion: the chunks that a stream would have had, folded. A provider of the format that told no usage
@@ -28,4 +44,49 @@ export function gathered(
       return tellsUsage && usage !== undefined ? { ...reply, usage } : reply;
     },
   };
+}
+
+const chunkFields = setOf('choices object usage');
+
+/** Puts the chunks of one completion together. `Answer` is what is known of one of its answers. */
+export abstract class CompletionFold<Answer> implements FrameFold {
+  readonly #object: string;
+  readonly #top: MutableObject = {};
+  readonly #answers = new Map<number, Answer>();
+  #usage: JsonObject | undefined;
+
+  /** `object` is what the whole calls itself. */
+  constructor(object: string) {
+    this.#object = object;
+  }
+
+  protected abstract begin(): Answer;
+  protected abstract add(answer: Answer, choice: JsonObject): void;
+  /** The answer as it stands among the `choices`. */
+  protected abstract whole(index: number, answer: Answer): JsonObject;
+
+  frame(frame: WireFrame): void {
+    if ('text' in frame) return;
+    const chunk = frame.json;
+    for (const key in chunk) if (!chunkFields.has(key)) this.#top[key] = chunk[key];
+    if (isObject(chunk.usage)) this.#usage = chunk.usage;
+    for (const choice of objectsOf(chunk.choices))
+      this.add(this.answer(typeof choice.index === 'number' ? choice.index : 0), choice);
+  }
+
+  end(): JsonObject {
+    const choices = [...this.#answers]
+      .toSorted(([first], [second]) => first - second)
+      .map(([index, answer]) => this.whole(index, answer));
+    const { id, created, model, ...rest } = this.#top;
+    const usage = this.#usage === undefined ? {} : { usage: this.#usage };
+    return { id, object: this.#object, created, model, choices, ...usage, ...rest };
+  }
+
+  /** The answer of this number, begun here if it has not begun. */
+  protected answer(index: number): Answer {
+    let answer = this.#answers.get(index);
+    if (answer === undefined) this.#answers.set(index, (answer = this.begin()));
+    return answer;
+  }
 }

@@ -1,14 +1,13 @@
 import type { Block, Message, ReasoningBlock, TextBlock, ToolCallBlock } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
 import { formatName, own } from '../wire.ts';
-import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+import { finishPiece, loseBeside, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 import { writeArguments } from '../../_openai/calls.ts';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
@@ -62,8 +61,7 @@ function whatOf(block: Block): string {
 
 function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Scope): void {
   wire.refusal = typeof wire.refusal === 'string' ? wire.refusal + text : text;
-  if (block.cache !== undefined) loseField(block, 'cache', scope);
-  loseForeign(block.extra, formatName, block.at, scope.target.lose);
+  loseBeside(block, scope);
 }
 
 /** `null` beside calls is what every provider takes; a client's own "absent" and empty list come back as they were. */
@@ -121,8 +119,7 @@ function writeReasoning(
   for (const block of blocks) {
     if (isOwn(block, strings.length > 0)) text += block.text;
     else others += writeForeign(block, hasCalls, details, scope);
-    if (block.cache !== undefined) loseField(block, 'cache', scope);
-    loseForeign(block.extra, formatName, block.at, scope.target.lose);
+    loseBeside(block, scope);
   }
   for (const entry of callProofs(message, details.length, scope)) details.push(entry);
   for (const field of strings) {

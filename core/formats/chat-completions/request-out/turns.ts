@@ -8,7 +8,7 @@ import { callIds, writeAssistant } from './assistant.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { loseField, type Scope } from '../../_openai/scope.ts';
+import { loseBeside, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput } from '../../_openai/calls.ts';
 import { listOf } from '../../_shared/fields.ts';
 
@@ -20,8 +20,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
     if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
   }
   for (const message of scope.foreign ? joinedTurns(request) : request.messages) {
-    if (message.cache !== undefined) loseField(message, 'cache', scope);
-    loseForeign(message.extra, formatName, message.at, scope.target.lose);
+    loseBeside(message, scope);
     for (const written of writeMessage(message, scope)) wire.push(written);
   }
   return scope.foreign ? withoutOrphans(wire) : wire;
@@ -44,8 +43,7 @@ function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
 }
 
 function writeSystem(message: Message, scope: Scope): JsonObject {
-  if (message.cache !== undefined) loseField(message, 'cache', scope);
-  loseForeign(message.extra, formatName, message.at, scope.target.lose);
+  loseBeside(message, scope);
   return writeMidSystem(message, scope);
 }
 

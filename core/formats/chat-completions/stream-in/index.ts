@@ -28,10 +28,9 @@ const carriers = setOf(
 );
 
 /** Reads a chat completion stream. */
-export class ChatStreamDecoder extends ChunkDecoder {
+export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
   readonly #traits: ModelTraits;
   readonly #blocks = new BlockCounter();
-  readonly #choices = new Map<number, ChoiceDecoder>();
   /** Unknown fields that every chunk repeats, and those that every choice repeats. */
   #shared: JsonObject = {};
   #sharedChoice: JsonObject | undefined;
@@ -78,10 +77,8 @@ export class ChatStreamDecoder extends ChunkDecoder {
     for (const choice of choices) this.#choice(choice, chunk, own, isFirst, events);
   }
 
-  protected ends(): ReturnType<ChunkDecoder['ends']> {
-    const open = [...this.#choices.values()].filter((choice) => !choice.finished);
-    const finish = open.map((choice) => (events: GatewayEvent[]) => choice.finish('stop', events));
-    return { some: this.#choices.size > 0, open: finish };
+  protected stop(answer: ChoiceDecoder, events: GatewayEvent[]): void {
+    answer.finish('stop', events);
   }
 
   #choice(
@@ -92,12 +89,12 @@ export class ChatStreamDecoder extends ChunkDecoder {
     out: GatewayEvent[],
   ): void {
     const index = numberOf(choice);
-    let decoder = this.#choices.get(index);
+    let decoder = this.answers.get(index);
     const opens = decoder === undefined;
     if (decoder === undefined) {
       if (index >= mostBlocks) throw tooMany();
       decoder = new ChoiceDecoder(index, this.#traits, () => this.#nextBlock());
-      this.#choices.set(index, decoder);
+      this.answers.set(index, decoder);
     }
     if (decoder.finished) return;
     this.#sharedChoice ??= sharedOf(choice);

@@ -9,10 +9,11 @@ import { writeCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { detailEntries, writeDetail } from '../reasoning/details.ts';
-import { writeFinish } from '../../_openai/finish.ts';
-import { isOfficialFinish } from '../finish.ts';
+import { finishWriter } from '../../_openai/finish.ts';
 import { MediaEncoder } from './media.ts';
-import { own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
+
+const writeFinish = finishWriter(formatName, 'stop length tool_calls content_filter function_call');
 
 /** What one event becomes: a delta, and fields that stand beside it in the choice. */
 export interface Piece {
@@ -63,10 +64,6 @@ export class ChoiceEncoder {
   /** The natural end of an answer whose upstream gave none. */
   get naturalFinish(): string {
     return this.#calledWord(this.#tools.size > 0 ? 'tool_calls' : 'stop');
-  }
-
-  close(): void {
-    this.#finished = true;
   }
 
   /** Undefined for an event that puts nothing on the wire. */
@@ -227,10 +224,7 @@ export class ChoiceEncoder {
 
   #finish(event: EventOf<'finish'>): Piece {
     this.#finished = true;
-    const { raw, format, reason } = event;
-    const word =
-      format === 'chat-completions' && raw !== undefined && isOfficialFinish(raw) ? raw : writeFinish(reason);
-    return { delta: {}, finish: this.#calledWord(word) };
+    return { delta: {}, finish: this.#calledWord(writeFinish(event)) };
   }
 
   #calledWord(word: string): string {

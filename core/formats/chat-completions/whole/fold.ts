@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
+import { CompletionFold } from '../../_openai/whole.ts';
 import { detailEntries } from '../reasoning/details.ts';
 import { setOf } from '../../_shared/extra.ts';
 
@@ -25,64 +25,42 @@ interface Answer {
   shape: Shape | undefined;
 }
 
-const chunkFields = setOf('choices object usage');
 const choiceFields = setOf('index delta finish_reason logprobs');
 
 /** Puts the chunks of one reply together into a `chat.completion`. */
-export class ChatFold implements FrameFold {
-  readonly #top: MutableObject = {};
-  readonly #answers = new Map<number, Answer>();
-  #usage: JsonObject | undefined;
-
-  frame(frame: WireFrame): void {
-    if ('text' in frame) return;
-    const chunk = frame.json;
-    for (const key in chunk) if (!chunkFields.has(key)) this.#top[key] = chunk[key];
-    if (isObject(chunk.usage)) this.#usage = chunk.usage;
-    if (!Array.isArray(chunk.choices)) return;
-    for (const choice of chunk.choices as readonly JsonValue[]) if (isObject(choice)) this.#choice(choice);
+export class ChatFold extends CompletionFold<Answer> {
+  constructor() {
+    super('chat.completion');
   }
 
   /** Which empty fields an answer had at its provider. */
   shape(index: number, shape: Shape): void {
-    this.#answer(index).shape = shape;
+    this.answer(index).shape = shape;
   }
 
-  end(): JsonObject {
-    const choices = [...this.#answers]
-      .toSorted(([first], [second]) => first - second)
-      .map(([index, answer]) => whole(index, answer));
-    const { id, created, model, ...rest } = this.#top;
-    const reply: MutableObject = { id, object: 'chat.completion', created, model, choices };
-    if (this.#usage !== undefined) reply.usage = this.#usage;
-    return Object.assign(reply, rest);
+  protected begin(): Answer {
+    return {
+      message: {},
+      fields: {},
+      calls: new Map(),
+      lists: new Map(),
+      sound: [],
+      content: '',
+      spoke: false,
+      shape: undefined,
+    };
   }
 
-  #answer(index: number): Answer {
-    let answer = this.#answers.get(index);
-    if (answer === undefined) {
-      answer = {
-        message: {},
-        fields: {},
-        calls: new Map(),
-        lists: new Map(),
-        sound: [],
-        content: '',
-        spoke: false,
-        shape: undefined,
-      };
-      this.#answers.set(index, answer);
-    }
-    return answer;
-  }
-
-  #choice(choice: JsonObject): void {
-    const answer = this.#answer(typeof choice.index === 'number' ? choice.index : 0);
+  protected add(answer: Answer, choice: JsonObject): void {
     for (const key in choice) if (!choiceFields.has(key)) answer.fields[key] = choice[key];
     if (isObject(choice.logprobs))
       answer.fields.logprobs = joinLists(answer.fields.logprobs, choice.logprobs);
     if (typeof choice.finish_reason === 'string') answer.fields.finish_reason = choice.finish_reason;
     if (isObject(choice.delta)) addDelta(answer, choice.delta);
+  }
+
+  protected whole(index: number, answer: Answer): JsonObject {
+    return whole(index, answer);
   }
 }
 

@@ -1,5 +1,4 @@
-import { checkCompletion } from '../../_openai/chunks.ts';
-import { gathered } from '../../_openai/whole.ts';
+import { gathered, unfolded } from '../../_openai/whole.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
@@ -42,11 +41,8 @@ export function unfold(body: JsonObject): JsonObject[] {
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
-  checkCompletion(body);
-  const decoder = new ChatStreamDecoder(traits);
-  const events = unfold(body).flatMap((chunk) => decoder.chunk(chunk));
-  for (const event of decoder.end()) events.push(event);
   const choices = choicesByNumber(body);
+  const events = unfolded(body, unfold(body), new ChatStreamDecoder(traits));
   return events.map((event) => mark(event, body, choices));
 }
 

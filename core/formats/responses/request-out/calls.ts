@@ -7,7 +7,7 @@ import { clientToolOfCall } from '../tools/client.ts';
 import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
 import { neutralName } from '../tools/spelling.ts';
-import { formatName, own, marked } from '../wire.ts';
+import { formatName, kept, own } from '../wire.ts';
 import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
@@ -18,7 +18,7 @@ const noOutput = '(no output)';
 export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) loseField(block, 'cache', scope);
   if (block.proof !== undefined) loseField(block, 'proof', scope);
-  const held = marked(block, '$item');
+  const held = kept(block.extra, '$item') ?? {};
   const tool = typeof held.type === 'string' ? clientToolOfCall(held.type) : undefined;
   if (tool !== undefined) {
     const payload = argumentsObject(block.input);
@@ -58,7 +58,7 @@ function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObjec
 /** A result as an item. */
 export function writeOutput(block: ToolResultBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) loseField(block, 'cache', scope);
-  const held = marked(block, '$item');
+  const held = kept(block.extra, '$item') ?? {};
   switch (held.type) {
     case 'local_shell_call_output':
       return finishPiece({ ...withId(held, block.id), output: textOf(block.content) }, block, scope);

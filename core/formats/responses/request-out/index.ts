@@ -10,7 +10,7 @@ import { toolsAsWritten, writeTools } from './tools.ts';
 import { setOf, putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { handled, rows, tiers } from '../settings.ts';
-import { formatName, own, marked } from '../wire.ts';
+import { formatName, kept, own } from '../wire.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { headersFor } from '../../_openai/headers.ts';
@@ -71,19 +71,16 @@ function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): C
 
 /** The items that are no turns, without what they would say against settings that were changed on the way. */
 function asidesOf(request: ChatRequest, settings: ChatSettings, scope: Scope): readonly JsonObject[] {
-  const { $asides } = own(request.extra);
-  const list = objectsOf($asides);
-  const kept: JsonObject[] = [];
-  for (const aside of list) {
+  return objectsOf(own(request.extra).$asides).flatMap((aside) => {
     const { index, item } = aside;
-    if (!isObject(item) || (item.type === 'additional_tools' && !toolsAsWritten(scope))) continue;
+    if (!isObject(item) || (item.type === 'additional_tools' && !toolsAsWritten(scope))) return [];
+    if (item.type !== 'configuration_update') return [aside];
     const { reasoning, text, ...rest } = item;
     const update: MutableObject = { ...rest };
     if (reasoning !== undefined && wishStands(request, settings, scope)) update.reasoning = reasoning;
     if (text !== undefined && formatStands(request, settings, scope)) update.text = text;
-    kept.push({ index, item: item.type === 'configuration_update' ? update : item });
-  }
-  return kept;
+    return [{ index, item: update }];
+  });
 }
 
 /** Returns the name of the tool that stands in for structured output, where one does. */
@@ -111,7 +108,7 @@ function wishStands(request: ChatRequest, { reasoning }: ChatSettings, { target,
   if (foreign || traits.refuses?.includes('reasoning') === true || traits.reasoning === 'none') return false;
   const effort = reasoning?.effort;
   if (effort !== undefined && traits.efforts?.includes(effort) === false) return false;
-  return isDeepStrictEqual({ ...reasoning }, marked(request, '$wish'));
+  return isDeepStrictEqual({ ...reasoning }, kept(request.extra, '$wish') ?? {});
 }
 
 function writeWish(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
@@ -137,7 +134,7 @@ function formatStands(request: ChatRequest, { responseFormat }: ChatSettings, sc
   const { traits } = scope.target;
   if (scope.foreign || traits.refuses?.includes('responseFormat') === true) return false;
   if (traits.jsonSchema === false && responseFormat?.type === 'json-schema') return false;
-  return isDeepStrictEqual({ ...responseFormat }, marked(request, '$format'));
+  return isDeepStrictEqual({ ...responseFormat }, kept(request.extra, '$format') ?? {});
 }
 
 const textMembers = setOf('format verbosity');
@@ -149,7 +146,7 @@ function writeText(
   body: MutableObject,
   scope: Scope,
 ): string | undefined {
-  const held = marked(request, '$text');
+  const held = kept(request.extra, '$text') ?? {};
   const text: MutableObject = { ...without(held, textMembers) };
   let unwrapTool: string | undefined;
   if (formatStands(request, settings, scope)) {
