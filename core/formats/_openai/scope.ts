@@ -6,7 +6,7 @@ import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { refuseContent } from '../_shared/refuse.ts';
 import type { MutableObject } from '../_shared/settings.ts';
-import { ToolNames } from '../_shared/tool-ids.ts';
+import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 
 /** What the encoders of one request share. */
@@ -80,6 +80,11 @@ export function refuse(
 /** Reports a neutral field that this piece cannot take along. */
 export function loseField(piece: { readonly at?: string }, field: string, scope: Scope): void {
   scope.target.lose(`${piece.at ?? ''}.${field}`);
+}
+
+/** The id that pairs a call with what it gave, as providers take it. */
+export function idOf({ id }: { readonly id: string }, { foreign }: Scope): string {
+  return foreign ? spellToolId(id) : id;
 }
 
 /** Reports what rides on a piece and has no place here: a mark of the cache, and what other formats alone know of it. */

@@ -3,14 +3,13 @@ import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { spellToolId } from '../../_shared/tool-ids.ts';
-import { callIds, writeAssistant } from './assistant.ts';
+import { writeAssistant } from './assistant.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { loseBeside, loseField, type Scope } from '../../_openai/scope.ts';
+import { idOf, loseBeside, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput } from '../../_openai/calls.ts';
-import { listOf } from '../../_shared/fields.ts';
+import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 
 /** The whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
@@ -91,7 +90,7 @@ function isEmpty(content: JsonValue | undefined): boolean {
 }
 
 function writeResult(block: ToolResultBlock, message: Message, moved: Block[], scope: Scope): JsonObject {
-  const id = scope.foreign ? spellToolId(block.id) : block.id;
+  const id = idOf(block, scope);
   const wire: MutableObject = { role: 'tool', tool_call_id: id };
   if (block.name !== undefined && !scope.foreign) wire.name = block.name;
   if (block.cache !== undefined) loseField(block, 'cache', scope);
@@ -153,7 +152,10 @@ function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
     close();
     out.push(message);
     if (message.role === 'assistant')
-      for (const id of callIds(message)) open.set(id, (open.get(id) ?? 0) + 1);
+      for (const call of objectsOf(message.tool_calls)) {
+        const id = textOf(call.id);
+        open.set(id, (open.get(id) ?? 0) + 1);
+      }
   }
   close();
   return out;

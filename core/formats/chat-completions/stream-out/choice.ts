@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { objectsOf } from '../../_shared/fields.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -8,7 +9,7 @@ import { numbered } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeLogprobs } from '../logprobs.ts';
-import { detailEntries, writeDetail } from '../reasoning/details.ts';
+import { writeDetail } from '../reasoning/details.ts';
 import { finishWriter } from '../../_openai/finish.ts';
 import { MediaEncoder } from './media.ts';
 import { formatName, own } from '../wire.ts';
@@ -159,7 +160,7 @@ export class ChoiceEncoder {
     this.#reasoning.delete(event.block);
     const { $written, $details } = own(event.extra);
     if (event.proof === undefined || $written === true) return undefined;
-    const kept = detailEntries($details);
+    const kept = objectsOf($details);
     return details(kept.length > 0 ? kept : [writeDetail(event.proof, { index, text })]);
   }
 
@@ -178,7 +179,7 @@ export class ChoiceEncoder {
       : { index, id, type: 'function', function: { name, arguments: '' } };
     putOwn(call, event, event.custom === true);
     const delta: MutableObject = { tool_calls: [call] };
-    const kept = detailEntries(own(event.extra).$details);
+    const kept = objectsOf(own(event.extra).$details);
     if (kept.length > 0) delta.reasoning_details = kept;
     else if (event.proof !== undefined && call.extra_content === undefined)
       delta.reasoning_details = [this.#callProof(event.proof, id)];

@@ -1,8 +1,8 @@
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { CompletionFold } from '../../_openai/whole.ts';
-import { detailEntries } from '../reasoning/details.ts';
 import { setOf } from '../../_shared/extra.ts';
 
 /** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */
@@ -180,7 +180,7 @@ function joinedBase64(pieces: readonly string[]): string {
 
 /** Entries of one `index` and type are pieces of one entry, as providers stream them. */
 function addDetails(joined: JsonValue[], value: JsonValue | undefined): JsonValue {
-  for (const entry of detailEntries(value)) {
+  for (const entry of objectsOf(value)) {
     const before = joined.at(-1);
     const last = isObject(before) ? before : undefined;
     const field = typeof entry.text === 'string' ? 'text' : 'summary';

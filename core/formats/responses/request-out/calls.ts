@@ -2,13 +2,12 @@ import type { Block, ReasoningBlock, ToolCallBlock, ToolResultBlock } from '../.
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { spellToolId } from '../../_shared/tool-ids.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, kept, own } from '../wire.ts';
-import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
+import { finishPiece, idOf, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
 /** What stands for a result that the history does not have: every call must be answered. */
@@ -35,10 +34,6 @@ export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (custom) wire.input = block.input;
   else wire.arguments = writeArguments(block, scope.foreign);
   return finishPiece(wire, block, scope);
-}
-
-function idOf(block: { readonly id: string }, scope: Scope): string {
-  return scope.foreign ? spellToolId(block.id) : block.id;
 }
 
 /** Some clients pair a client-run tool's call and output by the item's id alone. */
