@@ -57,7 +57,7 @@ export function readReasoning(body: JsonObject): Reasoning | undefined {
   for (const [holder, member, read] of spellings) {
     const value = holder === undefined ? body[member] : optionalObject(body[holder], holder)?.[member];
     if (given(value))
-      wish = { ...read(value, holder === undefined ? member : `${holder}.${member}`), ...wish };
+      wish = Object.assign(read(value, holder === undefined ? member : `${holder}.${member}`), wish);
   }
   return Object.keys(wish).length === 0 ? undefined : wish;
 }

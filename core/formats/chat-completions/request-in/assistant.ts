@@ -173,7 +173,7 @@ function attacher(calls: Block[], spoken: Block[]): (detail: Detail, mark: JsonO
   const lastText = spoken.findLastIndex((block) => block.type === 'text');
   const ids = calls.map((block) => (block.type === 'tool-call' ? block.id : undefined));
   // Of several calls with one id the first.
-  const places = new Map([...ids.entries()].reverse().map(([place, id]) => [id, place]));
+  const places = new Map([...ids.entries()].toReversed().map(([place, id]) => [id, place]));
   return ({ proof, on, callId }, mark) => {
     const list = on === 'text' ? spoken : calls;
     const place = on === 'text' ? lastText : (places.get(callId ?? '') ?? -1);

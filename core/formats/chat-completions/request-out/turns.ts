@@ -15,6 +15,7 @@ import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
   const wire: JsonObject[] = [];
   for (const message of request.system) {
+    loseBeside(message, scope);
     const instructions = writeSystem(message, scope);
     if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
   }
@@ -28,9 +29,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
 function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
   switch (message.role) {
     case 'system':
-      return [
-        scope.target.traits.midSystem === false ? wrapSystem(message, scope) : writeMidSystem(message, scope),
-      ];
+      return [(scope.target.traits.midSystem === false ? wrapSystem : writeSystem)(message, scope)];
     case 'assistant': {
       const turn = writeAssistant(message, scope);
       return turn === undefined ? [] : [turn];
@@ -42,11 +41,6 @@ function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
 }
 
 function writeSystem(message: Message, scope: Scope): JsonObject {
-  loseBeside(message, scope);
-  return writeMidSystem(message, scope);
-}
-
-function writeMidSystem(message: Message, scope: Scope): JsonObject {
   const spelled = own(message.extra).$role === 'developer' ? 'developer' : 'system';
   const wire: MutableObject = { role: scope.target.traits.systemRole ?? spelled };
   wire.content = writeContent(message.content, message.plain, scope);
@@ -59,11 +53,8 @@ function wrapSystem(message: Message, scope: Scope): JsonObject {
   loseField(message, 'role', scope);
   const content = writeContent(message.content, message.plain, scope);
   if (typeof content === 'string') return { role: 'user', content: `<system>${content}</system>` };
-  const parts = listOf(content);
-  return {
-    role: 'user',
-    content: [{ type: 'text', text: '<system>' }, ...parts, { type: 'text', text: '</system>' }],
-  };
+  const text = (tag: string): JsonObject => ({ type: 'text', text: tag });
+  return { role: 'user', content: [text('<system>'), ...listOf(content), text('</system>')] };
 }
 
 /** A user turn: first one `tool` message for each result, then what else was said, with the images that a `tool` message cannot hold. */

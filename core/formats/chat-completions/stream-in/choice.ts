@@ -8,12 +8,12 @@ import type { MutableObject } from '../../_shared/settings.ts';
 import { readCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
 import { MediaDecoder } from './media.ts';
-import { InlineThinking, type Run } from '../reasoning/inline.ts';
+import { InlineThinking } from '../reasoning/inline.ts';
 import { readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { readFinish } from '../../_openai/finish.ts';
 import { setOf } from '../../_shared/extra.ts';
-import { isText, objectsOf, textOf } from '../../_shared/fields.ts';
+import { defined, isText, objectsOf, textOf } from '../../_shared/fields.ts';
 
 /** The fields of a delta that become events. */
 export const deltaFields = setOf(
@@ -61,14 +61,7 @@ export class ChoiceDecoder {
     const events: GatewayEvent[] = [];
     this.#reasoning(delta, events);
     this.#content(delta.content, logprobs, events);
-    if (isText(delta.refusal)) {
-      events.push({
-        type: 'refusal-delta',
-        block: this.#enter('refusal', events),
-        choice: this.#choice,
-        text: delta.refusal,
-      });
-    }
+    if (isText(delta.refusal)) this.#run({ kind: 'refusal', text: delta.refusal }, events);
     if (Array.isArray(delta.annotations)) this.#annotations(delta.annotations, events);
     if (isObject(delta.audio)) this.#media.audio(delta.audio, events);
     if (Array.isArray(delta.images)) this.#media.images(delta.images, events);
@@ -119,18 +112,13 @@ export class ChoiceDecoder {
     this.#open = undefined;
     this.#detailIndex = undefined;
     this.#thought = '';
-    if (kind === 'reasoning' && proof !== undefined) {
-      events.push({
-        type: 'reasoning-end',
-        block,
-        choice: this.#choice,
-        proof,
-        ...(extra === undefined ? {} : { extra }),
-      });
-    } else events.push(endOf(kind, block, this.#choice));
+    const choice = this.#choice;
+    if (kind === 'reasoning' && proof !== undefined)
+      events.push({ type: 'reasoning-end', block, choice, proof, ...defined({ extra }) });
+    else events.push(endOf(kind, block, choice));
   }
 
-  #run(run: Run, events: GatewayEvent[]): void {
+  #run(run: { readonly kind: Kind; readonly text: string }, events: GatewayEvent[]): void {
     const block = this.#enter(run.kind, events);
     events.push({ type: `${run.kind}-delta`, block, choice: this.#choice, text: run.text });
   }

@@ -136,12 +136,7 @@ function isRoleOnly(delta: JsonObject): boolean {
   if (delta.role === undefined) return false;
   for (const key in delta) {
     if (key === 'role') continue;
-    const value = delta[key];
-    if (
-      !deltaFields.has(key) ||
-      (value !== null && value !== '' && !(Array.isArray(value) && value.length === 0))
-    )
-      return false;
+    if (!deltaFields.has(key) || !isEmpty(delta[key])) return false;
   }
   return true;
 }

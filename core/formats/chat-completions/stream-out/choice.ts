@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { objectsOf } from '../../_shared/fields.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { EventOf } from '../../_shared/floor.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
@@ -182,7 +181,7 @@ export class ChoiceEncoder {
     const kept = objectsOf(own(event.extra).$details);
     if (kept.length > 0) delta.reasoning_details = kept;
     else if (event.proof !== undefined && call.extra_content === undefined)
-      delta.reasoning_details = [this.#callProof(event.proof, id)];
+      delta.reasoning_details = [writeDetail(event.proof, { index: this.#reasonings, callId: id })];
     return { delta };
   }
 
@@ -190,10 +189,6 @@ export class ChoiceEncoder {
     const { callIds } = this.#scope;
     const base = wanted === '' ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : wanted;
     return numbered(base, callIds);
-  }
-
-  #callProof(proof: Proof, callId: string): JsonObject {
-    return writeDetail(proof, { index: this.#reasonings, callId });
   }
 
   #toolText(event: EventOf<'tool-delta'>): Piece | undefined {

@@ -60,34 +60,30 @@ export class ChatFold extends CompletionFold<Answer> {
   }
 
   protected whole(index: number, answer: Answer): JsonObject {
-    return whole(index, answer);
+    const { message, fields, shape } = answer;
+    const supplied: MutableObject =
+      shape === undefined ? { content: null, refusal: null, annotations: [] } : { ...shape.message };
+    const calls = [...answer.calls].toSorted(([first], [second]) => first - second).map(([, call]) => call);
+    const silent =
+      calls.length > 0 ||
+      message.refusal !== undefined ||
+      message.audio !== undefined ||
+      message.function_call !== undefined;
+    if (answer.content !== '') supplied.content = answer.content;
+    else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
+    const said: MutableObject = { role: 'assistant', ...supplied, ...message };
+    if (isObject(message.audio) && answer.sound.length > 0)
+      said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
+    if (calls.length > 0) said.tool_calls = calls;
+    const { finish_reason: finish, ...rest } = fields;
+    return {
+      index,
+      message: said,
+      ...(shape?.choice ?? { logprobs: null }),
+      ...rest,
+      finish_reason: finish ?? 'stop',
+    };
   }
-}
-
-function whole(index: number, answer: Answer): JsonObject {
-  const { message, fields, shape } = answer;
-  const supplied: MutableObject =
-    shape === undefined ? { content: null, refusal: null, annotations: [] } : { ...shape.message };
-  const calls = [...answer.calls].toSorted(([first], [second]) => first - second).map(([, call]) => call);
-  const silent =
-    calls.length > 0 ||
-    message.refusal !== undefined ||
-    message.audio !== undefined ||
-    message.function_call !== undefined;
-  if (answer.content !== '') supplied.content = answer.content;
-  else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
-  const said: MutableObject = { role: 'assistant', ...supplied, ...message };
-  if (isObject(message.audio) && answer.sound.length > 0)
-    said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
-  if (calls.length > 0) said.tool_calls = calls;
-  const { finish_reason: finish, ...rest } = fields;
-  return {
-    index,
-    message: said,
-    ...(shape?.choice ?? { logprobs: null }),
-    ...rest,
-    finish_reason: finish ?? 'stop',
-  };
 }
 
 function addDelta(answer: Answer, delta: JsonObject): void {
@@ -111,7 +107,9 @@ function addDelta(answer: Answer, delta: JsonObject): void {
         if (isObject(value)) message.function_call = joinStrings(message.function_call, value, 'arguments');
         break;
       case 'audio':
-        if (isObject(value)) addAudio(answer, value);
+        if (!isObject(value)) break;
+        message.audio = joinStrings(message.audio, value, 'transcript');
+        if (typeof value.data === 'string') answer.sound.push(value.data);
         break;
       case 'reasoning_details':
         message.reasoning_details = addDetails(listOf(answer, key), value);
@@ -155,12 +153,6 @@ function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended
     joined[appended] = before[appended] + more;
   else if (more === undefined && before[appended] !== undefined) joined[appended] = before[appended];
   return joined;
-}
-
-function addAudio({ message, sound }: Answer, delta: JsonObject): void {
-  message.audio = joinStrings(message.audio, delta, 'transcript');
-  if (typeof delta.data !== 'string') return;
-  sound.push(delta.data);
 }
 
 function joinedBase64(pieces: readonly string[]): string {

@@ -61,13 +61,10 @@ function mark(event: GatewayEvent, body: JsonObject, choices: ReadonlyMap<number
 
 /** The first choice of each number. */
 function choicesByNumber({ choices }: JsonObject): ReadonlyMap<number, JsonObject> {
-  const list = objectsOf(choices);
-  const found = new Map<number, JsonObject>();
-  list.forEach((choice, position) => {
-    const number = typeof choice.index === 'number' ? choice.index : position;
-    if (!found.has(number)) found.set(number, choice);
-  });
-  return found;
+  const numbered = objectsOf(choices).map(
+    (choice, position) => [typeof choice.index === 'number' ? choice.index : position, choice] as const,
+  );
+  return new Map(numbered.toReversed());
 }
 
 function withOwn<Event extends Extract<GatewayEvent, { readonly type: 'head' | 'finish' }>>(

@@ -1,9 +1,9 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { Extra, Proof } from '../../../model/extra.ts';
+import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { unsealProof } from '../../_shared/proof.ts';
+import { proofIn } from '../../_shared/proof.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
-import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
+import { fieldsBeside, isText, objectsOf, textOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { formatName, withExtra, unknown } from '../wire.ts';
 import { setOf } from '../../_shared/extra.ts';
@@ -175,7 +175,8 @@ export class ReasoningDecoder implements ItemDecoder {
       }
     }
     this.#end(out);
-    const proof = proofOf(item.encrypted_content);
+    const { encrypted_content: sealed } = item;
+    const proof = isText(sealed) ? proofIn(formatName, 'encrypted', sealed) : undefined;
     const $done = proof === undefined ? item : fieldsBeside(item, proofField);
     out.push({
       type: 'reasoning-end',
@@ -237,11 +238,6 @@ export class ReasoningDecoder implements ItemDecoder {
 const reasoningFields = setOf('type id summary content encrypted_content status');
 const textField = setOf('text');
 const proofField = setOf('encrypted_content');
-
-function proofOf(value: JsonValue | undefined): Proof | undefined {
-  if (typeof value !== 'string' || value === '') return undefined;
-  return unsealProof(value)?.proof ?? { format: formatName, kind: 'encrypted', value };
-}
 
 const deltaFields = setOf(
   'type sequence_number item_id output_index content_index summary_index delta logprobs',
