@@ -24,34 +24,40 @@ interface PartReading {
   readonly official?: (part: JsonObject) => JsonObject;
 }
 
-/** What a part says; `left` gets what the neutral model has no word for. Throws 400 with the path. */
+/** What a part says, and where it stands; `left` gets what the neutral model has no word for. Throws 400 with the path. */
 type PartReader = (part: JsonObject, at: string, left: Leftovers) => Block;
 
 /**
  * A reader of the blocks of a `content` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. A
  * part of no known type travels verbatim. It throws 400 with the path.
  */
-export function contentReader({ format, leftovers, marks, cacheOf, kinds, official }: PartReading) {
+export function contentReader({
+  format,
+  leftovers,
+  marks,
+  cacheOf,
+  kinds,
+  official = (part) => part,
+}: PartReading) {
   const readers = new Map(
     Object.entries(kinds).map(([type, [members, read]]) => [
       type,
       { known: setOf(`type ${members} ${marks}`), read },
     ]),
   );
-  const readPart: PartReader = (part, at, left) => {
+  const decodePart = (written: JsonObject, at: string): Block => {
+    const part = official(written);
     const reader = readers.get(requiredString(part.type, `${at}.type`));
     if (reader === undefined) return { type: 'opaque', format, value: part, at };
-    left.take(part, reader.known);
+    const left = leftovers().take(part, reader.known);
     const block = reader.read(part, at, left);
-    return { ...block, at, ...cacheOf(part, left), ...left.extra() };
+    return { ...block, ...cacheOf(part, left), ...left.extra() };
   };
   return (content: Exclude<JsonValue, null>, at: string): Content => {
     if (typeof content === 'string')
       return { content: content === '' ? [] : [{ type: 'text', text: content, at }], plain: true };
     if (!Array.isArray(content)) throw wrongType(at, 'a string or an array');
-    const read = (part: JsonObject, path: string): Block =>
-      readPart(official === undefined ? part : official(part), path, leftovers());
-    return { content: readObjects(content as readonly JsonValue[], at, read) };
+    return { content: readObjects(content as readonly JsonValue[], at, decodePart) };
   };
 }
 

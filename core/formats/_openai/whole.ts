@@ -1,4 +1,4 @@
-import type { GatewayEvent } from '../../model/event.ts';
+import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { FrameFold, StreamEncoder, WholeEncoder, WireFrame } from '../../sdk/format.ts';
@@ -8,8 +8,14 @@ import { folded } from '../_shared/folded.ts';
 import type { MutableObject } from '../_shared/settings.ts';
 import { checkCompletion, type ChunkDecoder } from './chunks.ts';
 
-/** The events of a provider's whole completion, which are those of the chunks that a stream would have had. Throws the error that the body holds, if it is one. */
+type FinishEvent = Extract<GatewayEvent, { readonly type: 'finish' }>;
+
+/**
+ * The events of a provider's whole completion: those of the chunks that a stream would have had. `$usage: false` on the head says that it
+ * told no usage, so that the same can be made again. Throws the error that the body holds, if it is one.
+ */
 export function unfolded(
+  format: string,
   body: JsonObject,
   chunks: readonly JsonObject[],
   decoder: ChunkDecoder<{ readonly finished: boolean }>,
@@ -17,18 +23,26 @@ export function unfolded(
   checkCompletion(body);
   const events = chunks.flatMap((chunk) => decoder.chunk(chunk));
   for (const event of decoder.end()) events.push(event);
-  return events;
+  return isObject(body.usage)
+    ? events
+    : events.map((event) => (event.type === 'head' ? marked(event, format, { $usage: false }) : event));
 }
 
-/**
- * Gathers events into a whole completion: the chunks that a stream would have had, folded. A provider of the format that told no usage
- * (`$usage: false` on the head) is given back without any. `finished` is told of the end of each answer.
- */
+/** The event with more of what only a format knows of it. */
+export function marked<Event extends HeadEvent | FinishEvent>(
+  event: Event,
+  format: string,
+  more: JsonObject,
+): Event {
+  return { ...event, extra: { ...event.extra, [format]: { ...event.extra?.[format], ...more } } };
+}
+
+/** The same back: such chunks, folded. `finished` is told of the end of each answer. */
 export function gathered(
   encoder: StreamEncoder,
   fold: FrameFold,
   own: (extra: Extra | undefined) => JsonObject,
-  finished: (event: Extract<GatewayEvent, { readonly type: 'finish' }>) => void = () => {},
+  finished: (event: FinishEvent) => void = () => {},
 ): WholeEncoder {
   const whole = folded(encoder, fold);
   let tellsUsage = true;

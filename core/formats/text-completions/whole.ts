@@ -17,8 +17,7 @@ export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
     choices: [ended(choice, position)],
   }));
   if (isObject(usage)) chunks.push({ ...top, choices: [], usage });
-  const events = unfolded(body, chunks, new TextStreamDecoder());
-  return isObject(usage) ? events : events.map(withoutUsage);
+  return unfolded(formatName, body, chunks, new TextStreamDecoder());
 }
 
 function ended(choice: JsonObject, position: number): JsonObject {
@@ -28,13 +27,6 @@ function ended(choice: JsonObject, position: number): JsonObject {
     index: typeof index === 'number' ? index : position,
     finish_reason: typeof finish === 'string' && finish !== '' ? finish : 'stop',
   };
-}
-
-/** Says on the head that there was no usage, so that the same reply can be made again. */
-function withoutUsage(event: GatewayEvent): GatewayEvent {
-  return event.type === 'head'
-    ? { ...event, extra: { ...event.extra, [formatName]: { ...own(event.extra), $usage: false } } }
-    : event;
 }
 
 /** Gathers events into a whole reply. */

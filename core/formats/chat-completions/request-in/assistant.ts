@@ -20,6 +20,7 @@ import { readArguments } from '../../_openai/calls.ts';
 const messageFields = setOf(
   'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio',
 );
+const reasoningMembers = ['reasoning_content', 'reasoning', 'reasoning_details'];
 const callFields = setOf('id type function custom');
 const signedCallFields = new Set([...callFields, 'extra_content']);
 const functionFields = setOf('name arguments');
@@ -140,6 +141,8 @@ function decodeReasoning(
   calls: Block[],
   spoken: Block[],
 ): readonly Block[] {
+  // Most turns of a long history have none.
+  if (!reasoningMembers.some((member) => given(message[member]))) return [];
   const strings = ['reasoning_content', 'reasoning'].flatMap((field) => {
     const text = optionalString(message[field], `${at}.${field}`);
     return text === undefined ? [] : [{ field, text }];

@@ -28,7 +28,7 @@ export const decodeContent = contentReader({
   marks: 'prompt_cache_breakpoint cache_control',
   cacheOf,
   kinds: {
-    text: ['text', ({ text }, at) => ({ type: 'text', text: requiredString(text, `${at}.text`) })],
+    text: ['text', ({ text }, at) => ({ type: 'text', text: requiredString(text, `${at}.text`), at })],
     refusal: ['refusal', decodeRefusal],
     image_url: ['image_url', decodeImage],
     input_audio: ['input_audio', decodeAudio],
@@ -37,9 +37,9 @@ export const decodeContent = contentReader({
   },
   // Mistral's clients name a file beside the type.
   official(part) {
+    if (part.type !== 'file' || part.file !== undefined || typeof part.file_id !== 'string') return part;
     const { file_id, ...rest } = part;
-    const bare = part.type === 'file' && part.file === undefined && typeof file_id === 'string';
-    return bare ? { ...rest, file: { file_id } } : part;
+    return { ...rest, file: { file_id } };
   },
 });
 
@@ -61,7 +61,7 @@ function cacheOf(part: JsonObject, left: Leftovers): Pick<Block, 'cache'> {
 
 function decodeRefusal({ refusal }: JsonObject, at: string, left: Leftovers): Block {
   left.put('$part', true);
-  return { type: 'refusal', text: requiredString(refusal, `${at}.refusal`) };
+  return { type: 'refusal', text: requiredString(refusal, `${at}.refusal`), at };
 }
 
 function decodeImage({ image_url: holder }: JsonObject, at: string, left: Leftovers): Block {
@@ -71,14 +71,14 @@ function decodeImage({ image_url: holder }: JsonObject, at: string, left: Leftov
   const source = sourceOf(requiredString(object.url, `${path}.url`), left);
   const detail = optionalString(object.detail, `${path}.detail`);
   left.take(object, imageInner, 'image_url.');
-  return { type: 'image', source, ...defined({ detail }) };
+  return { type: 'image', source, at, ...defined({ detail }) };
 }
 
 function decodeVideo(part: JsonObject, at: string, left: Leftovers): Block {
   const object = requiredObject(part.video_url, `${at}.video_url`);
   const source = sourceOf(requiredString(object.url, `${at}.video_url.url`), left);
   left.take(object, videoInner, 'video_url.');
-  return { type: 'video', source };
+  return { type: 'video', source, at };
 }
 
 function decodeAudio({ input_audio: holder }: JsonObject, at: string, left: Leftovers): Block {
@@ -94,7 +94,7 @@ function decodeAudio({ input_audio: holder }: JsonObject, at: string, left: Left
   const source: Source = /^https?:\/\//i.test(data)
     ? { kind: 'url', url: data, mimeType }
     : audioData(data, mimeType, left);
-  return { type: 'audio', source };
+  return { type: 'audio', source, at };
 }
 
 /** The format of a sound that says none: as its bytes tell, which an address does not. */
@@ -120,7 +120,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
   if (data !== undefined && id !== undefined) left.put('file.file_id', id);
   const source: Source =
     data === undefined ? { kind: 'file', id: id ?? '', format: formatName } : fileData(data, name, left);
-  return { type: 'file', source, ...defined({ name }) };
+  return { type: 'file', source, at, ...defined({ name }) };
 }
 
 /** `file_data` is a data URL, a URL (at aggregators) or bare base64. */

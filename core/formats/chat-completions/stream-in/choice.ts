@@ -191,7 +191,7 @@ export class ChoiceDecoder {
     const marks: JsonObject = same.length > 0 ? { $also: same } : {};
     const others = whole === '' ? [] : copies.filter((field) => !same.includes(field));
     const first = others.length > 0 ? { ...marks, $copy: pick(delta, others, (text) => text) } : marks;
-    const called = idsOf(delta.tool_calls);
+    const called = new Set(objectsOf(delta.tool_calls).map(({ id }) => id));
     entries.forEach((entry, index) => {
       const detail = read[index];
       if (detail === undefined || this.#isOfCall(detail, entry, called)) return;
@@ -248,11 +248,6 @@ export class ChoiceDecoder {
       events.push({ type: 'citation', block, choice: this.#choice, citation: readCitation(item) });
     }
   }
-}
-
-/** The ids of the calls in a delta. */
-function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
-  return new Set(objectsOf(calls).map(({ id }) => id));
 }
 
 function isLonger(value: JsonValue | undefined, ending: string): boolean {

@@ -10,7 +10,7 @@ import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
-import { formatName, mostBlocks, withExtra } from '../wire.ts';
+import { formatName, mostBlocks, roleDelta, withExtra } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { unusable } from '../../_shared/unusable.ts';
 import { setOf } from '../../_shared/extra.ts';
@@ -56,7 +56,8 @@ export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
       this.#sharedChoice = sharedOf(choice);
       if (Object.keys(this.#sharedChoice).length > 0) own.$choice = this.#sharedChoice;
       const delta = deltaOf(choice);
-      if (isRoleOnly(delta) && !isUsual(delta)) own.$role = delta;
+      // The usual one is written without being told.
+      if (isRoleOnly(delta) && !sameJson(delta, roleDelta)) own.$role = delta;
     }
     return withExtra(own);
   }
@@ -139,11 +140,6 @@ function isRoleOnly(delta: JsonObject): boolean {
     if (!deltaFields.has(key) || !isEmpty(delta[key])) return false;
   }
   return true;
-}
-
-/** The role chunk that the encoder writes by itself. */
-function isUsual(delta: JsonObject): boolean {
-  return sameJson(delta, { role: 'assistant', content: '', refusal: null });
 }
 
 /** What every choice repeats beside its delta, such as `logprobs: null`. */

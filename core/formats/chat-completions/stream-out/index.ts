@@ -1,17 +1,18 @@
+import type { Logprob } from '../../../model/chat.ts';
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { ChunkEncoder, spreadShared } from '../../_openai/chunks.ts';
 import { isReplyEvent } from '../../_shared/blocks.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
-import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './choice.ts';
+import { ChoiceEncoder, type ChoiceEvent, type ReplyScope } from './choice.ts';
+import { writeLogprobs } from '../logprobs.ts';
 import { writeUsage } from '../usage.ts';
-import { formatName, own } from '../wire.ts';
+import { formatName, own, roleDelta } from '../wire.ts';
 import { objectsOf, listOf } from '../../_shared/fields.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
-const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
 const words = {
   format: formatName,
   prefix: 'chatcmpl-',
@@ -49,7 +50,7 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
   }
 
   protected stop(index: number, answer: ChoiceEncoder): WireFrame {
-    return this.#frame(index, { delta: {}, finish: answer.naturalFinish }, noFields);
+    return this.#frame(index, {}, noFields, answer.naturalFinish);
   }
 
   #begin(head: HeadEvent): readonly WireFrame[] {
@@ -70,7 +71,7 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
     const delta = isObject(fields.$role) ? fields.$role : roleDelta;
     // What stood on the first chunk alone stands there again.
     const first = index === 0 && isObject(fields.$first) ? { chunk: fields.$first } : noFields;
-    frames.push(this.#frame(index, { delta }, first));
+    frames.push(this.#frame(index, delta, first));
     return encoder;
   }
 
@@ -78,8 +79,15 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
     const frames: WireFrame[] = [];
     const encoder = this.answer(event.choice, frames);
     if (encoder.finished) return frames;
-    const piece = encoder.piece(event);
-    if (piece !== undefined) frames.push(this.#frame(event.choice, piece, own(event.extra)));
+    const fields = own(event.extra);
+    if (event.type === 'finish') {
+      frames.push(this.#frame(event.choice, {}, fields, encoder.finish(event)));
+      return frames;
+    }
+    const delta = encoder.delta(event);
+    if (delta === undefined) return frames;
+    const logprobs = event.type === 'text-delta' ? event.logprobs : undefined;
+    frames.push(this.#frame(event.choice, delta, fields, null, logprobs));
     return frames;
   }
 
@@ -97,14 +105,20 @@ export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
     return frames;
   }
 
-  #frame(index: number, piece: Piece, fields: JsonObject): WireFrame {
+  #frame(
+    index: number,
+    delta: JsonObject,
+    fields: JsonObject,
+    finish: string | null = null,
+    logprobs?: readonly Logprob[],
+  ): WireFrame {
     const top = this.top(fields.$withoutChunk);
     if (isObject(fields.chunk)) Object.assign(top, fields.chunk);
-    const choice: MutableObject = { index, delta: deltaOf(piece.delta, fields) };
+    const choice: MutableObject = { index, delta: deltaOf(delta, fields) };
     spreadShared(choice, this.begin().own.$choice, fields.$withoutChoice);
-    if (piece.beside !== undefined) Object.assign(choice, piece.beside);
+    if (logprobs !== undefined) choice.logprobs = writeLogprobs(logprobs);
     if (isObject(fields.choice)) Object.assign(choice, fields.choice);
-    choice.finish_reason = piece.finish ?? null;
+    choice.finish_reason = finish;
     return this.chunk(top, [choice]);
   }
 }

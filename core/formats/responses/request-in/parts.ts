@@ -30,7 +30,7 @@ export const decodeContent = contentReader({
     text,
     refusal: [
       'refusal',
-      ({ refusal }, at) => ({ type: 'refusal', text: requiredString(refusal, `${at}.refusal`) }),
+      ({ refusal }, at) => ({ type: 'refusal', text: requiredString(refusal, `${at}.refusal`), at }),
     ],
     input_image: ['image_url file_id detail', decodeImage],
     input_file: ['file_data file_url file_id filename detail', decodeFile],
@@ -48,7 +48,7 @@ function decodeText(part: JsonObject, at: string, left: Leftovers): Block {
       annotations,
     );
   if (given(logprobs)) left.put('$logprobs', logprobs);
-  return { type: 'text', text: requiredString(part.text, `${at}.text`) };
+  return { type: 'text', text: requiredString(part.text, `${at}.text`), at };
 }
 
 function decodeImage(part: JsonObject, at: string, left: Leftovers): Block {
@@ -66,7 +66,7 @@ function decodeImage(part: JsonObject, at: string, left: Leftovers): Block {
     part.detail ?? (isObject(holder) ? holder.detail : undefined),
     `${at}.detail`,
   );
-  return { type: 'image', source, ...(detail === 'auto' ? {} : defined({ detail })) };
+  return { type: 'image', source, at, ...(detail === 'auto' ? {} : defined({ detail })) };
 }
 
 function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
@@ -84,7 +84,7 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
       : url === undefined
         ? { kind: 'file', id: id ?? '', format: formatName }
         : { kind: 'url', url };
-  return { type: 'file', source, ...defined({ name, detail }) };
+  return { type: 'file', source, at, ...defined({ name, detail }) };
 }
 
 /** `file_data` is a data URL or bare base64. */
@@ -103,5 +103,6 @@ function decodeAudio(part: JsonObject, at: string, left: Leftovers): Block {
   return {
     type: 'audio',
     source: { kind: 'data', data: parseDataUrl(data)?.data ?? data, mimeType: audioType(format) },
+    at,
   };
 }

@@ -4,6 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../../../model/json.t
 import { given, optionalArray, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
 import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';
@@ -14,6 +15,7 @@ const members = {
 };
 const namespaceFields = setOf('type name tools');
 const typeOnly = setOf('type');
+const containerFields = setOf('type container');
 const grammarFields = setOf('type syntax definition');
 
 /** The tools of a list, those in namespaces each for itself. Throws 400 with the path. */
@@ -38,8 +40,13 @@ function decodeTool(tool: JsonValue, at: string, left: Leftovers): readonly Tool
 
 function plainTool(tool: JsonObject, type: string, at: string, namespace: string | undefined): Tool {
   if (type === 'function' || type === 'custom') return namedTool(type, tool, at, namespace);
-  if (type.startsWith('web_search')) return { type: 'web-search', at, ...detailsOf(tool) };
-  if (type === 'code_interpreter') return { type: 'code-execution', at, ...containerOf(tool) };
+  if (type.startsWith('web_search'))
+    return { type: 'web-search', at, ...leftovers().take(tool, typeOnly).put('$type', type).extra() };
+  if (type === 'code_interpreter') {
+    // A container that the provider makes by itself is what every other sandbox is.
+    const known = sameJson(tool.container, { type: 'auto' }) ? containerFields : typeOnly;
+    return { type: 'code-execution', at, ...leftovers().take(tool, known).extra() };
+  }
   if (isClientTool(type, tool)) {
     const { description, schema } = clientTools[type] ?? {};
     return {
@@ -51,22 +58,6 @@ function plainTool(tool: JsonObject, type: string, at: string, namespace: string
     };
   }
   return { type: 'opaque', name: type, format: formatName, value: tool, at };
-}
-
-function detailsOf(tool: JsonObject): Pick<Tool, 'extra'> {
-  return leftovers()
-    .take(tool, typeOnly)
-    .put('$type', tool.type ?? null)
-    .extra();
-}
-
-/** A container that the provider makes by itself is what every other sandbox is. */
-function containerOf(tool: JsonObject): Pick<Tool, 'extra'> {
-  const { container } = tool;
-  const automatic = isObject(container) && container.type === 'auto' && Object.keys(container).length === 1;
-  return leftovers()
-    .take(tool, automatic ? new Set(['type', 'container']) : typeOnly)
-    .extra();
 }
 
 function namedTool(

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import { readLogprobs } from '../../_openai/logprobs.ts';
 import type { MutableObject } from '../../_shared/settings.ts';
 import { readAnnotation } from '../citations.ts';
-import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';
+import { frameExtra, ItemDecoder } from './items.ts';
 import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
 import { setOf } from '../../_shared/extra.ts';
 import { withExtra, unknown } from '../wire.ts';
@@ -20,7 +20,7 @@ interface Part {
 }
 
 /** A message: each of its parts is a block. */
-export class MessageDecoder implements ItemDecoder {
+export class MessageDecoder extends ItemDecoder {
   readonly #nextBlock: () => number;
   /** The item as it was added, until its first part tells it. */
   #item: JsonObject | undefined;
@@ -28,11 +28,12 @@ export class MessageDecoder implements ItemDecoder {
   #count = 0;
 
   constructor(nextBlock: () => number, item: JsonObject) {
+    super();
     this.#nextBlock = nextBlock;
     this.#item = item;
   }
 
-  frame(frame: JsonObject, out: GatewayEvent[]): void {
+  override frame(frame: JsonObject, out: GatewayEvent[]): void {
     switch (frame.type) {
       case 'response.output_text.delta':
         return this.#delta('text', frame, out);
@@ -54,7 +55,7 @@ export class MessageDecoder implements ItemDecoder {
         if (isObject(frame.part)) this.#complete(frame.part, frame, out);
         return;
       default:
-        out.push(opaqueFrame(frame));
+        super.frame(frame, out);
     }
   }
 

@@ -50,6 +50,7 @@ const wires: Readonly<Record<PartKind, PartWords>> = {
 
 interface Part {
   readonly kind: PartKind;
+  readonly words: PartWords;
   /** The part as its provider began it. */
   readonly as: JsonObject | undefined;
   text: string;
@@ -70,8 +71,9 @@ abstract class SpokenItem extends OpenItem {
   /** Begins a part; `as` is the part as its provider began it. */
   begin(kind: PartKind, as?: JsonObject): void {
     this.endPart();
-    const { type, says, added } = wires[kind];
-    this.part = { kind, as, text: '', annotations: [], logprobs: [] };
+    const words = wires[kind];
+    const { type, says, added } = words;
+    this.part = { kind, words, as, text: '', annotations: [], logprobs: [] };
     const lists = kind === 'output_text' ? { annotations: [], logprobs: [] } : {};
     this.tell(kind, added, { part: { ...lists, ...as, type, [says]: '' } });
   }
@@ -83,7 +85,7 @@ abstract class SpokenItem extends OpenItem {
     for (const one of logprobs ?? []) part.logprobs.push(one);
     this.tell(
       part.kind,
-      wires[part.kind].delta,
+      part.words.delta,
       part.kind === 'output_text'
         ? { delta: text, logprobs: (logprobs ?? []).map(writeDeltaToken), ...frame }
         : { delta: text, ...frame },
@@ -95,7 +97,7 @@ abstract class SpokenItem extends OpenItem {
     const { part } = this;
     if (part === undefined) return;
     const { kind, text, logprobs } = part;
-    const { list, says, said, done } = wires[kind];
+    const { list, says, said, done } = part.words;
     const scores = kind === 'output_text' ? { logprobs: logprobs.map(writeDeltaToken) } : {};
     this.tell(kind, said, { [says]: text, ...scores });
     const whole = finishedPart(part, as);
@@ -107,16 +109,18 @@ abstract class SpokenItem extends OpenItem {
   /** Says an event of a part. */
   protected tell(kind: PartKind, type: string, fields: JsonObject): void {
     const { writer, id: item_id, index: output_index, parts } = this;
-    const at =
+    writer.say(
+      type,
       kind === 'summary'
-        ? { item_id, output_index, summary_index: parts.summary.length }
-        : { item_id, output_index, content_index: parts.content.length };
-    writer.say(type, Object.assign(at, fields));
+        ? { item_id, output_index, summary_index: parts.summary.length, ...fields }
+        : { item_id, output_index, content_index: parts.content.length, ...fields },
+    );
   }
 }
 
-function finishedPart({ kind, as: begun, text, annotations, logprobs }: Part, as?: JsonObject): JsonObject {
-  const { type } = wires[kind];
+function finishedPart(open: Part, as?: JsonObject): JsonObject {
+  const { kind, as: begun, text, annotations, logprobs } = open;
+  const { type } = open.words;
   if (kind === 'refusal') return { ...as, type, refusal: text };
   // No provider tells the end of a part of reasoning in other words than its beginning.
   if (kind !== 'output_text') return { ...begun, type, text };
