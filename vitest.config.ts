@@ -32,6 +32,7 @@ export default defineConfig({
     // Whoever watches wants to know which tests to run again.
     setupFiles: [
       'test/support/seed.ts',
+      'test/support/stacks.ts',
       ...(process.argv.includes('run') ? ['test/support/resolve.ts'] : []),
     ],
     sequence: { sequencer: LongestFirst },

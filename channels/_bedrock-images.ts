@@ -147,7 +147,9 @@ const painting = ['seed', 'negative_prompt', 'style_preset'];
 
 /**
  * By a part of their names, as these carry the parts of the world that answer, and versions.
- * https://docs.aws.amazon.com/bedrock/latest/userguide/stable-image-services.html
+ * https://docs.aws.amazon.com/bedrock/latest/userguide/stable-image-services.html. Of that page the beginning alone was to be had, and Amazon’s
+ * own client; `grow_mask` of what searches, `style_preset` but for `creative-upscale` and `creativity` of `conservative-upscale` are taken from
+ * Stability’s words for the same services: https://platform.stability.ai/docs/api-reference
  */
 const services: Readonly<Record<string, Service>> = {
   'image-inpaint': { words: [...painting, 'grow_mask'], mask: true },
@@ -248,7 +250,9 @@ function decodeImages(body: JsonObject): readonly GatewayEvent[] {
     });
   }
   if (made.length === 0)
-    throw new GatewayError('upstream_error', 'The upstream gave no image.', { origin: 'upstream' });
+    throw new GatewayError('upstream_error', `The upstream gave no image: ${refused ?? 'it says not why'}.`, {
+      origin: 'upstream',
+    });
   return [
     { type: 'usage', usage: { ...noUsage, units: { images: made.length } } },
     { type: 'result', value: { images: made.map((base64) => ({ base64 })) } },

@@ -25,21 +25,34 @@ export function applicationOf(model: string): string {
   return modelPath(steps.slice(0, /^(workflows|comfy)$/.test(steps[0] ?? '') ? 3 : 2).join('/'));
 }
 
-/** Each model has a page with its fields: https://fal.ai/models/fal-ai/veo3/api */
+/** What models call the image with which a video begins; the others call it `image_url`. */
+const firstImages: readonly (readonly [model: RegExp, name: string])[] = [
+  [/kling-video\/(o1|v2\.6|v3)\/(?!.*reference)|start-end-to-video|wan-flf2v/, 'start_image_url'],
+  [/pixverse\/.*transition/, 'first_image_url'],
+  [/first-last-frame/, 'first_frame_url'],
+];
+
+/**
+ * Each model has fields of its own: https://github.com/fal-ai/fal-js (libs/client/src/types/endpoints.ts, 1.10.1). Those that take several
+ * images (`…/reference-to-video`) get them from the metadata of a client alone.
+ */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
+  const { model } = target;
+  const [, image = 'image_url'] = firstImages.find(([pattern]) => pattern.test(model)) ?? [];
   return {
-    path: modelPath(target.model),
+    path: modelPath(model),
     body: inModelWords(request, target, {
       format: videoFormat,
-      image: 'image_url',
-      duration: (seconds) => lengthFor(target.model, seconds),
+      image,
+      duration: (seconds) => lengthFor(model, seconds),
     }),
   };
 }
 
-/** Most models take a length as digits; some want its unit. */
-function lengthFor(model: string, seconds: number): string {
-  return /veo|luma|sora/.test(model) ? `${seconds}s` : String(seconds);
+/** Most models take a length as digits; some want its unit, and some a number. */
+function lengthFor(model: string, seconds: number): string | number {
+  if (/\/(veo|luma-dream-machine|kandinsky)/.test(model)) return `${seconds}s`;
+  return /\/(davinci|pika\/v2|pixverse\/v6|vidu\/(q3|q2\/reference))/.test(model) ? seconds : String(seconds);
 }
 
 const readState = stateReader({

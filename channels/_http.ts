@@ -44,7 +44,7 @@ export interface HttpPlace {
   /** Fields of the body that the provider spells otherwise, or (null) refuses. */
   readonly fields?: Readonly<Record<string, string | null>>;
   /** How batches are spelled, where that is not as in chat completions. */
-  readonly batches?: BatchWords;
+  readonly batches?: BatchWords | ((tools: WholeTools) => BatchWords);
 }
 
 /** A channel kind that takes no options of its own, so that a misspelt one is red in the editor. */
@@ -130,7 +130,10 @@ export function overHttp(options: ChannelOptions, tools: ChannelTools, place: Ht
       });
     },
   };
-  return place.batches === undefined ? parts : { ...parts, open: inBatchWords(parts.open, place.batches) };
+  const { batches } = place;
+  if (batches === undefined) return parts;
+  const words = typeof batches === 'function' ? batches(tools as WholeTools) : batches;
+  return { ...parts, open: inBatchWords(parts.open, words) };
 }
 
 /** The traits of every pattern that fits a model, later ones over earlier ones: write the general rule first. */

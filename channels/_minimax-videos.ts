@@ -177,8 +177,11 @@ const statuses: ReadonlyMap<JsonValue | undefined, number> = new Map<JsonValue |
   [1033, 500],
   [1039, 429],
   [1041, 429],
+  [1042, 400],
   [2013, 400],
+  [2045, 429],
   [2049, 401],
+  [2056, 429],
   [2061, 403],
 ]);
 

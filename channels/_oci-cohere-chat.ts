@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject, JsonValue } from 'sluice';
 import { cannotCarry, isObject, parseObject, upstreamError, type EncodeTarget } from 'sluice/internal';
-import { knownMembers, objectsOf, type DialectReply } from './_chat-dialect.ts';
-import { renamed, streaming, usageOf } from './_oci-generic-chat.ts';
+import { objectsOf, type DialectReply } from './_chat-dialect.ts';
+import { beginChat, stopsOf, usageOf } from './_oci-chat.ts';
 
 /*
  * The words that Oracle's native chat has for Cohere's Command models: one message, and what was said before it.
@@ -24,48 +24,34 @@ const settings: Readonly<Record<string, string>> = {
   citation_quality: 'citationQuality',
   prompt_truncation: 'promptTruncation',
 };
-const read: ReadonlySet<string> = new Set([
-  ...Object.keys(settings),
-  'messages',
-  'tools',
-  'tool_choice',
-  'response_format',
-  'stop',
-  'documents',
-]);
+const others = ['messages', 'tools', 'tool_choice', 'response_format', 'stop', 'documents'];
 
 /** A body of chat completions as the `chatRequest` of Oracle's for Cohere. */
-export function cohereRequest(
-  { model: _model, stream, stream_options: _options, ...body }: JsonObject,
-  target: EncodeTarget,
-): JsonObject {
-  const known = knownMembers(body, read, target.lose);
-  const { messages, tools, tool_choice: choice, response_format: format, stop, documents } = known;
+export function cohereRequest(body: JsonObject, target: EncodeTarget): JsonObject {
+  const { known, begun } = beginChat(body, { settings, others }, target);
+  const { messages, tools, tool_choice: choice, response_format: format, documents } = known;
+  const stop = stopsOf(known);
   const given: JsonValue[] = Array.isArray(documents) ? [...(documents as readonly JsonValue[])] : [];
   const talk = talkOf(objectsOf(messages), given, target);
   // Whether a tool is called, the model decides by itself.
   if (choice !== undefined && choice !== null && choice !== 'auto' && choice !== 'none')
     target.lose('tool_choice');
-  const schema = isObject(format) && isObject(format['json_schema']) ? format['json_schema'] : {};
   return {
     apiFormat: 'COHERE',
     ...talk,
-    ...streaming(stream),
-    ...renamed(known, settings),
-    ...(stop === undefined || stop === null
-      ? {}
-      : { stopSequences: typeof stop === 'string' ? [stop] : stop }),
+    ...begun,
+    ...(stop === undefined ? {} : { stopSequences: stop }),
     ...(given.length === 0 ? {} : { documents: given }),
     ...(objectsOf(tools).length === 0 || choice === 'none' ? {} : { tools: objectsOf(tools).map(toolOf) }),
-    ...(isObject(format) && format['type'] !== 'text'
-      ? {
-          responseFormat: {
-            type: 'JSON_OBJECT',
-            ...(schema['schema'] === undefined ? {} : { schema: schema['schema'] }),
-          },
-        }
-      : {}),
+    ...cohereFormat(format),
   };
+}
+
+/** The form of an answer, where that is not a text. */
+export function cohereFormat(format: JsonValue | undefined): JsonObject {
+  if (!isObject(format) || format['type'] === 'text') return {};
+  const { schema } = isObject(format['json_schema']) ? format['json_schema'] : {};
+  return { responseFormat: { type: 'JSON_OBJECT', ...(schema === undefined ? {} : { schema }) } };
 }
 
 /** Instructions, what was said before, and what is said now: a message of the user's, or what tools have given. */
@@ -250,7 +236,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** Why it ended, where it has. Throws where it broke. */
-function finishOf(piece: JsonObject, calls: boolean): string | undefined {
+export function finishOf(piece: JsonObject, calls: boolean): string | undefined {
   const { finishReason: word, errorMessage: message } = piece;
   if (typeof word !== 'string') return undefined;
   if (word === 'ERROR' || word === 'ERROR_LIMIT' || word === 'USER_CANCEL')
@@ -263,7 +249,7 @@ function finishOf(piece: JsonObject, calls: boolean): string | undefined {
 }
 
 /** A citation with the documents that it names. */
-function annotationOf({ start, end, ...rest }: JsonObject): JsonObject {
+export function annotationOf({ start, end, ...rest }: JsonObject): JsonObject {
   return {
     type: 'url_citation',
     url_citation: { start_index: start ?? 0, end_index: end ?? 0 },

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from 'sluice';
 import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
-import { knownMembers, objectsOf, type DialectReply } from './_chat-dialect.ts';
+import { objectsOf, type DialectReply } from './_chat-dialect.ts';
+import { beginChat, renamed, stopsOf, usageOf } from './_oci-chat.ts';
 
 /*
  * The words that Oracle's native chat has for the models of all makers but Cohere.
@@ -28,51 +29,25 @@ const words: Readonly<Record<string, string>> = {
   reasoning_effort: 'reasoningEffort',
   verbosity: 'verbosity',
 };
-const read: ReadonlySet<string> = new Set([
-  ...Object.keys(settings),
-  ...Object.keys(words),
-  'messages',
-  'tools',
-  'tool_choice',
-  'response_format',
-  'stop',
-]);
+const others = [...Object.keys(words), 'messages', 'tools', 'tool_choice', 'response_format', 'stop'];
 
 /** A body of chat completions as the `chatRequest` of Oracle's. */
-export function genericRequest(
-  { model: _model, stream, stream_options: _options, ...body }: JsonObject,
-  target: EncodeTarget,
-): JsonObject {
-  const known = knownMembers(body, read, target.lose);
-  const { messages, tools, tool_choice: choice, response_format: format, stop } = known;
+export function genericRequest(body: JsonObject, target: EncodeTarget): JsonObject {
+  const { known, begun } = beginChat(body, { settings, others }, target);
+  const { messages, tools, tool_choice: choice, response_format: format } = known;
+  const stop = stopsOf(known);
   return {
     apiFormat: 'GENERIC',
     messages: objectsOf(messages).map((message) => messageOf(message, target)),
-    ...streaming(stream),
-    ...renamed(known, settings),
+    ...begun,
     ...Object.fromEntries(
       Object.entries(renamed(known, words)).map(([name, word]) => [name, String(word).toUpperCase()]),
     ),
-    ...(stop === undefined || stop === null ? {} : { stop: typeof stop === 'string' ? [stop] : stop }),
+    ...(stop === undefined ? {} : { stop }),
     ...(objectsOf(tools).length === 0 ? {} : { tools: objectsOf(tools).map(toolOf) }),
     ...(choice === undefined || choice === null ? {} : { toolChoice: choiceOf(choice) }),
     ...(isObject(format) ? { responseFormat: formatOf(format) } : {}),
   };
-}
-
-/** Whether to stream; a stream tells its usage when it is asked to. */
-export function streaming(stream: JsonValue | undefined): JsonObject {
-  return stream === true ? { isStream: true, streamOptions: { isIncludeUsage: true } } : { isStream: false };
-}
-
-/** The members that are given, by other names. */
-export function renamed(body: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(names).flatMap(([name, there]) => {
-      const value = body[name];
-      return value === undefined || value === null ? [] : [[there, value] as const];
-    }),
-  );
 }
 
 function messageOf(message: JsonObject, target: EncodeTarget): JsonObject {
@@ -230,20 +205,4 @@ const reasons: Readonly<Record<string, string>> = {
 
 function finishOf(word: JsonValue | undefined): string | undefined {
   return typeof word === 'string' ? (reasons[word.toLowerCase()] ?? 'stop') : undefined;
-}
-
-/** https://github.com/oracle/oci-typescript-sdk/blob/master/lib/generativeaiinference/lib/model/usage.ts */
-export function usageOf(usage: JsonValue | undefined): JsonObject {
-  if (!isObject(usage)) return {};
-  const { promptTokens, completionTokens, promptTokensDetails, completionTokensDetails } = usage;
-  const cached = isObject(promptTokensDetails) ? promptTokensDetails['cachedTokens'] : undefined;
-  const thought = isObject(completionTokensDetails) ? completionTokensDetails['reasoningTokens'] : undefined;
-  return {
-    usage: {
-      prompt_tokens: promptTokens ?? 0,
-      completion_tokens: completionTokens ?? 0,
-      ...(typeof cached === 'number' ? { prompt_tokens_details: { cached_tokens: cached } } : {}),
-      ...(typeof thought === 'number' ? { completion_tokens_details: { reasoning_tokens: thought } } : {}),
-    },
-  };
 }

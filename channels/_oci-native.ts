@@ -16,8 +16,9 @@ import {
   type EmbedRequest,
   type RerankRequest,
 } from 'sluice/internal';
-import { chatDialect, objectsOf } from './_chat-dialect.ts';
+import { chatDialect, objectsOf, type DialectReply } from './_chat-dialect.ts';
 import { cohereReply, cohereRequest, cohereWhole } from './_oci-cohere-chat.ts';
+import { commandAFormat, commandAReply, commandARequest, commandAWhole } from './_oci-command-a.ts';
 import { genericReply, genericRequest, genericWhole } from './_oci-generic-chat.ts';
 import { cohereInputType, embedded, loseOfEmbed, noClient } from './_provider-words.ts';
 
@@ -26,6 +27,15 @@ export const nativeFormat = 'oci-native';
 
 /** Most texts of one request, as Cohere's models take them everywhere. */
 const mostTexts = 96;
+
+/** Which words of chat models behind endpoints of the account take, which their names do not tell. */
+export type EndpointWords = 'generic' | 'cohere' | 'cohere-v2';
+
+const wholes: Readonly<Record<string, (said: JsonObject) => JsonObject>> = {
+  COHERE: cohereWhole,
+  [commandAFormat]: commandAWhole,
+};
+const requests = { generic: genericRequest, cohere: cohereRequest, 'cohere-v2': commandARequest };
 
 /** What Oracle's own API is asked with. */
 export interface OciNative {
@@ -41,9 +51,12 @@ export interface OciNative {
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/EmbedTextResult/EmbedText
  * https://docs.oracle.com/en-us/iaas/api/#/en/generative-ai-inference/20231130/RerankTextResult/RerankText
  */
-export function ociNative(compartmentId: string, ofEndpoints: 'generic' | 'cohere'): OciNative {
-  const isCoheres = (model: string): boolean =>
-    isEndpoint(model) ? ofEndpoints === 'cohere' : model.startsWith('cohere.');
+export function ociNative(compartmentId: string, ofEndpoints: EndpointWords): OciNative {
+  const wordsOf = (model: string): EndpointWords => {
+    if (isEndpoint(model)) return ofEndpoints;
+    if (model.startsWith('cohere.command-a')) return 'cohere-v2';
+    return model.startsWith('cohere.') ? 'cohere' : 'generic';
+  };
   const asked = (model: string): JsonObject => ({
     compartmentId,
     servingMode: isEndpoint(model)
@@ -56,19 +69,23 @@ export function ociNative(compartmentId: string, ofEndpoints: 'generic' | 'coher
       path: () => '/20231130/actions/chat',
       request: (body, target) => ({
         ...asked(target.model),
-        chatRequest: (isCoheres(target.model) ? cohereRequest : genericRequest)(body, target),
+        chatRequest: requests[wordsOf(target.model)](body, target),
       }),
       reply() {
-        const [cohere, generic] = [cohereReply(), genericReply()];
+        const generic = genericReply();
+        const others: Readonly<Record<string, DialectReply>> = {
+          COHERE: cohereReply(),
+          [commandAFormat]: commandAReply(),
+        };
         return {
-          chunks: (piece, event) => (piece['apiFormat'] === 'COHERE' ? cohere : generic).chunks(piece, event),
+          chunks: (piece, event) => (others[String(piece['apiFormat'])] ?? generic).chunks(piece, event),
         };
       },
       whole({ modelId, chatResponse }) {
         const said = isObject(chatResponse) ? chatResponse : {};
         return {
           model: modelId ?? '',
-          ...(said['apiFormat'] === 'COHERE' ? cohereWhole(said) : genericWhole(said)),
+          ...(wholes[String(said['apiFormat'])] ?? genericWhole)(said),
         };
       },
     }),

@@ -1,8 +1,7 @@
 import type { ZodObject } from 'zod';
 import type { ChannelSpec, ModelTraits } from 'sluice';
 import { matchesModel, type ChannelParts } from 'sluice/internal';
-import type { BatchWords } from './_batch-words.ts';
-import { bearer, httpChannel, traitsByModel, type PlainChannelKind } from './_http.ts';
+import { bearer, httpChannel, traitsByModel, type HttpPlace, type PlainChannelKind } from './_http.ts';
 
 /** What makes one provider of the chat-completions dialect differ from another. */
 export interface OpenaiLike {
@@ -27,7 +26,7 @@ export interface OpenaiLike {
   /** What the requests of a batch cost, as a share of what they cost by themselves, as its prices say. Default: half. */
   readonly batchShare?: number;
   /** How batches are spelled, where that is not as in chat completions. */
-  readonly batches?: BatchWords;
+  readonly batches?: NonNullable<HttpPlace['batches']>;
   /** By model pattern; every pattern that fits counts, later ones over earlier ones. */
   readonly traits?: Readonly<Record<string, ModelTraits>>;
   /** Patterns of the models that take free-text tools; the others get them as functions. Default: none does. */

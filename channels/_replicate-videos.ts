@@ -13,7 +13,10 @@ import { inModelWords, ownVideos } from './_videos.ts';
 /** The name under which Replicate makes videos. */
 export const videoFormat = 'replicate-videos';
 
-/** What models call the image with which a video begins; the others call it `image`. */
+/**
+ * What models call the image with which a video begins; the others call it `image`, as in https://github.com/vercel/ai
+ * (packages/replicate/src/replicate-video-model.ts). These names have no source but the models’ pages, which change.
+ */
 const firstImages: readonly (readonly [RegExp, string])[] = [
   [/kling|luma\/ray/, 'start_image'],
   [/minimax|hailuo/, 'first_frame_image'],

@@ -29,6 +29,12 @@ export type Heard = {
   readonly duration?: number | undefined;
 } & ({ readonly words: readonly HeardWord[] } | { readonly segments: readonly TranscriptSegment[] });
 
+/** What is special of a provider's transcripts: fields of clients that are its own words, and how it streams them where it does. */
+export interface Transcribing extends Pick<Codec<TranscribeRequest>, 'decodeStream' | 'endsStream'> {
+  readonly takes?: readonly string[];
+  readonly upstreamFraming?: Codec['upstreamFraming'];
+}
+
 /**
  * Transcripts in a provider's own words, which no client sends: of their fields it is given those that the provider `takes`. `decode`
  * throws GatewayError where a reply is none.
@@ -37,9 +43,10 @@ export function transcriptCodec(
   format: string,
   encode: (request: TranscribeRequest, target: EncodeTarget, own: JsonObject) => EncodedRequest,
   decode: (body: JsonObject) => Heard,
-  takes: readonly string[] = [],
+  { takes = [], ...stream }: Transcribing = {},
 ): Codec<TranscribeRequest> {
   return oneShot<TranscribeRequest>({
+    ...stream,
     format,
     operation: 'transcribe',
     path: '',
@@ -57,7 +64,8 @@ export function wantsSpeakers({ replyFormat }: TranscribeRequest): boolean {
   return replyFormat === 'diarized_json';
 }
 
-function eventsOf({ text, language, duration, ...heard }: Heard): readonly GatewayEvent[] {
+/** What was heard, as events. */
+export function eventsOf({ text, language, duration, ...heard }: Heard): readonly GatewayEvent[] {
   const segments = 'words' in heard ? segmentsOf(heard.words) : heard.segments;
   const last = duration ?? segments.at(-1)?.end;
   return [

@@ -8,8 +8,13 @@ export default openaiLike({
   models: ['llama*', 'gpt-oss-*', 'qwen-3-*', 'zai-glm-*'],
   discover: true,
   fields: { logit_bias: null },
+  // https://inference-docs.cerebras.ai/capabilities/batch
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
   traits: {
     '*': { reasoning: 'none', refuses: ['frequencyPenalty', 'presencePenalty', 'choices', 'topK'] },
     'gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },
+    // Its thinking stands before the answer; that of the others beside it: https://inference-docs.cerebras.ai/capabilities/reasoning
+    'qwen-3-*': { inlineThinking: true },
   },
 });

@@ -5,9 +5,11 @@ import { bearer, overHttp } from './_http.ts';
 import { claudeTraits } from './anthropic.ts';
 
 /**
- * Databricks model serving: `workspace` is its host. Claude is asked in the messages format, where its thinking keeps its proofs.
+ * Databricks model serving: `workspace` is its host; or `gateway`, that of its AI Gateway, whose endpoints are models of many makers under
+ * names of their own. Claude is asked in the messages format, where its thinking keeps its proofs.
  * https://docs.databricks.com/aws/en/machine-learning/model-serving/query-chat-models
  * https://docs.databricks.com/gcp/en/machine-learning/model-serving/query-anthropic-messages
+ * https://docs.databricks.com/aws/en/ai-gateway/query-endpoints-beta
  */
 export default defineChannel({
   name: 'databricks',
@@ -18,12 +20,22 @@ export default defineChannel({
       .string()
       .regex(/^[a-z0-9.-]+$/i, 'must be the host of a workspace, such as adb-1234.5.azuredatabricks.net')
       .optional(),
+    gateway: z
+      .string()
+      .regex(
+        /^[a-z0-9.-]+$/i,
+        'must be the host of an AI Gateway, such as 1234.ai-gateway.cloud.databricks.com',
+      )
+      .optional(),
   }),
-  setup({ workspace, ...options }, tools: ChannelTools): ChannelParts {
-    if (workspace === undefined && options.baseUrl === undefined)
-      throw new Error('workspace is missing. Give the host of your workspace, or baseUrl.');
+  setup({ workspace, gateway, ...options }, tools: ChannelTools): ChannelParts {
+    if (workspace === undefined && gateway === undefined && options.baseUrl === undefined)
+      throw new Error(
+        'workspace is missing. Give the host of your workspace or of its AI Gateway, or baseUrl.',
+      );
+    const unified = gateway === undefined ? '' : '/mlflow/v1';
     const parts = overHttp(options, tools, {
-      baseUrl: `https://${workspace ?? ''}/serving-endpoints`,
+      baseUrl: gateway === undefined ? `https://${workspace ?? ''}/serving-endpoints` : `https://${gateway}`,
       headers: bearer,
       speaks: { chat: ['chat-completions', 'messages'], embed: ['embeddings'] },
       traits: traitsOf,
@@ -39,7 +51,7 @@ export default defineChannel({
                 path: '/anthropic/v1/messages',
                 headers: { 'anthropic-version': '2023-06-01', ...request.headers },
               }
-            : request,
+            : { ...request, path: unified + request.path },
         ),
     };
   },

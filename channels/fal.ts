@@ -23,28 +23,47 @@ import {
   sidesFor,
 } from './_pictures.ts';
 
-const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
+/**
+ * Ratios, by the models that are told one; the others are told width and height. Each model has fields of its own, of which these and the
+ * patterns below are taken: https://github.com/fal-ai/fal-js (libs/client/src/types/endpoints.ts, 1.10.1)
+ */
+const ratios: readonly (readonly [model: RegExp, ratios: string])[] = [
+  [/vidu\/|wan-alpha/, '16:9 1:1 9:16'],
+  [/imagen\d|phota/, '16:9 4:3 1:1 3:4 9:16'],
+  [/luma-photon/, '21:9 16:9 4:3 1:1 3:4 9:16 9:21'],
+  [/ideogram\/v2/, '16:9 3:2 4:3 1:1 3:4 2:3 9:16'],
+  [/bria\/(expand|text-to-image\/)/, '16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16'],
+  [/kling-image|minimax\/image/, '21:9 16:9 3:2 4:3 1:1 3:4 2:3 9:16'],
+  [/flux-kontext\/dev|gemini-flash-edit/, ''],
+  [/nano-banana|gemini/, '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16'],
+  [/-ultra|pro\/kontext|emu-3|image-editing\//, '21:9 16:9 3:2 4:3 1:1 3:4 2:3 9:16 9:21'],
+];
 
-/** Models that are told a ratio, where the others are told width and height. */
-const byRatio = /ultra|kontext|nano-banana|gemini|imagen/;
+/** Models that take several given images, and those that take one though their names end like the former’s. */
+const bySeveral =
+  /\/edit(-image)?(\/|$)|\/multi$|nano-banana|qwen-image-edit-(2509|2511|plus)|firered|hy-wu|kling-image|flux-2-lora-gallery|(glm-image|wan-25-preview)\/image-to-image/;
+const byOne = /^fal-ai\/(bagel|emu-3|gemini-flash-edit|ideogram|longcat)/;
 
-/** Models that take several given images. */
-const bySeveral = /\/edit(\/|$)|\/multi$|nano-banana/;
+/** Models that call a mask so; others call it `mask_url`. */
+const byMaskImage = /fooocus|gpt-image|iclight|z-image/;
 
-/** Models that know of quality and background. */
+/** Models that know of quality and background, and of sizes by their names. */
 const finely = /gpt-image/;
 
 /** Each model has a page with its fields: https://fal.ai/models/fal-ai/flux-2-pro/edit/api */
 function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): EncodedRequest {
   const { model, lose } = target;
   const { prompt, images, mask, count, fileFormat, quality, background } = request;
-  const ratio = byRatio.test(model) ? ratioFor(request, ratios, lose) : undefined;
-  const sides = byRatio.test(model) ? undefined : sidesFor(request, lose);
   const isFine = finely.test(model);
+  const [, known] = ratios.find(([pattern]) => pattern.test(model)) ?? [];
+  const ratio = known === undefined ? undefined : ratioFor(request, known.match(/\S+/g) ?? [], lose);
+  const sides = known === undefined ? sidesFor(request, lose) : undefined;
+  const size = sides !== undefined && isFine ? `${sides.width}x${sides.height}` : sides && { ...sides };
   for (const [name, value] of Object.entries({ quality, background }))
     if (value !== undefined && value !== 'auto' && !isFine) lose(name);
   const urls = asDataUrls(images);
-  if (urls.length > 1 && !bySeveral.test(model)) leaveOut('image', 'fal', target);
+  const takesSeveral = bySeveral.test(model) && !byOne.test(model);
+  if (urls.length > 1 && !takesSeveral) leaveOut('image', 'fal', target);
   return {
     path: modelPath(model),
     body: {
@@ -52,16 +71,14 @@ function encode(request: ImageRequest, target: EncodeTarget, own: JsonObject): E
       prompt,
       ...(count === undefined ? {} : { num_images: count }),
       ...(ratio === undefined ? {} : { aspect_ratio: ratio }),
-      ...(sides === undefined ? {} : { image_size: { ...sides } }),
+      ...(size === undefined ? {} : { image_size: size }),
       ...(fileFormat === undefined ? {} : { output_format: fileFormat }),
       ...(quality !== undefined && isFine ? { quality } : {}),
       ...(background !== undefined && isFine ? { background } : {}),
-      ...(urls.length === 0
+      ...(urls.length === 0 ? {} : takesSeveral ? { image_urls: urls } : { image_url: urls[0] ?? '' }),
+      ...(mask === undefined
         ? {}
-        : bySeveral.test(model)
-          ? { image_urls: urls }
-          : { image_url: urls[0] ?? '' }),
-      ...(mask === undefined ? {} : { mask_url: asDataUrls([mask])[0] ?? '' }),
+        : { [byMaskImage.test(model) ? 'mask_image_url' : 'mask_url']: asDataUrls([mask])[0] ?? '' }),
     },
   };
 }

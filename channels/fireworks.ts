@@ -1,22 +1,55 @@
-import { openaiLike } from './_openai-like.ts';
+import { z } from 'zod';
+import { defineChannel } from 'sluice';
+import type { ChannelParts, ChannelTools } from 'sluice/internal';
+import { fireworksBatches } from './_fireworks-batches.ts';
+import { bearer, overHttp, traitsByModel, type HttpPlace } from './_http.ts';
 
-/** Fireworks AI: models are paths, `accounts/fireworks/models/NAME`. https://docs.fireworks.ai/tools-sdks/openai-compatibility */
-export default openaiLike({
-  name: 'fireworks',
-  catalogue: ['fireworks_ai', 'fireworks_ai-embedding-models'],
+const place: HttpPlace = {
   baseUrl: 'https://api.fireworks.ai/inference/v1',
-  models: ['accounts/*', 'nomic-ai/*'],
-  discover: true,
+  headers: bearer,
+  modelList: '/models',
   speaks: {
     chat: ['chat-completions', 'responses', 'text-completions'],
     embed: ['embeddings'],
     rerank: ['rerank'],
   },
-  traits: {
+  traits: traitsByModel({
     '*': {
       formats: ['chat-completions'],
       outputLimitField: 'max_tokens',
       efforts: ['none', 'low', 'medium', 'high'],
+      refuses: ['customTools'],
     },
+  }),
+};
+
+/**
+ * Fireworks AI: models are paths, `accounts/fireworks/models/NAME`. `account` is the name of the account, to which files and batches belong.
+ * https://docs.fireworks.ai/tools-sdks/openai-compatibility
+ */
+export default defineChannel({
+  name: 'fireworks',
+  catalogue: ['fireworks_ai', 'fireworks_ai-embedding-models'],
+  models: ['accounts/*', 'nomic-ai/*'],
+  discover: true,
+  options: z.object({
+    account: z
+      .string()
+      .regex(/^[\w-]+$/)
+      .optional(),
+  }),
+  setup({ account, ...options }, tools: ChannelTools): ChannelParts {
+    const parts = overHttp(options, tools, place);
+    if (account === undefined) return parts;
+    const root = (options.baseUrl ?? place.baseUrl).replace(/(?:\/inference)?\/v1\/*$/, '');
+    const baseUrl = `${root}/v1/accounts/${account}`;
+    const own = overHttp({ ...options, baseUrl }, tools, place);
+    return {
+      ...parts,
+      keeps: { 'chat-completions': ['files', 'batches'] },
+      batchShare: 0.5,
+      batchModel: 'model',
+      open: fireworksBatches({ account, open: parts.open, own: own.open, download: tools.download }),
+    };
   },
 });

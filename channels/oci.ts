@@ -94,7 +94,7 @@ export default defineChannel({
       .describe('the project to which responses and conversations belong'),
     identity: ociIdentity.optional(),
     endpoints: z
-      .enum(['generic', 'cohere'])
+      .enum(['generic', 'cohere', 'cohere-v2'])
       .default('generic')
       .describe('the words of chat that models behind endpoints of the account take'),
   }),

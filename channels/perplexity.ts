@@ -1,4 +1,5 @@
 import { openaiLike } from './_openai-like.ts';
+import { chat, chatFormat } from './_perplexity-chat.ts';
 
 /** Perplexity: answers from a search of the web, with its sources. https://docs.perplexity.ai/api-reference/chat-completions-post */
 export default openaiLike({
@@ -6,6 +7,8 @@ export default openaiLike({
   catalogue: ['perplexity'],
   baseUrl: 'https://api.perplexity.ai',
   models: ['sonar*', 'r1-*'],
+  speaks: { chat: [chatFormat, 'chat-completions'] },
+  codecs: { chat },
   traits: {
     '*': {
       reasoning: 'none',

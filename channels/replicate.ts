@@ -22,6 +22,9 @@ import {
 
 const ratios = '21:9 16:9 3:2 4:3 5:4 1:1 4:5 3:4 2:3 9:16 9:21'.split(' ');
 
+// Each model has fields of its own, told by its page, and no list has them all. Those of FLUX.2 are in https://github.com/vercel/ai
+// (packages/replicate/src/replicate-image-model.ts), as are `image` and `mask` of the others; the rest of these patterns has no source.
+
 /** Older models are told width and height, where the others are told a ratio. */
 const bySides = /sdxl|stable-diffusion(?!-3)/;
 

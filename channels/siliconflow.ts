@@ -1,4 +1,5 @@
 import { openaiLike } from './_openai-like.ts';
+import { siliconflowBatches } from './_siliconflow-batches.ts';
 
 /** SiliconFlow. In China, `baseUrl: 'https://api.siliconflow.cn/v1'`. https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions */
 export default openaiLike({
@@ -13,6 +14,9 @@ export default openaiLike({
     transcribe: ['audio'],
     speak: ['audio'],
   },
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
+  batches: ({ download }) => siliconflowBatches(download),
   traits: {
     '*': {
       reasoning: 'none',

@@ -1,4 +1,5 @@
 import { openaiLike } from './_openai-like.ts';
+import { togetherBatches } from './_together-batches.ts';
 
 /** Together AI. `max_tokens` carries the output limit. https://docs.together.ai/docs/openai-api-compatibility */
 export default openaiLike({
@@ -16,6 +17,10 @@ export default openaiLike({
     'translate-audio': ['audio'],
     speak: ['audio'],
   },
+  // https://docs.together.ai/docs/batch-inference
+  keeps: { 'chat-completions': ['files', 'batches'] },
+  batchShare: 0.5,
+  batches: togetherBatches,
   traits: {
     '*': { reasoning: 'none', outputLimitField: 'max_tokens' },
     'openai/gpt-oss-*': { reasoning: 'effort', efforts: ['low', 'medium', 'high'] },

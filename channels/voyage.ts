@@ -16,6 +16,7 @@ import {
 } from 'sluice/internal';
 import { bearer, overHttp, plainKind } from './_http.ts';
 import { noClient } from './_provider-words.ts';
+import { voyageBatches } from './_voyage-batches.ts';
 
 const rerank: Codec<RerankRequest> = oneShot<RerankRequest>({
   format: 'voyage-rerank',
@@ -85,8 +86,13 @@ export default plainKind(
         baseUrl: 'https://api.voyageai.com/v1',
         headers: bearer,
         speaks: { embed: ['voyage-embeddings'], rerank: ['voyage-rerank'] },
+        keeps: { 'chat-completions': ['files', 'batches'] },
+        // A third less: https://docs.voyageai.com/docs/batch-inference
+        batchShare: 0.67,
+        batches: voyageBatches,
       }),
       codecs: { embed, rerank },
+      batchModel: 'request_params.model',
     }),
   }),
 );

@@ -1,23 +1,23 @@
-import { basename, join, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { z } from 'zod';
 import type { Channel } from './sdk/call.ts';
 import { sending } from './money/charge.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
-import type { ChannelKind, Handler, Next, Plugin, PluginEntry, Reads, WholeEndpoint } from './sdk/define.ts';
+import type { Handler, Next, Reads, WholeEndpoint } from './sdk/define.ts';
 import type { InternalTools } from './config/internal-tools.ts';
-import { discover, type Discovered } from './config/discover.ts';
+import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
 import type { Format } from './sdk/format.ts';
 import { readBodyStep } from './front/body.ts';
 import { createGuardedFetch } from './upstream/guarded/fetch.ts';
 import { createFetchMedia } from './upstream/guarded/media.ts';
 import { createGuardedStream } from './upstream/guarded/stream.ts';
 import { openServices } from './upstream/services.ts';
-import { home } from './config/installation/home.ts';
 import { makeChannel, type Making } from './config/configured-channel.ts';
 import { Notices } from './sdk/notices.ts';
 import { compose, orderPlugins, type Running } from './call/pipeline.ts';
-import { createAttempts, sendToChannel } from './routing/attempts.ts';
+import { createAttempts } from './routing/attempts.ts';
+import { sendToChannel } from './routing/send-to-channel.ts';
 import { createCatalog } from './routing/catalog.ts';
 import { createDirectCalls } from './call/direct-call.ts';
 import { ModelDiscovery, type SaidModels } from './routing/model-discovery.ts';
@@ -44,7 +44,7 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const formats = await loadFormats(problems);
   const format = (name: string): Format | undefined => formats.find((one) => one.name === name);
 
-  await findChannelKinds(config.root, problems);
+  await checkOwnChannelKinds(config.root, problems);
   const channels: Channel[] = [];
   const discoveries: ModelDiscovery[] = [];
   const discovery: Making['discovery'] = (place, ask, ownLog) => {
@@ -214,89 +214,10 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   };
 }
 
-async function loadFormats(problems: string[]): Promise<Format[]> {
-  const { found, problems: broken } = await discover(join(home, 'core', 'formats'), 'folders');
-  problems.push(...broken);
-  return found.map(({ value }) => value as Format);
-}
-
-/** Definitions that come with Sluice, and those beside the config when it stands elsewhere; the operator's win by name. */
-async function discoverIn(
-  folder: 'plugins' | 'channels',
-  root: string,
-  problems: string[],
-): Promise<Discovered[]> {
-  const byName = new Map<string, Discovered>();
-  for (const place of new Set([resolve(home, folder), resolve(root, folder)])) {
-    const { found, problems: broken } = await discover(place);
-    problems.push(...broken);
-    for (const one of found) byName.set(one.name, one);
-  }
-  return [...byName.values()];
-}
-
-/** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
-export async function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
-  const kinds: ChannelKind[] = [];
-  for (const { name, file: path, value } of await discoverIn('channels', root, problems)) {
-    if (!isChannelKind(value)) {
-      problems.push(
-        `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
-      );
-      continue;
-    }
-    if (value.spec.name !== name)
-      problems.push(`${path}: is named "${value.spec.name}" inside. A channel kind carries its file's name.`);
-    kinds.push(value);
-  }
-  return kinds;
-}
-
-function isPlugin(value: unknown): value is Plugin {
-  return typeof value === 'function' && 'spec' in value && 'off' in value;
-}
-
-function isChannelKind(value: unknown): value is ChannelKind {
-  return typeof value === 'function' && 'spec' in value && !('off' in value);
-}
-
 /** A misspelt option is an error, also where the author wrote a plain `z.object`, which would pass it over. */
 function strict(schema: z.ZodType | undefined): z.ZodType {
   if (schema === undefined) return z.strictObject({});
   return schema instanceof z.ZodObject && schema.def.catchall === undefined ? schema.strict() : schema;
-}
-
-interface ChosenPlugins {
-  readonly chosen: readonly { readonly entry: PluginEntry; readonly where: string }[];
-  /** Names of those that were found but wait to be listed. */
-  readonly unlisted: ReadonlySet<string>;
-}
-
-/** Discovered plugins with their defaults, adjusted by the config; listed ones first, in the config's order. */
-async function choosePlugins(config: LoadedConfig, problems: string[]): Promise<ChosenPlugins> {
-  const file = basename(config.file);
-  const chosen = new Map<string, { entry: PluginEntry; where: string }>();
-  const unlisted = new Set<string>();
-  for (const { at, entry } of config.plugins) {
-    const { name } = entry.spec;
-    const where = `${file}, ${at} "${name}"`;
-    if (chosen.has(name)) problems.push(`${where}: the plugin is listed twice. Keep one of the entries.`);
-    chosen.set(name, { entry, where });
-  }
-  for (const { name, file: path, value } of await discoverIn('plugins', config.root, problems)) {
-    if (!isPlugin(value)) {
-      problems.push(
-        `${path}: its default export is not a plugin. Export definePlugin({ … }) by default, or begin the name with "_".`,
-      );
-      continue;
-    }
-    if (value.spec.name !== name)
-      problems.push(`${path}: is named "${value.spec.name}" inside. A plugin carries its file's name.`);
-    if (chosen.has(value.spec.name)) continue;
-    if (value.spec.whenListed === true) unlisted.add(value.spec.name);
-    else chosen.set(value.spec.name, { entry: value() as PluginEntry, where: path });
-  }
-  return { chosen: [...chosen.values()].filter(({ entry }) => entry.enabled), unlisted };
 }
 
 function stronger(one: Reads, other: Reads): Reads {

@@ -11,7 +11,8 @@ import { createServer } from './upstream/node-http.ts';
 import { Connections } from './front/connections.ts';
 import { Ending } from './front/ending.ts';
 import { alone, type Processes } from './state/links/processes.ts';
-import { createApiKeys, type ApiKeys } from './state/api-keys/index.ts';
+import type { ApiKeys } from './state/api-keys/index.ts';
+import { createApiKeys } from './state/api-keys/open.ts';
 import { openStores, type Stores } from './state/stores.ts';
 import { closeSurroundings, openSurroundings, type ProcessLines } from './config/surroundings.ts';
 

@@ -91,8 +91,10 @@ function whyAbsent(name: string, dependent: string, { off, unlisted }: Absent): 
 
 /** Composes handlers around a terminal, once at start-up. `checked` adds the diagnosis of misbehaving plugins; production does without. */
 export function compose(plugins: readonly Running[], terminal: Next, checked: boolean): Next {
+  const following = new Following();
   let next = terminal;
-  for (const plugin of plugins.toReversed()) next = checked ? checkedStep(plugin, next) : step(plugin, next);
+  for (const plugin of plugins.toReversed())
+    next = checked ? checkedStep(plugin, next, following) : step(plugin, next);
   return next;
 }
 
@@ -118,27 +120,36 @@ class Followed {
   readonly events: Promise<Observable<GatewayEvent>>;
   state: 'running' | 'answered' | 'failed' = 'running';
 
-  constructor(events: Promise<Observable<GatewayEvent>>) {
+  /** `over` runs when it has been answered, or has failed. */
+  constructor(events: Promise<Observable<GatewayEvent>>, over: (followed: Followed) => void) {
     this.events = events;
     // Whoever forgets to await must be told of that, and not end the process with an unhandled rejection: this handles it too.
     events.then(
-      () => this.#over('answered'),
-      () => this.#over('failed'),
+      () => {
+        this.state = 'answered';
+        over(this);
+      },
+      () => {
+        this.state = 'failed';
+        over(this);
+      },
     );
-  }
-
-  #over(state: 'answered' | 'failed'): void {
-    this.state = state;
-    if (latest === this) latest = undefined;
   }
 }
 
-/** What was followed last. Most handlers give back the very promise that they got, which the step behind them follows already. */
-let latest: Followed | undefined;
+/** What the steps of one composition follow. Most handlers give back the very promise that they got, which the step behind them follows already. */
+class Following {
+  #latest: Followed | undefined;
 
-function followed(events: Promise<Observable<GatewayEvent>>): Followed {
-  if (latest?.events !== events) latest = new Followed(events);
-  return latest;
+  follow(events: Promise<Observable<GatewayEvent>>): Followed {
+    if (this.#latest?.events !== events) this.#latest = new Followed(events, this.#over);
+    return this.#latest;
+  }
+
+  /** What has ended is not held on to. */
+  readonly #over = (followed: Followed): void => {
+    if (this.#latest === followed) this.#latest = undefined;
+  };
 }
 
 /**
@@ -146,7 +157,7 @@ function followed(events: Promise<Observable<GatewayEvent>>): Followed {
  * async function around each handler and another around each `next`, a small call through all plugins cost a third more, and with two
  * promises of its own for each handler a fifth more.
  */
-function checkedStep({ name, handler }: Running, next: Next): Next {
+function checkedStep({ name, handler }: Running, next: Next, following: Following): Next {
   return (call: Call) => {
     const calls: Followed[] = [];
     let returned = false;
@@ -165,7 +176,7 @@ function checkedStep({ name, handler }: Running, next: Next): Next {
         return refused(new Error(`plugin "${name}" called next after it had returned.`));
       const events = called(next, inner);
       if (isOwn) events.catch(() => {});
-      else calls.push(followed(events));
+      else calls.push(following.follow(events));
       return events;
     };
     const given = called(handler, call, guarded);

@@ -1,5 +1,5 @@
 import { ConfigError } from '../config/config.ts';
-import { PostgresError } from '../state/database/postgres.ts';
+import { PostgresError } from '../state/database/postgres-error.ts';
 
 /** What went wrong, for a person: what we throw is a sentence; what the language throws is a bug, and its report needs the stack. */
 export function explain(error: unknown): string {

@@ -1,6 +1,7 @@
 import { loadConfig } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
-import { createApiKeys, type ApiKeys } from '../state/api-keys/index.ts';
+import type { ApiKeys } from '../state/api-keys/index.ts';
+import { createApiKeys } from '../state/api-keys/open.ts';
 import { type ApiKey } from '../sdk/api-key.ts';
 import { openStores } from '../state/stores.ts';
 import { readArguments, UsageError, type Command } from './command.ts';

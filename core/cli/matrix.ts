@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/config.ts';
 import type { ChannelKind, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
-import { findChannelKinds } from '../gateway.ts';
+import { findChannelKinds } from '../config/definitions.ts';
 import type { Operation } from '../sdk/format.ts';
 import { home } from '../config/installation/home.ts';
 import { createLog, type Log } from '../log.ts';

@@ -1,6 +1,6 @@
 import { ConfigError, loadConfig } from '../config/config.ts';
 import { home } from '../config/installation/home.ts';
-import { findChannelKinds } from '../gateway.ts';
+import { findChannelKinds } from '../config/definitions.ts';
 import { type Gateway } from '../front/gateway.ts';
 import { importKnownModels, writeKnownModels } from '../models/import.ts';
 import { matchesModel } from '../state/api-keys/index.ts';

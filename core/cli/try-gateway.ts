@@ -3,7 +3,7 @@ import { closeSurroundings, openSurroundings } from '../config/surroundings.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { createGateway } from '../gateway.ts';
 import { createLog } from '../log.ts';
-import { createApiKeys } from '../state/api-keys/index.ts';
+import { createApiKeys } from '../state/api-keys/open.ts';
 import { openStores } from '../state/stores.ts';
 
 /** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */

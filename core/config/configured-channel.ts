@@ -8,8 +8,9 @@ import { sentences } from './config.ts';
 import { type Settings } from '../settings/index.ts';
 import type { ChannelEntry, ChannelOptions, ChannelParts, ChannelTools } from '../sdk/define.ts';
 import type { Format } from '../sdk/format.ts';
+import { createGuardedStream } from '../upstream/guarded/stream.ts';
 import { createHttpClient } from '../upstream/send.ts';
-import { createUpstreamSockets } from '../upstream/socket.ts';
+import { createUpstreamSockets } from '../upstream/sockets.ts';
 import { hideSecret, type Log } from '../log.ts';
 import { modelNames, publicNames } from '../routing/model-names.ts';
 import { foldedName } from '../sdk/member-names.ts';
@@ -83,7 +84,8 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const channelLog = log.child({ channel: options.id ?? spec.name });
   let parts: ChannelParts;
   try {
-    const tools: ChannelTools = { log: channelLog, keys, http, sockets, format, onClose };
+    const download = createGuardedStream(settings.fetch, options.timeouts?.idle ?? settings.timeouts.idle);
+    const tools: ChannelTools = { log: channelLog, keys, http, sockets, download, format, onClose };
     parts = spec.setup(options as Parameters<typeof spec.setup>[0], tools);
   } catch (error) {
     problems.push(`${where}: setup failed: ${error instanceof Error ? error.message : String(error)}`);
@@ -186,6 +188,7 @@ function channelOf(
     speaks: parts.speaks,
     ...(parts.keeps === undefined ? {} : { keeps: parts.keeps }),
     ...(parts.batchShare === undefined ? {} : { batchShare: parts.batchShare }),
+    ...(parts.batchModel === undefined ? {} : { batchModel: parts.batchModel }),
     upstreamModel: (model) =>
       nameOf(model) ?? (servesAll && discovery?.names?.has(model) === true ? model : undefined),
     listed() {

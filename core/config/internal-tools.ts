@@ -3,7 +3,7 @@ import type { DirectCalls, ProviderCalls, TaskCalls } from '../sdk/direct-call.t
 import type { Context } from 'koa';
 import type { Services, RouteHandler } from '../sdk/author/tools.ts';
 import type { WholeEndpoint } from '../sdk/endpoint.ts';
-import type { GuardedStream } from '../upstream/guarded/stream.ts';
+import type { GuardedStream } from '../sdk/http.ts';
 import type { Ledger, Bookkeeper } from '../money/ledger/index.ts';
 import type { UsageLog } from '../money/usage-log/index.ts';
 import type { Rates } from '../money/rates/index.ts';

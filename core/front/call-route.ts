@@ -4,15 +4,9 @@ import { Exchange } from '../call/exchange.ts';
 import { GatewayError } from '../sdk/errors.ts';
 import type { Codec, Format, Route } from '../sdk/format.ts';
 import { accept } from './accept.ts';
-import {
-  bodyReader,
-  BudgetShare,
-  checkJsonType,
-  readBytes,
-  understandJson,
-  withoutMark,
-  type ByteBudget,
-} from './body.ts';
+import { bodyReader, checkJsonType, readBytes } from './body.ts';
+import { understandJson, withoutMark } from './json-body.ts';
+import { BudgetShare, type ByteBudget } from './byte-budget.ts';
 import { isForm, readForm, type FormLimits } from './form.ts';
 import type { Front } from './front.ts';
 import { headersOf, noBytes, requestId, routeParams, wireOf } from './wire.ts';

@@ -2,16 +2,10 @@ import type { Context } from 'koa';
 import { Exchange } from '../call/exchange.ts';
 import { requestBody, type RequestBody, type WholeEndpoint } from '../sdk/endpoint.ts';
 import { accept } from './accept.ts';
-import {
-  bodyReader,
-  BudgetShare,
-  checkJsonType,
-  decompressing,
-  parseJsonBody,
-  readBytes,
-  tooLarge,
-  withoutMark,
-} from './body.ts';
+import { bodyReader, checkJsonType, decompressing, readBytes } from './body.ts';
+import { tooLarge } from './body-errors.ts';
+import { parseJsonBody, withoutMark } from './json-body.ts';
+import { BudgetShare } from './byte-budget.ts';
 import type { Front } from './front.ts';
 import { matchedParams, queryOf, requestId, wireOf } from './wire.ts';
 import type { Codec, Format } from '../sdk/format.ts';

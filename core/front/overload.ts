@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Call } from '../sdk/call.ts';
 import { GatewayError } from '../sdk/errors.ts';
-import type { ByteBudget } from './body.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import { InFlight } from '../call/in-flight.ts';
 import type { Log } from '../log.ts';
 import type { OverloadSettings } from '../settings/processes.ts';

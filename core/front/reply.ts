@@ -1,17 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex, Writable } from 'node:stream';
 import type { Observable, Subscription } from 'rxjs';
-import { replyContext } from '../call/view.ts';
 import { type Exchange } from '../call/exchange.ts';
-import { ToldPlaces, toldLosses } from '../formats/_shared/losses.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { Framing, ReplyContext, StreamEncoder, WholeEncoder, WireFrame } from '../sdk/format.ts';
+import type { Framing, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import type { Loss } from '../model/extra.ts';
 import { addedHeaders, writeHead } from './head.ts';
 import { BodyWriter } from './body-writer.ts';
-import { contentTypes, framerOf, joined, type Framed, type Framer } from './framing.ts';
+import { framerOf, joined, type Framed, type Framer } from './framing.ts';
+import { ReplyEncoder } from './reply-encoder.ts';
+import { bytesHead, headersOf, type Answered } from './reply-head.ts';
 
 /** What every reply of a gateway shares. */
 export interface ReplyOptions {
@@ -35,12 +34,8 @@ export class Reply {
   readonly #response: ServerResponse;
   readonly #body: BodyWriter;
   readonly #options: ReplyOptions;
-  #context: ReplyContext | undefined;
-  readonly #losses: Loss[] = [];
-  #told: ToldPlaces | undefined;
   #subscription: Subscription | undefined;
-  #encoder: StreamEncoder | undefined;
-  #whole: WholeEncoder | undefined;
+  readonly #encoder: ReplyEncoder;
   #passing = false;
   /** The last numbered frames that passed; nothing is read of them unless the stream breaks. */
   #lastFrames: Buffer | undefined;
@@ -48,7 +43,7 @@ export class Reply {
   #committed = false;
   #over = false;
   #framer: Framer | undefined;
-  #answer: Extract<GatewayEvent, { type: 'answer' }> | undefined;
+  #answer: Answered | undefined;
   /** All bytes of a short reply, which go out with its end. */
   #held: Buffer | undefined;
   #lastWrite = performance.now();
@@ -62,6 +57,7 @@ export class Reply {
   /** `done` runs once, when nothing more will be written. */
   constructor(exchange: Exchange, response: ServerResponse, options: ReplyOptions, done: () => void) {
     this.#exchange = exchange;
+    this.#encoder = new ReplyEncoder(exchange);
     this.#response = response;
     this.#body = new BodyWriter(response);
     this.#options = options;
@@ -117,7 +113,7 @@ export class Reply {
       return;
     }
     try {
-      const encoder = this.#streamEncoder();
+      const encoder = this.#encoder.stream();
       if (this.#lastFrames !== undefined) encoder.passed?.(this.#lastFrames);
       this.#finish(joined(this.#frames(encoder.error(error)), this.#framing.end()));
     } catch {
@@ -159,7 +155,7 @@ export class Reply {
     if (!this.#exchange.stream || now - this.#lastWrite < this.#options.keepAlive) return;
     this.#lastWrite = now;
     this.#guard(() => {
-      const frames = this.#streamEncoder().keepAlive();
+      const frames = this.#encoder.stream().keepAlive();
       const text =
         frames.length > 0
           ? this.#frames(frames)
@@ -189,7 +185,7 @@ export class Reply {
       case 'attempt':
         return;
       case 'loss':
-        this.#losses.push(event.loss);
+        this.#encoder.losses.push(event.loss);
         return;
       case 'answer':
         this.#answer = event;
@@ -222,11 +218,11 @@ export class Reply {
         break;
     }
     if (this.#exchange.stream) {
-      const text = this.#frames(this.#streamEncoder().event(event));
+      const text = this.#frames(this.#encoder.stream().event(event));
       if (text.length === 0) return;
       this.#commitStream();
       this.#write(text);
-    } else this.#wholeEncoder().event(event);
+    } else this.#encoder.whole().event(event);
   }
 
   #complete(): void {
@@ -238,11 +234,11 @@ export class Reply {
         this.#finish(this.#held ?? '');
       }
     } else if (this.#exchange.stream) {
-      const rest = this.#frames(this.#streamEncoder().end());
+      const rest = this.#frames(this.#encoder.stream().end());
       this.#commitStream();
       this.#finish(joined(rest, this.#framing.end()));
     } else {
-      const encoder = this.#wholeEncoder();
+      const encoder = this.#encoder.whole();
       const plain = encoder.plain?.();
       const reply = plain?.bytes ?? JSON.stringify(encoder.end());
       this.#writeHead(200, {
@@ -268,33 +264,8 @@ export class Reply {
     this.fail(error);
   }
 
-  #streamEncoder(): StreamEncoder {
-    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#contextOfReply());
-    if (this.#encoder === undefined)
-      throw new Error(`${this.#exchange.codec.format} has no stream for ${this.#exchange.operation}.`);
-    return this.#encoder;
-  }
-
-  #wholeEncoder(): WholeEncoder {
-    return (this.#whole ??= this.#exchange.codec.encodeWhole(this.#contextOfReply()));
-  }
-
-  #contextOfReply(): ReplyContext {
-    return (this.#context ??= replyContext(this.#exchange, (path) => this.#lose(path)));
-  }
-
   #headers(framing: Framing): Record<string, string> {
-    const headers: Record<string, string> = {
-      'content-type': contentTypes[framing],
-      ...this.#added(),
-      ...this.#exchange.format.replyHeaders(this.#exchange.id),
-    };
-    if (framing === 'sse' || framing === 'event-stream') {
-      headers['cache-control'] = 'no-cache';
-      headers['x-accel-buffering'] = 'no';
-    }
-    if (this.#losses.length > 0) headers['x-sluice-loss'] = toldLosses(this.#losses);
-    return headers;
+    return headersOf(this.#exchange, framing, this.#encoder.losses, this.#added());
   }
 
   #added(): Readonly<Record<string, string>> | undefined {
@@ -334,19 +305,8 @@ export class Reply {
   #commitBytes(): void {
     if (this.#committed) return;
     this.#committed = true;
-    const headers = this.#headers('none');
-    if (this.#exchange.operation === 'state' && this.#answer !== undefined) {
-      const { status } = this.#answer;
-      this.#writeHead(status, { ...headers, ...passedHeaders(this.#answer) });
-      return;
-    }
-    if (this.#exchange.codec.replyKind?.(this.#exchange.wire.body ?? {}) !== undefined)
-      headers['content-type'] = mediaType(this.#answer?.headers['content-type']);
-    const length = this.#answer?.headers['content-length'];
-    const encoding = this.#answer?.headers['content-encoding'];
-    if (typeof length === 'string' && (encoding === undefined || encoding === 'identity'))
-      headers['content-length'] = length;
-    this.#writeHead(200, headers);
+    const { status, headers } = bytesHead(this.#exchange, this.#headers('none'), this.#answer);
+    this.#writeHead(status, headers);
   }
 
   /** True for the first and last bytes of a reply that is short enough to go out in one piece with its head. */
@@ -402,41 +362,4 @@ export class Reply {
   #frames(frames: readonly WireFrame[]): Framed {
     return frames.length === 0 ? '' : this.#framing.frames(frames);
   }
-
-  #lose(path: string): void {
-    const { format } = this.#exchange;
-    this.#told ??= new ToldPlaces();
-    if (!this.#told.isNew(path)) return;
-    const loss: Loss = { path, kind: 'response', from: '', to: format.name };
-    this.#losses.push(loss);
-    this.#exchange.reportLoss(loss);
-  }
-}
-
-/** A provider's word for what its bytes are, where it names a medium or plain text: a browser must not take them for a page or a script. */
-function mediaType(type: string | string[] | undefined): string {
-  return typeof type === 'string' &&
-    /^(audio|video|image)\/(?!svg)[\w.+-]+|^text\/(plain|vtt)\b|^application\/json\b/i.test(type)
-    ? type
-    : 'application/octet-stream';
-}
-
-/** Headers of somebody's bytes that their reader needs; none of the others is the client's business. */
-const passed = [
-  'content-type',
-  'content-length',
-  'content-range',
-  'accept-ranges',
-  'etag',
-  'last-modified',
-  'location',
-];
-
-function passedHeaders({ headers }: Extract<GatewayEvent, { type: 'answer' }>): Record<string, string> {
-  return Object.fromEntries(
-    passed.flatMap((name) => {
-      const value = headers[name];
-      return typeof value === 'string' ? [[name, value]] : [];
-    }),
-  );
 }

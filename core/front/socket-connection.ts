@@ -7,15 +7,10 @@ import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { SocketRoute } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { JsonObject } from '../model/json.ts';
-import { parseJsonBody, type BodyLimits } from './body.ts';
+import { parseJsonBody, type BodyLimits } from './json-body.ts';
+import { SocketLanes, type AskedCall, type Lane } from './socket-lanes.ts';
 import { SocketReply } from './socket-reply.ts';
 
-/** Calls that run at once on one connection: each holds a request and a provider's stream, as a connection of its own would. */
-const mostLanes = 16;
-/** Calls that wait on one connection, in all lanes: far beyond what a client sends ahead, and few enough to hold. */
-const mostWaiting = 64;
-/** Bytes of waiting calls above which no more is read, so that what one client sends ahead stays bounded. */
-const waitingMark = 16 * 1024 * 1024;
 /** How long a client may take to answer the close of a connection, in milliseconds. */
 const closeTime = 5000;
 /** Silence after which a client is taken to send nothing in this very moment, in milliseconds. */
@@ -39,26 +34,13 @@ export interface SocketOptions {
   readonly closed: () => void;
 }
 
-interface Waiting {
-  readonly body: JsonObject;
-  readonly size: number;
-}
-
-interface Lane {
-  readonly name: string;
-  running: SocketReply | undefined;
-  readonly waiting: Waiting[];
-}
-
 /** One WebSocket and the calls that come over it: lane by lane in order, the lanes side by side. */
 export class SocketConnection {
   readonly #socket: WebSocket;
   readonly #stream: Duplex;
   readonly #options: SocketOptions;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #lanes = new SocketLanes();
   readonly #openedAt = performance.now();
-  #waiting = 0;
-  #waitingBytes = 0;
   #fullSince = 0;
   #paused = false;
   /** Set by whatever comes from the client and taken back by each tick. */
@@ -122,26 +104,20 @@ export class SocketConnection {
   retire(error: GatewayError, code: number, told: boolean): void {
     if (this.#retired !== undefined) return;
     this.#retired = { error, code, told };
-    for (const lane of this.#lanes.values()) {
-      for (const { size } of lane.waiting.splice(0)) {
-        this.#waiting -= 1;
-        this.#waitingBytes -= size;
-        this.#refuse(error, lane.name);
-      }
-    }
+    for (const lane of this.#lanes.clear()) this.#refuse(error, lane);
     this.#closeWhenIdle();
   }
 
   /** Ends every call with the error, and the connection whether the client agrees or not. */
   endAll(error: GatewayError): void {
     this.retire(error, 1001, false);
-    for (const { running } of this.#lanes.values()) running?.fail(error);
+    for (const reply of this.#lanes.replies()) reply.fail(error);
     setTimeout(() => this.#socket.terminate(), 200).unref();
   }
 
   /** True when no call runs and nothing has come from the client for a while. Right after a tick. */
   isQuiet(now: number): boolean {
-    return this.#lanes.size === 0 && now - this.#heardAt > quietTime;
+    return this.#lanes.isIdle && now - this.#heardAt > quietTime;
   }
 
   readonly #onHeard = (): void => {
@@ -151,7 +127,7 @@ export class SocketConnection {
   readonly #onDrain = (): void => {
     if (this.#fullSince === 0) return;
     this.#fullSince = 0;
-    for (const { running } of this.#lanes.values()) running?.release();
+    for (const reply of this.#lanes.replies()) reply.release();
     this.#readOn();
     this.#closeWhenIdle();
   };
@@ -169,7 +145,7 @@ export class SocketConnection {
       this.#refuse(toGatewayError(error), '');
     }
     // Answers to messages of a client that fetches none of them would pile up.
-    if (this.#fullSince > 0 || this.#waitingBytes > waitingMark) {
+    if (this.#fullSince > 0 || this.#lanes.isLong) {
       this.#paused = true;
       this.#socket.pause();
     }
@@ -190,7 +166,7 @@ export class SocketConnection {
   }
 
   #cancel(name: string): void {
-    const running = this.#lanes.get(name)?.running;
+    const running = this.#lanes.running(name);
     if (running === undefined) {
       this.#refuse(new GatewayError('not_found', 'There is no running response to cancel.'), name);
       return;
@@ -198,31 +174,19 @@ export class SocketConnection {
     running.fail(new GatewayError('client_closed_request', 'The response was cancelled by the client.'));
   }
 
-  #enqueue(name: string, call: Waiting): void {
+  #enqueue(name: string, call: AskedCall): void {
     if (this.#retired !== undefined) {
       this.#refuse(this.#retired.error, name);
       return;
     }
-    let lane = this.#lanes.get(name);
-    if (lane === undefined) {
-      if (this.#lanes.size >= mostLanes) {
-        this.#refuse(tooMany(`${mostLanes} streams run on this connection at once`), name);
-        return;
-      }
-      lane = { name, running: undefined, waiting: [] };
-      this.#lanes.set(name, lane);
-    }
-    if (lane.running === undefined) {
-      this.#start(lane, call.body);
+    let lane: Lane | undefined;
+    try {
+      lane = this.#lanes.enter(name, call);
+    } catch (error) {
+      this.#refuse(toGatewayError(error), name);
       return;
     }
-    if (this.#waiting >= mostWaiting) {
-      this.#refuse(tooMany(`${mostWaiting} requests wait on this connection`), name);
-      return;
-    }
-    this.#waiting += 1;
-    this.#waitingBytes += call.size;
-    lane.waiting.push(call);
+    if (lane !== undefined) this.#start(lane, call.body);
   }
 
   #start(lane: Lane, body: JsonObject): void {
@@ -250,21 +214,18 @@ export class SocketConnection {
     lane.running = undefined;
     // No later call would be let in: the key that opened this connection is no longer valid.
     if (error?.status === 401 && error.origin === 'client') this.retire(error, 1008, false);
-    const next = lane.waiting.shift();
+    const next = this.#lanes.next(lane);
     if (next === undefined) {
-      this.#lanes.delete(lane.name);
       this.#closeWhenIdle();
       return;
     }
-    this.#waiting -= 1;
-    this.#waitingBytes -= next.size;
     this.#start(lane, next.body);
     this.#readOn();
   }
 
   /** A client that is still fetching its last reply gets it whole: from the close on its time is short. */
   #closeWhenIdle(): void {
-    if (this.#retired === undefined || this.#lanes.size > 0 || this.#closingAt > 0) return;
+    if (this.#retired === undefined || !this.#lanes.isIdle || this.#closingAt > 0) return;
     if (this.#fullSince > 0) return;
     const { error, code, told } = this.#retired;
     if (told) this.#refuse(error, '');
@@ -273,7 +234,7 @@ export class SocketConnection {
   }
 
   #readOn(): void {
-    if (!this.#paused || this.#fullSince > 0 || this.#waitingBytes > waitingMark) return;
+    if (!this.#paused || this.#fullSince > 0 || this.#lanes.isLong) return;
     this.#paused = false;
     this.#socket.resume();
   }
@@ -289,22 +250,13 @@ export class SocketConnection {
     this.#stream.uncork();
     if (this.#fullSince > 0 || !this.#stream.writableNeedDrain) return;
     this.#fullSince = performance.now();
-    for (const { running } of this.#lanes.values()) running?.hold();
+    for (const reply of this.#lanes.replies()) reply.hold();
   }
 
   #closed(): void {
     this.#stream.off('drain', this.#onDrain);
-    const lanes = [...this.#lanes.values()];
-    for (const lane of lanes) lane.waiting.length = 0;
-    this.#waiting = 0;
-    this.#waitingBytes = 0;
-    for (const { running } of lanes) running?.leave();
+    this.#lanes.clear();
+    for (const reply of this.#lanes.replies()) reply.leave();
     this.#options.closed();
   }
-}
-
-function tooMany(what: string): GatewayError {
-  return new GatewayError('rate_limit_exceeded', `${what}, which is the most: wait for one to end.`, {
-    retryAfter: 1,
-  });
 }

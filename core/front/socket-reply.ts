@@ -1,12 +1,11 @@
 import type { Observable, Subscription } from 'rxjs';
-import { replyContext } from '../call/view.ts';
 import { type Exchange } from '../call/exchange.ts';
-import { ToldPlaces } from '../formats/_shared/losses.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
-import type { ReplyContext, SocketRoute, StreamEncoder, WireFrame } from '../sdk/format.ts';
+import type { SocketRoute, WireFrame } from '../sdk/format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import { parseSse } from '../formats/_shared/sse.ts';
+import { ReplyEncoder } from './reply-encoder.ts';
 
 /** What a reply over a socket needs of where it is written. */
 export interface SocketReplyOptions {
@@ -26,19 +25,18 @@ export interface SocketReplyOptions {
 export class SocketReply {
   readonly #exchange: Exchange;
   readonly #options: SocketReplyOptions;
-  readonly #context: ReplyContext;
+  /** There are no headers that could tell of losses: they are for the log. */
+  readonly #encoder: ReplyEncoder;
   #subscription: Subscription | undefined;
-  #encoder: StreamEncoder | undefined;
   #passing = false;
   #begun = false;
   #held = false;
   #over = false;
-  readonly #told = new ToldPlaces();
 
   constructor(exchange: Exchange, options: SocketReplyOptions) {
     this.#exchange = exchange;
     this.#options = options;
-    this.#context = replyContext(exchange, (path) => this.#lose(path));
+    this.#encoder = new ReplyEncoder(exchange);
     exchange.writer = this;
   }
 
@@ -65,7 +63,7 @@ export class SocketReply {
       log.error({ id: this.#exchange.id, error: cause }, 'a call failed inside the gateway');
     let frames: readonly WireFrame[] = [];
     try {
-      if (this.#begun) frames = this.#streamEncoder().error(error);
+      if (this.#begun) frames = this.#encoder.stream().error(error);
     } catch {
       // Without frames the failure is told as it is before a reply.
     }
@@ -112,12 +110,12 @@ export class SocketReply {
         if (this.#passing) return;
         break;
     }
-    this.#write(texts(this.#streamEncoder().event(event)));
+    this.#write(texts(this.#encoder.stream().event(event)));
   }
 
   #complete(): void {
     if (this.#over) return;
-    this.#finish(this.#passing ? [] : this.#messages(texts(this.#streamEncoder().end())));
+    this.#finish(this.#passing ? [] : this.#messages(texts(this.#encoder.stream().end())));
   }
 
   #guard(run: () => void): void {
@@ -127,13 +125,6 @@ export class SocketReply {
       this.#subscription?.unsubscribe();
       this.fail(error);
     }
-  }
-
-  #streamEncoder(): StreamEncoder {
-    this.#encoder ??= this.#exchange.codec.encodeStream?.(this.#context);
-    if (this.#encoder === undefined)
-      throw new Error(`${this.#exchange.codec.format} has no stream for ${this.#exchange.operation}.`);
-    return this.#encoder;
   }
 
   #messages(data: readonly string[]): string[] {
@@ -160,12 +151,6 @@ export class SocketReply {
       this.#options.log.error({ id: this.#exchange.id, error }, 'something failed at the end of a call');
     }
     this.#options.done(failure);
-  }
-
-  /** There are no headers that could tell of it: it is for the log. */
-  #lose(path: string): void {
-    if (!this.#told.isNew(path)) return;
-    this.#exchange.reportLoss({ path, kind: 'response', from: '', to: this.#exchange.format.name });
   }
 }
 

@@ -9,7 +9,10 @@ import type { GatewayEvent } from '../model/event.ts';
 import type { SocketMessage } from '../model/realtime.ts';
 import { tunnelWatch } from '../sdk/tunnel-watch.ts';
 import type { RealtimeSettings } from '../settings/realtime.ts';
+import { Heartbeat } from '../upstream/heartbeat.ts';
+import { SendQueue } from '../upstream/send-queue.ts';
 import { faultCode, sendableCode, sendableReason } from '../upstream/socket-close.ts';
+import { closeCodeOf } from './tunnel-close.ts';
 
 /** What a session needs of where it runs. */
 export interface TunnelOptions {
@@ -47,11 +50,8 @@ export class Tunnel implements Valve {
   #retired: GatewayError | undefined;
   #fault = 0;
   #openedAt = 0;
-  #fullSince = 0;
-  /** Set by whatever the client sends, taken back by each tick. */
-  #heard = true;
-  #heardAt = 0;
-  #pings = 0;
+  #queue: SendQueue | undefined;
+  #heartbeat: Heartbeat | undefined;
   /** Set by each message of either side, taken back by each tick. */
   #busy = true;
   #busyAt = 0;
@@ -87,18 +87,20 @@ export class Tunnel implements Valve {
     this.#socket = socket;
     const now = performance.now();
     this.#openedAt = now;
-    this.#heardAt = now;
     this.#busyAt = now;
+    const { queue: most, ping } = this.#options.settings;
+    const queue = new SendQueue(socket, most, this.#exchange.gate);
+    const heartbeat = new Heartbeat(socket, ping);
+    this.#queue = queue;
+    this.#heartbeat = heartbeat;
     socket.pause();
     socket.on('message', (data: Buffer, binary) => this.#fromClient({ data, binary }));
     socket.on('ping', (data) => {
-      this.#heard = true;
+      heartbeat.heard();
       // Answers would pile up for a client that asks and does not read.
-      if (this.#fullSince === 0 && !this.#closed) socket.pong(data);
+      if (queue.fullSince === 0 && !this.#closed) socket.pong(data);
     });
-    socket.on('pong', () => {
-      this.#heard = true;
-    });
+    socket.on('pong', heartbeat.heard);
     socket.on('error', (error) => {
       // The close that follows tells the client; the provider is told at once.
       this.#fault = faultCode(error);
@@ -160,21 +162,17 @@ export class Tunnel implements Valve {
   tick(now: number): void {
     const socket = this.#socket;
     if (socket === undefined) return;
-    const { ping, stalled, idle, lifetime } = this.#options.settings;
+    const { stalled, idle, lifetime } = this.#options.settings;
     if (this.#closingAt > 0) {
       if (now - this.#closingAt < closeTime) return;
       socket.terminate();
       this.#end();
       return;
     }
-    if (this.#fullSince > 0) {
-      if (now - this.#fullSince > stalled) socket.terminate();
+    const fullSince = this.#queue?.fullSince ?? 0;
+    if (fullSince > 0) {
+      if (now - fullSince > stalled) socket.terminate();
       return;
-    }
-    if (this.#heard) {
-      this.#heard = false;
-      this.#heardAt = now;
-      this.#pings = 0;
     }
     if (this.#busy) {
       this.#busy = false;
@@ -183,14 +181,7 @@ export class Tunnel implements Valve {
     this.#retireWhenIdle();
     if (now - this.#openedAt > lifetime) this.fail(tooLong('may last', lifetime));
     else if (now - this.#busyAt > idle) this.fail(tooLong('may be silent for', idle));
-    // A pong that is not read says nothing about the client.
-    if (this.#closed || socket.isPaused || now - this.#heardAt < ping * (this.#pings + 1)) return;
-    if (this.#pings >= 2) {
-      socket.terminate();
-      return;
-    }
-    this.#pings += 1;
-    socket.ping();
+    if (!this.#closed && this.#heartbeat?.beat(now) === false) socket.terminate();
   }
 
   #taken(subscriber: Subscriber<SocketMessage>): (() => void) | undefined {
@@ -207,7 +198,7 @@ export class Tunnel implements Valve {
   }
 
   #fromClient(message: SocketMessage): void {
-    this.#heard = true;
+    this.#heartbeat?.heard();
     this.#busy = true;
     if (this.#closed) return;
     if (this.#input !== undefined) this.#input.next(message);
@@ -217,38 +208,17 @@ export class Tunnel implements Valve {
     }
   }
 
-  #toClient({ data, binary, close }: SocketMessage): void {
+  #toClient(message: SocketMessage): void {
     this.#busy = true;
-    if (close !== undefined) {
-      this.#close(close, data.toString());
-      return;
-    }
-    const socket = this.#socket;
-    if (socket === undefined || this.#closed) return;
-    socket.send(data, { binary }, this.#onSent);
-    if (this.#fullSince > 0 || socket.bufferedAmount <= this.#options.settings.queue) return;
-    this.#fullSince = performance.now();
-    this.#exchange.gate.close();
-  }
-
-  readonly #onSent = (): void => {
-    if (this.#fullSince === 0) return;
-    if ((this.#socket?.bufferedAmount ?? 0) > this.#options.settings.queue / 2) return;
-    this.#opened();
-  };
-
-  /** The client takes messages again, or never will. */
-  #opened(): void {
-    if (this.#fullSince === 0) return;
-    this.#fullSince = 0;
-    this.#exchange.gate.open();
+    if (message.close !== undefined) this.#close(message.close, message.data.toString());
+    else if (!this.#closed) this.#queue?.send(message);
   }
 
   #clientClosed(code: number, reason: Buffer): void {
     this.#closed = true;
     this.#closingAt ||= performance.now();
     this.#early = [];
-    this.#opened();
+    this.#queue?.letGo();
     if (this.#over || this.#told) return;
     this.#told = true;
     if (this.#input === undefined) {
@@ -294,7 +264,7 @@ export class Tunnel implements Valve {
     this.#subscription = undefined;
     this.#input = undefined;
     this.#exchange.inputGate.detach(this);
-    this.#opened();
+    this.#queue?.letGo();
     try {
       this.#exchange.end();
     } catch (error) {
@@ -312,24 +282,4 @@ function tooLong(what: string, limit: number): GatewayError {
     'websocket_connection_limit_reached',
     `A session ${what} ${length}. Open a new one to go on.`,
   );
-}
-
-/** The close code for a failure of ours or of the provider's. */
-function closeCodeOf({ code, origin }: GatewayError): number {
-  switch (code) {
-    case 'insufficient_quota':
-    case 'rate_limit_exceeded':
-    case 'invalid_api_key':
-    case 'expired_api_key':
-    case 'disabled_api_key':
-    case 'forbidden':
-    case 'model_not_allowed':
-      return 1008;
-    case 'websocket_connection_limit_reached':
-      return 1000;
-    case 'server_is_overloaded':
-      return origin === 'gateway' ? 1001 : 1013;
-    default:
-      return 1011;
-  }
 }

@@ -22,6 +22,9 @@ export interface JsonObject {
   readonly [key: string]: JsonValue | undefined;
 }
 
+/** A JSON object under construction. */
+export type MutableObject = { [key: string]: JsonValue | undefined };
+
 /** True for a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,38 +1,20 @@
-import cluster, { type Worker } from 'node:cluster';
-import { getCompileCacheDir } from 'node:module';
-import { dirname } from 'node:path';
-import { packageFolder } from '../config/installation/home.ts';
-import { createLog, maskSecrets, type Log } from '../log.ts';
-import { HealthDesk } from '../routing/health/primary.ts';
-import { RatesDesk } from '../money/rates/primary.ts';
-import type { Facts, StartOrder, ToPrimary, ToWorker } from './messages.ts';
-import { PeersDesk } from '../state/links/peers-primary.ts';
-import type { ProcessesStatus, ReloadOutcome, WorkerStatus } from '../state/links/processes.ts';
+import { createLog, type Log } from '../log.ts';
+import { Desks } from './desks.ts';
+import { firstPause, launchGeneration, mostEarlyEnds, type Launcher } from './launch.ts';
+import type { Facts, StartOrder } from './messages.ts';
+import type { ProcessesStatus, ReloadOutcome } from '../state/links/processes.ts';
+import { publicWords } from './public-words.ts';
 import { Watch } from './watch.ts';
+import { prepareWorkers, WorkerProcess, type Question } from './worker-process.ts';
 
 /** A worker that ended earlier after it had begun to serve is no good, in milliseconds. */
 const soundAfter = 10_000;
 
-/** Workers that may end early, one after the other, before a gateway that never ran soundly is given up. */
-const mostEarlyEnds = 3;
-
-/** Waits before a worker is started in the place of one that ended, in milliseconds: each twice the one before. */
-const firstPause = 200;
+/** The longest wait before a worker is started in the place of one that ended, in milliseconds. */
 const longestPause = 10_000;
-
-/** For a worker to end after its time has passed, in milliseconds: then it is killed. */
-const grace = 5_000;
 
 /** Configurations whose workers may be leaving at once: the oldest beyond them get no more time than when the gateway stops. */
 const mostLeaving = 4;
-
-/** How often workers are started anew because files changed while they read them, and the wait before, in milliseconds. */
-const mostRounds = 5;
-const settleTime = 300;
-
-/** Bounds of what is told about a reload that failed. */
-const mostProblems = 50;
-const longestProblem = 1_000;
 
 /** What a primary process is made of. */
 export interface PrimaryOptions {
@@ -46,40 +28,14 @@ export interface PrimaryOptions {
   readonly show: (text: string) => void;
 }
 
-/** How a worker's start came out. */
-type Start =
-  | { readonly facts: Facts }
-  | { readonly problems: readonly string[] }
-  /** It ended without a word. */
-  | { readonly ended: string };
-
-/** How the start of a generation came out. */
-type Launched = { readonly slots: readonly Slot[] } | { readonly problems: readonly string[] };
-
-/** A process that serves, or will, or did. */
-interface Slot {
-  readonly worker: number;
-  readonly process: Worker;
-  readonly generation: number;
-  readonly start: Promise<Start>;
-  readonly ended: Promise<void>;
-  state: WorkerStatus['state'];
-  since: number;
-  facts: Facts | undefined;
-  /** It has not read what was sent to it: news that it can do without are not sent meanwhile. */
-  isBehind: boolean;
-}
-
 /**
  * Starts workers, starts others in their place, and lets them end. It serves nothing by itself. A reload starts new workers with what the
  * files say now, and only when all of them serve the old ones are told to finish: modules cannot be unloaded, processes can.
  */
 export class Primary {
   readonly #options: PrimaryOptions;
-  readonly #slots = new Set<Slot>();
-  readonly #rates = new RatesDesk();
-  readonly #health = new HealthDesk();
-  readonly #peers = new PeersDesk();
+  readonly #workers = new Set<WorkerProcess>();
+  readonly #desks = new Desks();
   readonly #givenUp = Promise.withResolvers<string>();
   #log: Log = createLog('silent');
   /** What is in force: the facts of the first worker of the generation that serves. */
@@ -87,6 +43,7 @@ export class Primary {
   /** What workers ask for where the config leaves the port open. */
   #freePort = 0;
   #generation = 0;
+  readonly #launcher: Launcher;
   /** The generation that serves. */
   #inForce = 0;
   #since = Date.now();
@@ -102,8 +59,14 @@ export class Primary {
 
   constructor(options: PrimaryOptions) {
     this.#options = options;
-    cluster.schedulingPolicy = cluster.SCHED_RR;
-    cluster.setupPrimary({ exec: options.program, args: [], execArgv: workerArguments(process.execArgv) });
+    prepareWorkers(options.program);
+    this.#launcher = {
+      nextGeneration: () => (this.#generation += 1),
+      fork: (number, generation) => this.#fork(number, generation),
+      pause: (time) => this.#pause(time),
+      isStopping: () => this.#stopping,
+      log: () => this.#log,
+    };
   }
 
   /** Resolves to a sentence when workers end again and again, and there is no point in going on. */
@@ -113,14 +76,14 @@ export class Primary {
 
   /** Starts the first workers. The problems say why it cannot: they are none when it was told to stop meanwhile. */
   async start(): Promise<{ readonly ok: boolean; readonly problems: readonly string[] }> {
-    const outcome = await this.#launchAll();
+    const outcome = await launchGeneration(this.#launcher);
     if (this.#stopping) return { ok: false, problems: [] };
     if ('problems' in outcome) {
       await this.kill();
       return { ok: false, problems: outcome.problems };
     }
-    const [first] = outcome.slots;
-    this.#enforce(outcome.slots);
+    const [first] = outcome.workers;
+    this.#enforce(outcome.workers);
     if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
     return { ok: true, problems: [] };
   }
@@ -144,7 +107,7 @@ export class Primary {
   async stop(signal: string): Promise<void> {
     this.#startNoMore();
     this.#log.info({ signal }, 'stopping: open calls may finish');
-    for (const slot of this.#slots) this.#tellToStop(slot);
+    for (const worker of this.#workers) worker.stop();
     await this.#allEnded();
     this.#log.info('stopped');
   }
@@ -152,7 +115,7 @@ export class Primary {
   /** Ends all workers at once. */
   async kill(): Promise<void> {
     this.#startNoMore();
-    for (const { process } of this.#slots) process.process.kill('SIGKILL');
+    for (const worker of this.#workers) worker.kill();
     await this.#allEnded();
   }
 
@@ -182,13 +145,7 @@ export class Primary {
       watching: this.#watch !== undefined,
       ...(this.#lastReload === undefined ? {} : { lastReload: this.#lastReload }),
       crashes: this.#crashes,
-      workers: [...this.#slots].map(({ worker, process, state, facts, since }) => ({
-        worker,
-        pid: process.process.pid ?? 0,
-        state,
-        version: facts?.version ?? '',
-        since,
-      })),
+      workers: [...this.#workers].map(({ status }) => status),
     };
   }
 
@@ -197,22 +154,24 @@ export class Primary {
       return { ok: false, problems: [`The gateway is ${this.#stopping ? 'stopping' : 'starting'}.`] };
     this.#log.info({ reason }, 'reloading');
     const began = performance.now();
-    const before = [...this.#slots].filter(({ state }) => state !== 'leaving');
-    const launched = await this.#launchAll();
+    const before = [...this.#workers].filter(({ state }) => state !== 'leaving');
+    const launched = await launchGeneration(this.#launcher);
     const at = Date.now();
     const ms = Math.round(performance.now() - began);
     if ('problems' in launched || this.#stopping) {
       const problems =
-        'problems' in launched ? this.#publicWords(launched.problems) : ['The gateway is stopping.'];
+        'problems' in launched
+          ? publicWords(launched.problems, this.#facts?.root)
+          : ['The gateway is stopping.'];
       for (const problem of problems)
         this.#log.error({ problem }, 'the reload failed: what ran before goes on');
       this.#lastReload = { ok: false, problems, at, ms };
       return { ok: false, problems };
     }
-    this.#enforce(launched.slots);
-    for (const slot of before) this.#retire(slot);
+    this.#enforce(launched.workers);
+    for (const worker of before) worker.retire();
     this.#limitLeaving();
-    const [first] = launched.slots;
+    const [first] = launched.workers;
     if (first?.facts?.banner !== undefined) this.#options.show(first.facts.banner);
     this.#lastReload = { ok: true, problems: [], at, ms };
     this.#log.info(
@@ -222,120 +181,31 @@ export class Primary {
     return { ok: true, problems: [] };
   }
 
-  /**
-   * Starts a new generation, all of which have read the same files: where these changed in between, the workers leave and others start.
-   */
-  async #launchAll(): Promise<Launched> {
-    for (let round = 0; round < mostRounds && !this.#stopping; round += 1) {
-      if (round > 0) await this.#pause(settleTime);
-      const launched = await this.#launchRound();
-      if ('problems' in launched) return launched;
-      const { slots } = launched;
-      const files = slots[0]?.facts?.files;
-      if (files !== undefined && slots.every(({ facts }) => facts?.files === files)) return launched;
-      this.#log.warn({ round: round + 1 }, 'files changed while workers read them: they are started again');
-      for (const slot of slots) this.#tellToStop(slot);
-    }
-    if (this.#stopping) return { problems: ['The gateway is stopping.'] };
-    return { problems: ['The files of the configuration change again and again while workers read them.'] };
-  }
-
-  /** Starts one worker, which says how many there shall be, and then the others. */
-  async #launchRound(): Promise<Launched> {
-    this.#generation += 1;
-    const generation = this.#generation;
-    const first = await this.#launchOne(1, generation);
-    if ('problems' in first) return first;
-    const wanted = first.slot.facts?.workers ?? 1;
-    const others = await Promise.all(
-      Array.from({ length: wanted - 1 }, (_, index) => this.#launchOne(index + 2, generation)),
-    );
-    const slots = [first, ...others].flatMap((one) => ('slot' in one ? [one.slot] : []));
-    const problems = others.flatMap((one) => ('problems' in one ? one.problems : []));
-    if (problems.length === 0) return { slots };
-    for (const slot of slots) this.#retire(slot);
-    return { problems: [...new Set(problems)] };
-  }
-
-  /** A worker that serves. One that ends without a word may be tried again. */
-  async #launchOne(
-    worker: number,
-    generation: number,
-  ): Promise<{ readonly slot: Slot } | { readonly problems: readonly string[] }> {
-    let how = '';
-    for (let tries = 0; tries < mostEarlyEnds; tries += 1) {
-      if (tries > 0) await this.#pause(firstPause * 2 ** (tries - 1));
-      if (this.#stopping) return { problems: ['The gateway is stopping.'] };
-      const slot = this.#fork(worker, generation);
-      const start = await slot.start;
-      if ('facts' in start) return { slot };
-      if ('problems' in start) return { problems: start.problems };
-      how = start.ended;
-    }
-    return { problems: [`A worker process ended before it could serve (${how}), ${mostEarlyEnds} times.`] };
-  }
-
-  #fork(worker: number, generation: number): Slot {
-    // Its folder is one of this version of Node, within the one that is to be named.
-    const compiled = getCompileCacheDir();
-    const process = cluster.fork(compiled === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compiled) });
-    const ended = Promise.withResolvers<void>();
-    const started = Promise.withResolvers<Start>();
-    const slot: Slot = {
-      worker,
-      process,
-      generation,
-      start: started.promise,
-      ended: ended.promise,
-      state: 'starting',
-      since: Date.now(),
-      facts: undefined,
-      isBehind: false,
-    };
-    this.#slots.add(slot);
-    process.on('message', (message: ToPrimary) => {
-      switch (message.type) {
-        case 'awake':
-          if (slot.state === 'leaving') tell(slot, { type: 'stop' });
-          else tell(slot, this.#startOrder(worker));
-          return;
-        case 'ready':
-          slot.facts = message.facts;
-          slot.since = Date.now();
-          if (slot.state === 'starting') slot.state = 'serving';
-          this.#peers.join(process.id, (news) => offer(slot, { type: 'peers', news }));
-          setTimeout(() => {
-            if (this.#slots.has(slot)) this.#isSound = true;
-          }, soundAfter).unref();
-          started.resolve({ facts: message.facts });
-          return;
-        case 'failed':
-          slot.state = 'leaving';
-          this.#endWithin(slot, grace);
-          started.resolve({ problems: message.problems });
-          return;
-        default:
-          this.#answer(slot, message);
-      }
+  #fork(number: number, generation: number): WorkerProcess {
+    const worker: WorkerProcess = new WorkerProcess(number, generation, {
+      order: () => this.#startOrder(number),
+      ready: () => {
+        this.#desks.join(worker);
+        setTimeout(() => {
+          if (this.#workers.has(worker)) this.#isSound = true;
+        }, soundAfter).unref();
+      },
+      asked: (question) => this.#answer(worker, question),
+      ended: (how) => {
+        this.#workers.delete(worker);
+        this.#desks.forget(worker);
+        if (worker.state === 'serving' && generation === this.#inForce) void this.#replace(worker, how);
+      },
+      log: () => this.#log,
     });
-    // A message to a process that has just ended: its exit is what counts.
-    process.on('error', () => {});
-    process.once('exit', (code, signal) => {
-      this.#slots.delete(slot);
-      this.#rates.forget(process.id);
-      this.#health.forget(process.id);
-      this.#peers.forget(process.id);
-      started.resolve({ ended: signal ?? `code ${code}` });
-      ended.resolve();
-      if (slot.state === 'serving' && generation === this.#inForce) void this.#replace(slot, signal ?? code);
-    });
-    return slot;
+    this.#workers.add(worker);
+    return worker;
   }
 
   #startOrder(worker: number): StartOrder {
     const facts = this.#facts;
     // While a worker listens on a port that was found, others get the same one by asking for any. When none does it must be asked for.
-    if (facts !== undefined && [...this.#slots].every(({ state }) => state !== 'serving'))
+    if (facts !== undefined && [...this.#workers].every(({ state }) => state !== 'serving'))
       this.#freePort = facts.foundPort;
     return {
       type: 'start',
@@ -348,31 +218,23 @@ export class Primary {
     };
   }
 
-  #answer(slot: Slot, message: Exclude<ToPrimary, { type: 'awake' | 'ready' | 'failed' }>): void {
-    switch (message.type) {
-      case 'rates': {
-        const answer = this.#rates.ask(slot.process.id, message.question);
-        if (answer !== undefined) tell(slot, { type: 'rates', answer });
-        return;
-      }
-      case 'health':
-        this.#health.hear(slot.process.id, message.word, (news) => offer(slot, { type: 'health', news }));
-        return;
-      case 'peers':
-        this.#peers.hear(slot.process.id, message.word);
-        return;
+  #answer(worker: WorkerProcess, question: Question): void {
+    switch (question.type) {
       case 'status':
-        tell(slot, { type: 'told', id: message.id, status: this.status() });
+        worker.tell({ type: 'told', id: question.id, status: this.status() });
         return;
       case 'reload':
         void this.reload('asked').then((outcome) =>
-          tell(slot, { type: 'reloaded', id: message.id, outcome }),
+          worker.tell({ type: 'reloaded', id: question.id, outcome }),
         );
+        return;
+      default:
+        this.#desks.hear(worker, question);
     }
   }
 
   /** A worker ended by itself: another one takes its place, later each time that it does not last. */
-  async #replace(lost: Slot, how: string | number): Promise<void> {
+  async #replace(lost: WorkerProcess, how: string | number): Promise<void> {
     if (this.#stopping) return;
     this.#crashes += 1;
     const lasted = Date.now() - lost.since;
@@ -399,93 +261,34 @@ export class Primary {
         return;
       }
       this.#earlyEnds += 1;
-      const problems = 'problems' in start ? this.#publicWords(start.problems) : [start.ended];
+      const problems = 'problems' in start ? publicWords(start.problems, this.#facts?.root) : [start.ended];
       this.#log.error({ worker: lost.worker, problems }, 'a worker cannot start: it is tried again');
     }
   }
 
-  #enforce(slots: readonly Slot[]): void {
-    const [first] = slots;
+  #enforce(workers: readonly WorkerProcess[]): void {
+    const [first] = workers;
     if (first?.facts === undefined) return;
     const before = this.#facts;
     this.#facts = first.facts;
     this.#inForce = first.generation;
     this.#since = Date.now();
     // Whatever has ended before its generation was in force has been replaced by nobody.
-    for (const slot of slots) if (!this.#slots.has(slot)) void this.#replace(slot, 'early');
+    for (const worker of workers) if (!this.#workers.has(worker)) void this.#replace(worker, 'early');
     if (before?.logLevel !== first.facts.logLevel) this.#log = createLog(first.facts.logLevel);
     if (!this.#options.watch || before?.file === first.facts.file) return;
     this.#watch?.close();
     this.#watch = new Watch(first.facts.file, () => void this.reload('a file has changed'));
   }
 
-  #retire(slot: Slot): void {
-    if (slot.state === 'leaving') return;
-    slot.state = 'leaving';
-    slot.since = Date.now();
-    tell(slot, { type: 'retire' });
-    this.#endWithin(slot, (slot.facts?.reload ?? 0) + grace);
-  }
-
   #limitLeaving(): void {
-    const leaving = [...this.#slots].filter(({ state }) => state === 'leaving');
+    const leaving = [...this.#workers].filter(({ state }) => state === 'leaving');
     const generations = [...new Set(leaving.map(({ generation }) => generation))].toSorted((a, b) => b - a);
     const kept = new Set(generations.slice(0, mostLeaving));
-    for (const slot of leaving) if (!kept.has(slot.generation)) this.#tellToStop(slot);
-  }
-
-  #tellToStop(slot: Slot): void {
-    slot.state = 'leaving';
-    tell(slot, { type: 'stop' });
-    this.#endWithin(slot, (slot.facts?.drain ?? 0) + grace);
-  }
-
-  /** Kills a worker that has not ended when its time has passed: something in it is stuck. */
-  #endWithin(slot: Slot, time: number): void {
-    const timer = setTimeout(() => {
-      this.#log.error({ worker: slot.worker }, 'a worker did not end in its time, and is killed');
-      slot.process.process.kill('SIGKILL');
-    }, time);
-    void slot.ended.then(() => clearTimeout(timer));
+    for (const worker of leaving) if (!kept.has(worker.generation)) worker.stop();
   }
 
   async #allEnded(): Promise<void> {
-    while (this.#slots.size > 0) await Promise.all([...this.#slots].map(({ ended }) => ended));
+    while (this.#workers.size > 0) await Promise.all([...this.#workers].map(({ ended }) => ended));
   }
-
-  /** Problems as they may be shown to whoever reads the log or the dashboard: no folders of this machine, no secrets, no end. */
-  #publicWords(problems: readonly string[]): string[] {
-    const root = this.#facts?.root ?? '';
-    const words = problems.slice(0, mostProblems).map((problem) => {
-      const near = root === '' ? problem : problem.replaceAll(`${root}/`, '');
-      return maskSecrets(near.replaceAll(packageFolder, '')).slice(0, longestProblem);
-    });
-    const more = problems.length - words.length;
-    return more > 0 ? [...words, `And ${more} more.`] : words;
-  }
-}
-
-function tell({ process }: Slot, message: ToWorker): void {
-  if (process.isConnected()) process.send(message);
-}
-
-/** Tells a worker what it can do without. False where it was not sent, because the worker reads nothing. */
-function offer(slot: Slot, message: ToWorker): boolean {
-  if (slot.isBehind || !slot.process.isConnected()) return false;
-  slot.isBehind = !slot.process.send(message, undefined, {}, () => {
-    slot.isBehind = false;
-  });
-  return true;
-}
-
-/**
- * Megabytes of the young generation, as it is called: what a call leaves behind dies there instead of being copied. How the gateway was
- * started makes no difference, unless whoever started it has said otherwise.
- */
-const semiSpace = '--max-semi-space-size=64';
-
-/** The arguments of Node that a worker gets. */
-function workerArguments(own: readonly string[]): string[] {
-  const isTold = own.some((argument) => argument.startsWith('--max-semi-space-size'));
-  return isTold ? [...own] : [...own, semiSpace];
 }

@@ -1,20 +1,21 @@
-import { map, Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { callKey } from '../sdk/call-key.ts';
 import { type Call, type Target } from '../sdk/call.ts';
-import type { Upstream } from '../sdk/channel.ts';
 import type { Next } from '../sdk/define.ts';
 import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import type { AttemptEvent, GatewayEvent } from '../model/event.ts';
 import type { Notices } from '../sdk/notices.ts';
 import { startWithEvents } from '../sdk/operators.ts';
+import { able } from './able.ts';
 import { Attempt, type Patience } from './attempt.ts';
-import type { Candidate, Catalog } from './catalog.ts';
+import type { Catalog } from './catalog.ts';
 import { Choice } from './choice.ts';
-import { isRepeatable, nobodyKnows, spoils, tellingError } from './failures.ts';
+import { isRepeatable, movesOn, nobodyKnows, spoils, tellingError } from './failures.ts';
 import type { Health, Visit } from '../sdk/health.ts';
 import { fittingFirst } from './fitting.ts';
 import { firstToAnswer, mostHedges, type Runner } from './hedge.ts';
 import type { TargetLoads } from './load.ts';
+import { askedTargets } from './send-to-channel.ts';
 import type { RoutingSettings } from '../settings/routing.ts';
 
 /** What the choice of a channel works with. */
@@ -30,15 +31,6 @@ export interface AttemptsOptions {
 
 /** The channels that could not serve this call so far, for whoever sees it fail: no stream tells of them when all have failed. */
 export const failedAttempts = callKey<readonly AttemptEvent[]>('failed attempts');
-
-/** `performance.now()` when a provider was first asked for this call: what came before is the gateway's own time. */
-export const askedAt = callKey<number>('asked at');
-
-/** Where a task was made: its provider is asked for it with the same key. Set for `create-video`, which is never hedged. */
-export const taskTarget = callKey<Target>('task target');
-
-/** The targets whose providers were asked, where several may be at the same time. */
-const askedTargets = callKey<Set<Target>>('asked targets');
 
 /** The longest that a call waits for a target to be ready, in milliseconds: what it is told to wait, and what clocks and timers add to that. */
 const longestWait = 1_000;
@@ -287,42 +279,8 @@ class Attempts {
   }
 }
 
-/** True for a failure that another target may not share. The caller's own mistake stays one everywhere. */
-function movesOn(error: unknown): boolean {
-  const { origin, retryable } = toGatewayError(error);
-  return origin !== 'client' && retryable;
-}
-
 function attemptEvent({ channel, key, model }: Target, failure: string): AttemptEvent {
   return { type: 'attempt', channel: channel.id, ...(key.id === '' ? {} : { key: key.id }), model, failure };
-}
-
-/** The channels that can do what the call wants and that it may go to; 503 when there is none. */
-function able(call: Call, catalog: Catalog): readonly Candidate[] {
-  const candidates = catalog.candidates(call.model, call.operation);
-  const { affinity } = call.edits;
-  if (candidates.length === 0) {
-    throw catalog.candidates(call.model).length === 0
-      ? new GatewayError(
-          'no_available_channel',
-          `No channel serves the model "${call.model}". GET /v1/models lists what there is.`,
-          // One that is switched off may come back; a name that is listed nowhere is a mistake, which SDKs would make three times.
-          { param: 'model', retryable: catalog.serves(call.model) },
-        )
-      : new GatewayError(
-          'endpoint_not_supported',
-          `The channel for the model "${call.model}" does not support ${call.wire.path}.`,
-          { param: 'model' },
-        );
-  }
-  if (affinity?.only === true && !candidates.some(({ channel }) => channel.id === affinity.channel)) {
-    throw new GatewayError(
-      'no_available_channel',
-      `The model "${call.model}" is no longer served where this conversation began.`,
-      { param: 'model', retryable: catalog.channels.some(({ id }) => id === affinity.channel) },
-    );
-  }
-  return candidates;
 }
 
 /** Resolves after so many milliseconds; rejects when the call ends before. */
@@ -336,31 +294,5 @@ function pause(call: Call, milliseconds: number): Promise<void> {
       clearTimeout(timer);
       reject(new GatewayError('client_closed_request', 'The call ended while it waited for a channel.'));
     });
-  });
-}
-
-/** The innermost step: opens the channel with the request that the translate stage made. */
-export const sendToChannel: Next = (call) => {
-  const { target } = call;
-  const { upstream } = call.edits;
-  if (target === undefined || upstream === undefined) {
-    throw new Error('No plugin of the translate stage made a request for the channel: one must run.');
-  }
-  if (call.get(askedAt) === undefined) call.set(askedAt, performance.now());
-  call.get(askedTargets)?.add(target);
-  if (call.operation === 'create-video') call.set(taskTarget, target);
-  if (call.operation === 'realtime') {
-    const { connect } = target.channel;
-    if (connect === undefined) throw new Error(`The channel ${target.channel.id} has no sockets.`);
-    return connect(call, upstream);
-  }
-  call.sent();
-  return target.channel.open(call, upstream).then(eventsOf);
-};
-
-function eventsOf({ status, headers, bytes }: Upstream): Observable<GatewayEvent> {
-  return new Observable((subscriber) => {
-    subscriber.next({ type: 'answer', status, headers });
-    return bytes.pipe(map((piece) => ({ type: 'bytes', bytes: piece }) as const)).subscribe(subscriber);
   });
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../sdk/errors.ts';
+import { GatewayError, toGatewayError } from '../sdk/errors.ts';
 import { upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
 import type { Failed } from './choice.ts';
 import { diagnose } from './health/diagnosis.ts';
@@ -55,4 +55,10 @@ export function tellingError(failures: readonly GatewayError[], ready?: number):
   if (retryAfter === undefined || retryAfter === last.retryAfter) return last;
   const { code, message, status, origin, retryable, headers, cause } = last;
   return new GatewayError(code, message, { status, origin, retryable, headers, cause, retryAfter });
+}
+
+/** True for a failure that another target may not share. The caller's own mistake stays one everywhere. */
+export function movesOn(error: unknown): boolean {
+  const { origin, retryable } = toGatewayError(error);
+  return origin !== 'client' && retryable;
 }

@@ -204,6 +204,8 @@ export interface Channel {
   readonly keeps?: Readonly<Record<string, readonly string[]>>;
   /** What the requests of a batch cost, as a share of what they cost by themselves: see `ChannelParts.batchShare`. */
   readonly batchShare?: number;
+  /** Where a batch names its model: see `ChannelParts.batchModel`. */
+  readonly batchModel?: string;
   /** The provider's name for a public model name; undefined when this channel does not serve it. */
   upstreamModel(model: string): string | undefined;
   /**

@@ -4,7 +4,7 @@ import type { GatewayConfig } from './config.ts';
 import type { Codecs, Format } from './format.ts';
 import type { Log } from '../log.ts';
 import type { GatewayEvent } from '../model/event.ts';
-import type { HttpClient, UpstreamSockets } from './http.ts';
+import type { GuardedStream, HttpClient, UpstreamSockets } from './http.ts';
 import type * as author from './author/channel.ts';
 import type { Upstream, UpstreamRequest } from './channel.ts';
 
@@ -43,6 +43,8 @@ export interface ChannelTools extends author.ChannelTools {
   readonly http: HttpClient;
   /** WebSockets to this channel's provider, for `connect`. */
   readonly sockets: UpstreamSockets;
+  /** Streams a file from a URL that the provider gave. */
+  readonly download: GuardedStream;
   readonly format: (name: string) => Format | undefined;
 }
 
@@ -51,6 +53,10 @@ export interface ChannelParts extends author.ChannelParts {
   /** Shapes that only this kind speaks: a codec for an operation, under its own format name in `speaks`. */
   readonly codecs?: Codecs;
   open(call: Call, request: UpstreamRequest): Promise<Upstream>;
+  /**
+   * Where a batch of the chat-completions API names its model, whose lines name none: `model`, or `request_params.model`. Absent: its lines do.
+   */
+  readonly batchModel?: string;
   /** Where each key is good for: see `ChannelKey.site`. Absent: all stand at one place, and take turns. */
   readonly sites?: readonly number[];
   /** See `Channel.connect`. */

@@ -32,6 +32,16 @@ export interface HttpClient {
   close(): Promise<void>;
 }
 
+/**
+ * Streams a file from a URL that a provider gave, from public addresses alone, whatever its size. Resolves when status and headers are
+ * there; rejects with GatewayError (origin upstream) that tells no address. Reading follows `call.gate` and ends with the call.
+ */
+export type GuardedStream = (
+  call: Pick<Call, 'gate' | 'onEnd'>,
+  url: string,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Upstream>;
+
 /** One WebSocket to a provider. */
 export interface UpstreamSocketRequest {
   /** Absolute: `wss://…` or `ws://…`. */

@@ -25,7 +25,7 @@ export { stringEnd } from '../formats/_shared/json-bytes.ts';
 export { writeJson } from '../formats/_shared/long-json/index.ts';
 export { MarkedTexts } from '../formats/_shared/outline/marks.ts';
 export { JsonCutter } from '../formats/_shared/json-frames.ts';
-export { oneShot, throwIfError } from '../formats/_shared/one-shot.ts';
+export { oneShot } from '../formats/_shared/one-shot.ts';
 export { sealMarks } from '../formats/_shared/proof.ts';
 export {
   decodeScores,
@@ -36,16 +36,22 @@ export {
 export { asWave } from '../formats/_shared/speech.ts';
 export { asSse, EventStreamCutter, eventStreamType } from '../formats/_shared/event-stream.ts';
 export { parseSse, splitSse, sseComment, SseCutter, writeSse } from '../formats/_shared/sse.ts';
-export { cutShort } from '../formats/_shared/stream-frames.ts';
-export { isNamed, tellsError } from '../formats/_shared/told-error.ts';
+export { frameBody, typeOf } from '../formats/_shared/stream-frames.ts';
 export { numbered } from '../formats/_shared/tool-ids.ts';
-export { upstreamError, upstreamFailureOf } from '../formats/_shared/upstream-error/index.ts';
+export {
+  cutShort,
+  isNamed,
+  tellsError,
+  throwIfError,
+  unusable,
+  upstreamError,
+  upstreamFailureOf,
+} from '../formats/_shared/upstream-error/index.ts';
 export { uploadOf } from '../formats/_shared/video-upload.ts';
 export { stateReader, type VideoCodecs, videoCodecs } from '../formats/_shared/video-codec.ts';
 export { atMost, imageText, loseSettings, withMetadata } from '../formats/_shared/video-fields.ts';
 export { contentRefused, failureOf } from '../formats/_shared/video-report.ts';
 export { ratioOfSize, sizeFor, wantedRatio, wantedResolution } from '../formats/_shared/video-sizes.ts';
-export { unusable } from '../formats/_shared/unusable.ts';
 export { noUsage, readPlainUsage } from '../formats/_shared/usage.ts';
 export { readVector, readVectors } from '../formats/_shared/vectors.ts';
 export { decodeWhole as decodeSpeechRefusal, SpeechBytesDecoder } from '../formats/audio/speak/reply.ts';
@@ -69,7 +75,8 @@ export type {
   StreamEncoder,
   WireFrame,
 } from './format.ts';
-export { checkJsonType, parseJsonBody, readBytes } from '../front/body.ts';
+export { checkJsonType, readBytes } from '../front/body.ts';
+export { parseJsonBody } from '../front/json-body.ts';
 export { createClientAddress } from '../front/client-address.ts';
 export { listFormat } from '../front/models.ts';
 export type { ProcessLoad } from '../front/overload.ts';
@@ -106,7 +113,8 @@ export { BudgetExhausted, firstThatFits, reservedAt } from '../money/ledger/peri
 export { noPriceError, type Many, type Prices } from '../money/prices/index.ts';
 export type { RateGrant, RateRule, Rates, RateVerdict, SlotRule } from '../money/rates/index.ts';
 export type { UsageGrouping, UsageLog, UsageSums } from '../money/usage-log/index.ts';
-export { askedAt, failedAttempts, taskTarget } from '../routing/attempts.ts';
+export { failedAttempts } from '../routing/attempts.ts';
+export { askedAt, taskTarget } from '../routing/send-to-channel.ts';
 export type { Candidate, Catalog } from '../routing/catalog.ts';
 export type { DirectCalls } from './direct-call.ts';
 export { codecFor } from '../routing/target.ts';
@@ -127,11 +135,12 @@ export {
 export { openResponseStore } from '../state/responses/open.ts';
 export { openSealer, type Sealer } from '../state/sealer.ts';
 export { entriesOf, type Stores } from '../state/stores.ts';
-export { type ObjectLease, type ObjectStore, openObjectStore } from '../money/provider-objects.ts';
+export { type ObjectLease, type ObjectStore } from '../money/provider-objects/index.ts';
+export { openObjectStore } from '../money/provider-objects/open.ts';
 export { openTaskStore, type TaskLease, type TaskStore } from '../money/tasks.ts';
 export { estimateInput, wordBytes } from '../tokens/index.ts';
 export { forgetMedia, type Media } from '../upstream/guarded/media.ts';
-export type { HttpClient, HttpRequest } from './http.ts';
+export type { GuardedStream, HttpClient, HttpRequest } from './http.ts';
 export { charge, type Charge, reachedProviders, sending, settles } from '../money/charge.ts';
 export { connection } from './connection.ts';
 export type { ChannelParts, ChannelTools, Handler, Next } from './define.ts';

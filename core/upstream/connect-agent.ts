@@ -2,10 +2,14 @@ import type { ClientRequestArgs } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { connect as secureConnect, type ConnectionOptions } from 'node:tls';
 import { Agent, request } from './node-http.ts';
+import { proxyAuthorization } from './proxy.ts';
 
 type Done = (error: Error | null, stream: Duplex) => void;
 
-/** Reaches hosts through an HTTP proxy, by CONNECT: for what undici does not send. One for plain and one for secure addresses. */
+/**
+ * Reaches hosts through an HTTP proxy, by CONNECT: for what undici does not send. One for plain and one for secure addresses. The package
+ * `https-proxy-agent` holds what a proxy answers without a limit, and gives a proxy's refusal out as the host's own answer.
+ */
 export class ConnectAgent extends Agent {
   readonly #proxy: URL;
   readonly #timeout: number;
@@ -22,9 +26,9 @@ export class ConnectAgent extends Agent {
   }
 
   override createConnection({ host, port }: ClientRequestArgs, done: Done): null {
-    const { hostname, port: proxyPort, username, password } = this.#proxy;
+    const { hostname, port: proxyPort } = this.#proxy;
     const target = `${host}:${port}`;
-    const credentials = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+    const authorization = proxyAuthorization(this.#proxy);
     const asked = request({
       host: hostname,
       port: proxyPort === '' ? 80 : proxyPort,
@@ -34,7 +38,7 @@ export class ConnectAgent extends Agent {
       timeout: this.#timeout,
       headers: {
         host: target,
-        ...(username === '' ? {} : { 'proxy-authorization': `Basic ${credentials.toString('base64')}` }),
+        ...(authorization === undefined ? {} : { 'proxy-authorization': authorization }),
       },
     });
     const failed = (error: Error): void => (done as (error: Error) => void)(error);

@@ -22,7 +22,8 @@ class ProxyError extends Error {
 
 /**
  * Asks a proxy for tunnels with CONNECT, also where the provider speaks plain HTTP: requests and answers then pass as if there were no
- * proxy. The URL may carry a user and a password.
+ * proxy. The URL may carry a user and a password. undici's own `ProxyAgent` would bring the whole package into each process, makes each
+ * request's headers anew, and tells of a refusal as of a call that was given up.
  */
 export function openProxy(address: string, connectTimeout: number): Proxy {
   const url = new URL(address);

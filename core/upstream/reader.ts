@@ -93,10 +93,12 @@ export class Reader implements Dispatcher.DispatchHandler, Valve {
   }
 
   onResponseStart(
-    _controller: Dispatcher.DispatchController,
+    controller: Dispatcher.DispatchController,
     statusCode: number,
     headers: Upstream['headers'],
   ): void {
+    // Undici keeps the head's bytes, each name and value by itself, as long as the answer lasts: 2 KB of each open stream.
+    controller.rawHeaders = null;
     if (statusCode < 200) return;
     this.#started = true;
     const { call, resolve } = this.#waiting ?? {};

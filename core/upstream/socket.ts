@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { ConnectionOptions } from 'node:tls';
 import { Observable, type Subscriber } from 'rxjs';
-import { WebSocket, type ClientOptions } from 'ws';
+import type { WebSocket } from 'ws';
 import type { Call } from '../sdk/call.ts';
 import type { ChannelOptions } from '../sdk/define.ts';
 import { GatewayError } from '../sdk/errors.ts';
@@ -9,10 +8,10 @@ import { upstreamError } from '../formats/_shared/upstream-error/index.ts';
 import type { Valve } from '../sdk/gate.ts';
 import type { GatewayEvent } from '../model/event.ts';
 import type { SocketMessage } from '../model/realtime.ts';
-import { ConnectAgent } from './connect-agent.ts';
 import type { RealtimeSettings } from '../settings/realtime.ts';
-import { compression, faultCode, sendableCode, sendableReason } from './socket-close.ts';
-import type { UpstreamSockets } from '../sdk/http.ts';
+import { Heartbeat } from './heartbeat.ts';
+import { SendQueue } from './send-queue.ts';
+import { faultCode, sendableCode, sendableReason } from './socket-close.ts';
 
 /** What all sockets of a channel share. */
 export interface UpstreamSocketOptions extends Pick<
@@ -31,105 +30,18 @@ const refusalLimit = 64 * 1024;
 /** How long the other side may take to agree to a close, in milliseconds. */
 const closeTime = 2000;
 
-/** The sockets of one channel. */
-export function createUpstreamSockets(options: UpstreamSocketOptions): UpstreamSockets {
-  const open = new Set<UpstreamSocket>();
-  let timer: NodeJS.Timeout | undefined;
-  const tick = (): void => {
-    const now = performance.now();
-    for (const one of open) one.tick(now);
-  };
-  const shared: Shared = {
-    options,
-    opened(one) {
-      open.add(one);
-      timer ??= setInterval(
-        tick,
-        Math.max(10, Math.min(1000, options.ping / 3, options.stalled / 3)),
-      ).unref();
-    },
-    closed(one) {
-      open.delete(one);
-      if (open.size > 0) return;
-      clearInterval(timer);
-      timer = undefined;
-    },
-  };
-  const secure = secureOptions(options);
-  const common = { ...commonOptions(options), ...secure };
-  const { proxy, connectTimeout } = options;
-  const agents =
-    proxy === undefined
-      ? undefined
-      : {
-          plain: new ConnectAgent(proxy, connectTimeout, undefined),
-          secure: new ConnectAgent(proxy, connectTimeout, secure),
-        };
-  return {
-    connect(call, { url, headers }) {
-      const agent = url.startsWith('wss:') ? agents?.secure : agents?.plain;
-      const socket = new WebSocket(url, {
-        ...common,
-        ...(agent === undefined ? {} : { agent }),
-        headers: withHeaders(headers, options.headers),
-      });
-      return new UpstreamSocket(call, socket, shared).open();
-    },
-    close() {
-      for (const one of open) one.abandon();
-      clearInterval(timer);
-      return Promise.resolve();
-    },
-  };
-}
-
-/** What is told of TLS: the same for ws and for Node. */
-type Secure = Pick<ClientOptions & ConnectionOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized'> & {
-  readonly servername?: string;
-};
-
-function commonOptions({ frame, compress, connectTimeout }: UpstreamSocketOptions): ClientOptions {
-  return {
-    maxPayload: frame,
-    handshakeTimeout: connectTimeout,
-    perMessageDeflate: compress.providers ? compression : false,
-    followRedirects: false,
-  };
-}
-
-function secureOptions({ tls }: UpstreamSocketOptions): Secure {
-  const { ca, cert, key, servername, verify } = tls ?? {};
-  return {
-    ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    ...(servername === undefined ? {} : { servername }),
-    ...(verify === undefined ? {} : { rejectUnauthorized: verify }),
-  };
-}
-
-/** The operator's headers over the channel's own. */
-function withHeaders(
-  own: Readonly<Record<string, string>>,
-  { set = {}, remove = [] }: NonNullable<ChannelOptions['headers']> = {},
-): Record<string, string> {
-  const headers: Record<string, string> = { ...own };
-  for (const name of remove) delete headers[name.toLowerCase()];
-  for (const [name, value] of Object.entries(set)) headers[name.toLowerCase()] = value;
-  return headers;
-}
-
-interface Shared {
+/** What a socket knows of the others of its channel: those that are open are looked at from time to time. */
+export interface SharedSockets {
   readonly options: UpstreamSocketOptions;
   opened(one: UpstreamSocket): void;
   closed(one: UpstreamSocket): void;
 }
 
 /** One socket: from the wish for it to its end. */
-class UpstreamSocket implements Valve {
+export class UpstreamSocket implements Valve {
   readonly #call: Call;
   readonly #socket: WebSocket;
-  readonly #shared: Shared;
+  readonly #shared: SharedSockets;
   #reject: (error: GatewayError) => void = () => {};
   #forget: (() => void) | undefined;
   #subscriber: Subscriber<GatewayEvent> | undefined;
@@ -141,16 +53,15 @@ class UpstreamSocket implements Valve {
   #closing = false;
   #fault = 0;
   #outcome: { readonly error?: GatewayError; readonly last?: SocketMessage } | undefined;
-  #fullSince = 0;
-  /** Set by whatever comes, taken back by each tick. */
-  #heard = true;
-  #heardAt = 0;
-  #pings = 0;
+  readonly #queue: SendQueue;
+  readonly #heartbeat: Heartbeat;
 
-  constructor(call: Call, socket: WebSocket, shared: Shared) {
+  constructor(call: Call, socket: WebSocket, shared: SharedSockets) {
     this.#call = call;
     this.#socket = socket;
     this.#shared = shared;
+    this.#queue = new SendQueue(socket, shared.options.queue, call.inputGate);
+    this.#heartbeat = new Heartbeat(socket, shared.options.ping);
   }
 
   /** Waits until it is open. Called once. */
@@ -167,8 +78,8 @@ class UpstreamSocket implements Valve {
       socket.on('unexpected-response', (_request, response) => this.#refused(response));
       socket.on('error', (error) => this.#failed(error));
       socket.on('message', (data: Buffer, binary) => this.#message({ data, binary }));
-      socket.on('ping', this.#onHeard);
-      socket.on('pong', this.#onHeard);
+      socket.on('ping', this.#heartbeat.heard);
+      socket.on('pong', this.#heartbeat.heard);
       socket.on('close', (code, reason) => this.#closed(code, reason));
       const forget = this.#call.onEnd(() => this.abandon());
       if (!this.#over) this.#forget = forget;
@@ -185,25 +96,12 @@ class UpstreamSocket implements Valve {
 
   /** Called about once a second: asks whether the provider is there, and gives up on one that is not or takes nothing. */
   tick(now: number): void {
-    const { ping, stalled } = this.#shared.options;
     if (this.#closing) return;
-    if (this.#fullSince > 0) {
-      if (now - this.#fullSince > stalled) this.#giveUp('The upstream takes no more messages.');
-      return;
-    }
-    if (this.#heard) {
-      this.#heard = false;
-      this.#heardAt = now;
-      this.#pings = 0;
-    }
-    // A pong that is not read says nothing about the provider.
-    if (this.#socket.isPaused || now - this.#heardAt < ping * (this.#pings + 1)) return;
-    if (this.#pings >= 2) {
-      this.#giveUp('The upstream does not answer any more.');
-      return;
-    }
-    this.#pings += 1;
-    this.#socket.ping();
+    const { fullSince } = this.#queue;
+    if (fullSince > 0) {
+      if (now - fullSince > this.#shared.options.stalled)
+        this.#giveUp('The upstream takes no more messages.');
+    } else if (!this.#heartbeat.beat(now)) this.#giveUp('The upstream does not answer any more.');
   }
 
   /** Nobody wants it any more: it is closed, whether the provider agrees or not. */
@@ -223,7 +121,7 @@ class UpstreamSocket implements Valve {
 
   #subscribed(subscriber: Subscriber<GatewayEvent>): () => void {
     this.#subscriber = subscriber;
-    this.#heardAt = performance.now();
+    this.#heartbeat.heard();
     const early = this.#early;
     this.#early = [];
     for (const message of early) subscriber.next({ type: 'message', ...message });
@@ -238,34 +136,19 @@ class UpstreamSocket implements Valve {
   }
 
   #message(message: SocketMessage): void {
-    this.#heard = true;
+    this.#heartbeat.heard();
     if (this.#over) return;
     if (this.#subscriber === undefined) this.#early.push(message);
     else this.#subscriber.next({ type: 'message', ...message });
   }
-
-  readonly #onHeard = (): void => {
-    this.#heard = true;
-  };
 
   #send(message: SocketMessage): void {
     if (message.close !== undefined) {
       this.#close(message.close, message.data.toString());
       return;
     }
-    const socket = this.#socket;
-    if (socket.readyState !== socket.OPEN) return;
-    socket.send(message.data, { binary: message.binary }, this.#onSent);
-    if (this.#fullSince > 0 || socket.bufferedAmount <= this.#shared.options.queue) return;
-    this.#fullSince = performance.now();
-    this.#call.inputGate.close();
+    if (this.#socket.readyState === this.#socket.OPEN) this.#queue.send(message);
   }
-
-  readonly #onSent = (): void => {
-    if (this.#fullSince === 0 || this.#socket.bufferedAmount > this.#shared.options.queue / 2) return;
-    this.#fullSince = 0;
-    this.#call.inputGate.open();
-  };
 
   /** What waits is sent before; the time for that is short. */
   #close(code: number, reason: string): void {
@@ -363,9 +246,7 @@ class UpstreamSocket implements Valve {
     this.#subscriber = undefined;
     this.#early = [];
     this.#call.gate.detach(this);
-    if (this.#fullSince === 0) return;
-    this.#fullSince = 0;
-    this.#call.inputGate.open();
+    this.#queue.letGo();
   }
 }
 

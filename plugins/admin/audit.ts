@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { entriesOf, type Stores } from 'sluice/internal';
-import type { AuditEntry, AuditPage } from './schemas.ts';
+import type { AuditEntry, AuditPage } from './schemas/index.ts';
 
 /** The newest entries are kept, so many and for so many milliseconds. */
 const most = 5_000;

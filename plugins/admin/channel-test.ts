@@ -1,6 +1,6 @@
 import { gathered, GatewayError, type GatewayEvent } from 'sluice';
 import { maskSecrets, toGatewayError, type Channel, type DirectCalls } from 'sluice/internal';
-import type { ChannelTestResult } from './schemas.ts';
+import type { ChannelTestResult } from './schemas/index.ts';
 
 /** The longest that a test may take, in milliseconds. */
 const patience = 30_000;

@@ -9,7 +9,7 @@ import {
 import type { Audit } from './audit.ts';
 import { testChannel } from './channel-test.ts';
 import { namesOf } from './names.ts';
-import type { ChannelView, ModelView } from './schemas.ts';
+import type { ChannelView, ModelView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 import type { ChannelSwitches } from './switches.ts';
 

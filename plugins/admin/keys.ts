@@ -3,7 +3,7 @@ import { matchesModel, type ApiKeyChanges, type Budget, type InternalTools } fro
 import type { Audit } from './audit.ts';
 import { overlap } from './globs.ts';
 import { namesOf } from './names.ts';
-import type { AuditEntry, BudgetStateView, KeyView } from './schemas.ts';
+import type { AuditEntry, BudgetStateView, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
 type KeyTools = Pick<InternalTools, 'apiKeys' | 'ledger' | 'catalog' | 'prices'>;
@@ -15,7 +15,9 @@ const atOnce = 8;
 export function keyHandlers(
   tools: KeyTools,
   audit: Audit,
-): Handlers<'listKeys' | 'createKey' | 'updateKey' | 'rotateKey' | 'enableKey' | 'disableKey' | 'deleteKey'> {
+): Handlers<
+  'listKeys' | 'findKey' | 'createKey' | 'updateKey' | 'rotateKey' | 'enableKey' | 'disableKey' | 'deleteKey'
+> {
   const { apiKeys } = tools;
 
   /** By its id alone: a path must not be taken for a name or a secret. */
@@ -56,17 +58,18 @@ export function keyHandlers(
   };
 
   return {
-    async listKeys() {
-      const keys = (await apiKeys.list()).toReversed();
+    async listKeys({ query: { limit, after } }) {
+      const { keys, next } = await apiKeys.page(limit, after);
       const views: KeyView[] = [];
-      // A few at a time: a thousand questions at once would keep calls from the database.
+      // A few at a time: hundreds of questions at once would keep calls from the database.
       for (let index = 0; index < keys.length; index += atOnce) {
         const some = keys.slice(index, index + atOnce);
         // oxlint-disable-next-line no-await-in-loop
         for (const view of await Promise.all(some.map((key) => viewOf(key, tools)))) views.push(view);
       }
-      return { keys: views };
+      return { keys: views, next };
     },
+    findKey: async ({ id }) => viewOf(await keyOf(id), tools),
     async createKey({ body, session, ip }) {
       checkExpiry(body.expiresAt);
       const { record, value } = await apiKeys.create({ ...body, budgets: orNone(body.budgets) });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { caller } from 'sluice';
 import { InFlight, type Call } from 'sluice/internal';
 import { recordOf } from '../_record.ts';
-import { liveCall, type LiveCall } from './schemas.ts';
+import { liveCall, type LiveCall } from './schemas/index.ts';
 
 /** The most calls that are told of at a time. */
 const mostCalls = 500;

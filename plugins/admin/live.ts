@@ -13,7 +13,7 @@ import {
 } from 'sluice/internal';
 import { recorded } from '../_record.ts';
 import { feedPortion, feedQuestion, LiveFeed } from './live-feed.ts';
-import type { LiveCall, LiveFrame } from './schemas.ts';
+import type { LiveCall, LiveFrame } from './schemas/index.ts';
 
 /** Under these names processes ask each other: what their calls do, and how many run. */
 const callsTopic = 'admin/live';

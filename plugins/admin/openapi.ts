@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { routes, type RouteSpec } from './routes.ts';
-import { failure } from './schemas.ts';
+import { failure } from './schemas/index.ts';
 
 /** The OpenAPI 3.1 document of the admin API, made from the schemas that check its requests. */
 export function openapiDocument(): object {

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import * as schemas from './schemas.ts';
+import * as schemas from './schemas/index.ts';
 
 /** One route of the admin API: what goes in, what comes out, and who may ask. */
 export interface RouteSpec {
@@ -66,8 +66,15 @@ export const routes = {
   listKeys: {
     method: 'GET',
     path: '/api/admin/keys',
-    summary: 'All API keys with the state of their budgets',
-    answer: schemas.keyList,
+    summary: 'A page of the API keys with the state of their budgets, newest first',
+    query: schemas.keysQuery,
+    answer: schemas.keyPage,
+  },
+  findKey: {
+    method: 'GET',
+    path: '/api/admin/keys/:id',
+    summary: 'One API key with the state of its budgets',
+    answer: schemas.key,
   },
   createKey: {
     method: 'POST',

@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import { checkOrigin, createOutside, refuse, secure, sessionToken, setSessionCookie } from './http.ts';
 import { readBody, readQuery } from './read.ts';
 import type { RouteName, RouteSpec, routes } from './routes.ts';
-import { noQuery } from './schemas.ts';
+import { noQuery } from './schemas/index.ts';
 import { provesIntent, type Session, type Sessions } from './sessions.ts';
 
 /** A request to the admin API that may be answered. */

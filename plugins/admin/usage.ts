@@ -3,7 +3,7 @@ import { GatewayError } from 'sluice';
 import type { InternalTools, UsageGrouping, UsageLog, UsageSums } from 'sluice/internal';
 import type { Audit } from './audit.ts';
 import { csvOf } from './csv.ts';
-import type { OverviewRange } from './schemas.ts';
+import type { OverviewRange } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
 
 /** The most buckets of time in one answer. */

@@ -34,6 +34,7 @@ const codecs: Readonly<Record<string, CodecName>> = {
   '/v1/responses': ['responses', 'chat'],
   '/v1/completions': ['text-completions', 'chat'],
   '/v1/embeddings': ['embeddings', 'embed'],
+  '/v1/rerank': ['rerank', 'rerank'],
   '/v1/moderations': ['moderations', 'moderate'],
   '/v1/images/generations': ['images', 'generate-image'],
   '/v1/images/edits': ['images', 'edit-image'],
@@ -49,20 +50,29 @@ function codecAt(told: JsonValue | undefined): CodecName | undefined {
   return Object.hasOwn(codecs, endpoint) ? codecs[endpoint] : undefined;
 }
 
-/** The codec that reads the request of a line; undefined where its endpoint is not known. */
-export function codecOfLine(
-  format: ObjectFormat,
+/** The endpoint that a line of the chat-completions API is for. Some providers' lines name none: what is in them tells it then. */
+export function endpointOfLine(
   { url }: JsonObject,
-  { content, contents, messages }: JsonObject,
-): CodecName | undefined {
+  { messages, input, documents }: JsonObject,
+): string | undefined {
+  if (typeof url === 'string') return url;
+  if (messages !== undefined) return '/v1/chat/completions';
+  if (documents !== undefined) return '/v1/rerank';
+  return input === undefined ? undefined : '/v1/embeddings';
+}
+
+/** The codec that reads the request of a line; undefined where its endpoint is not known. */
+export function codecOfLine(format: ObjectFormat, line: JsonObject, body: JsonObject): CodecName | undefined {
   switch (format) {
     case 'chat-completions':
-      // Some providers' lines name none: no other endpoint than this one takes messages.
-      return codecAt(url ?? (messages === undefined ? undefined : '/v1/chat/completions'));
+      return codecAt(endpointOfLine(line, body));
     case 'messages':
       return ['messages', 'chat'];
     case 'generate-content':
-      return ['generate-content', content !== undefined && contents === undefined ? 'embed' : 'chat'];
+      return [
+        'generate-content',
+        body['content'] !== undefined && body['contents'] === undefined ? 'embed' : 'chat',
+      ];
   }
 }
 

@@ -17,6 +17,7 @@ import { endpointOf } from './batch-sorts.ts';
 import { collectionOf, type Collection } from './collections.ts';
 import { allowModels, bodyOf, madeAnyway } from './create.ts';
 import { ownedObject } from './endpoints.ts';
+import { modelOfBatch } from './batch-model.ts';
 import type { AddPath } from './paths.ts';
 import { placeOfReferences } from './pin.ts';
 import { chosenPlace, placeOf, type Place } from './place.ts';
@@ -63,41 +64,48 @@ const ofBatch: ReadonlySet<string> = new Set([
 /** `POST /v1/batches`: the requests are the lines of a file. */
 async function createFromFile(call: Call, collection: Collection, around: Around): Promise<JsonObject> {
   const body = await bodyOf(call).json();
-  const unknown = Object.keys(body).find((name) => !ofBatch.has(name));
-  if (unknown !== undefined)
-    throw new GatewayError(
-      'invalid_value',
-      `A batch is made of a file alone: "${unknown.slice(0, 100)}" may name requests that nobody has looked at.`,
-      { param: unknown },
-    );
   const { input_file_id: input } = body;
   if (input === undefined) throw missing('input_file_id');
   if (typeof input !== 'string') throw wrongType('input_file_id', 'a string');
   const file = await ownedObject(call, collectionOf(collection.format, 'files'), input, around);
   const place = placeOf(file, around.finding.catalog);
+  checkMembers(body, place);
   const requested = await requestedLines(call, file, place, 'input_file_id', around);
-  const { models } = requested;
   checkEndpoint(requested, body['endpoint']);
-  for (const model of models)
+  for (const model of requested.models)
     if (place.channel.upstreamModel(model) !== model)
       throw new GatewayError(
         'invalid_value',
         `The file names the model "${model}", which its channel does not serve under this name. Names in a file go to the provider as they are.`,
         { param: 'input_file_id' },
       );
+  const named = modelOfBatch(body, requested, place);
+  if (named !== undefined) allowModels(call, [named.model]);
   return create(
     call,
     {
       collection,
       place,
-      models,
+      models: named === undefined ? requested.models : [named.model],
       path: '/batches',
-      body,
+      body: named?.body ?? body,
       known: { endpoint: body['endpoint'] ?? null },
-      needs: async () => needsOfLines(requested, '', 'input_file_id'),
+      needs: async () => needsOfLines(requested, named?.model ?? '', 'input_file_id'),
     },
     around,
   );
+}
+
+/** Throws 400 for members by which a batch would be of other requests, or for another model. */
+function checkMembers(body: JsonObject, { channel: { batchModel } }: Place): void {
+  const ofModel = batchModel?.replace(/\..*/, '');
+  const unknown = Object.keys(body).find((name) => !ofBatch.has(name) && name !== ofModel);
+  if (unknown !== undefined)
+    throw new GatewayError(
+      'invalid_value',
+      `A batch is made of a file alone: "${unknown.slice(0, 100)}" may name requests that nobody has looked at.`,
+      { param: unknown },
+    );
 }
 
 /** `POST /v1/messages/batches`: the requests stand in the body, each with a model of its own. */
@@ -196,6 +204,9 @@ function otherModel(): GatewayError {
   return wrongValue('model', 'that of the path in every request of a batch');
 }
 
+/** What is known of the lines of a file. */
+type LinesAsked = JsonObject & { readonly models: readonly string[] };
+
 /**
  * What the lines of a file ask for: of models that the caller may use, as may be what the lines refer to. Throws 400 for a file of which
  * that is not known: whatever its lines ask for would be asked for unseen.
@@ -206,7 +217,7 @@ async function requestedLines(
   place: Place,
   param: string,
   around: Around,
-): Promise<JsonObject & { readonly models: readonly string[] }> {
+): Promise<LinesAsked> {
   const { finding } = around;
   const requested = file.known['requested'] ?? (await linesAtProvider(call, file, around));
   if (!isObject(requested) || !Array.isArray(requested['models']) || !Array.isArray(requested['references']))

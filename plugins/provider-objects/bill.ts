@@ -70,7 +70,8 @@ export class Bill {
     const format = kind.slice(0, kind.indexOf('/'));
     return [...this.#sums].map(([model, { usage, microDollars, price, upstreamModel }], index) => {
       const { input, output, cacheRead, cacheWrite, reasoning, units } = usage;
-      const cost = microDollars === undefined ? undefined : Math.ceil(microDollars * share);
+      // What floating point adds to a product is nobody's cost.
+      const cost = microDollars === undefined ? undefined : Math.ceil(microDollars * share - 1e-6);
       return {
         ...(owner === '' ? {} : { keyId: owner }),
         ...(charge?.reservation === undefined ? {} : { reservation: charge.reservation }),

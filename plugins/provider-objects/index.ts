@@ -31,7 +31,8 @@ const options = z.strictObject({
   batchShare: z.number().min(0).max(1).optional(),
   /**
    * What it costs to keep a million tokens of a cached content for an hour, in dollars, by patterns of the provider's names of models; the
-   * longest that fits. 0: nothing is charged. Default: as https://ai.google.dev/gemini-api/docs/pricing says.
+   * longest that fits. 0: nothing is charged. Default: as https://ai.google.dev/gemini-api/docs/pricing says of the Flash and Flash-Lite models
+   * from 2.5 to 3.5, and of 2.5, 3 and 3.1 Pro; new models may cost otherwise, and so may priority.
    */
   cacheStorage: z
     .record(z.string(), z.number().min(0).max(1000))

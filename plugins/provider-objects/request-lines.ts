@@ -1,6 +1,6 @@
 import type { JsonObject } from 'sluice';
 import { isObject, parseObject, type InternalTools } from 'sluice/internal';
-import { codecOfLine } from './batch-sorts.ts';
+import { codecOfLine, endpointOfLine } from './batch-sorts.ts';
 import type { ObjectFormat } from './collections.ts';
 import { Lines } from './lines.ts';
 import { NeedsByModel, type Needs } from './needs.ts';
@@ -10,6 +10,8 @@ import { referencesIn } from './references.ts';
 export interface RequestedLines {
   /** The public names of their models, each once; none where the lines name no model. */
   readonly models: readonly string[];
+  /** True where some of them name none. */
+  readonly unnamed?: true;
   /** What they refer to: kinds and ids. */
   readonly references: readonly (readonly [kind: string, id: string])[];
   readonly count: number;
@@ -45,6 +47,7 @@ export class RequestLines {
   readonly #endpoints = new Set<string>();
   readonly #needs: NeedsByModel;
   #unreadable: string | undefined;
+  #isUnnamed = false;
   #count = 0;
   #isKnown = true;
   #isText = false;
@@ -58,6 +61,7 @@ export class RequestLines {
     this.#isText = true;
     this.#count = begun.count;
     this.#unreadable = begun.unreadable;
+    this.#isUnnamed = begun.unnamed === true;
     for (const model of begun.models) this.#models.add(model);
     for (const endpoint of begun.endpoints) this.#endpoints.add(endpoint);
     for (const [kind, id] of begun.references) this.#references.set(`${kind} ${id}`, [kind, id]);
@@ -114,6 +118,7 @@ export class RequestLines {
   #told(): RequestedLines {
     return {
       models: [...this.#models],
+      ...(this.#isUnnamed ? { unnamed: true } : {}),
       references: [...this.#references.values()],
       count: this.#count,
       endpoints: [...this.#endpoints],
@@ -138,7 +143,8 @@ export class RequestLines {
     }
     const { model } = body;
     const name = typeof model === 'string' ? model.replace(/^models\//, '') : '';
-    if (name !== '') this.#models.add(name);
+    if (name === '') this.#isUnnamed = true;
+    else this.#models.add(name);
     this.#count += 1;
     this.#measure(line, body, name);
     if (
@@ -150,14 +156,15 @@ export class RequestLines {
   }
 
   #measure(line: JsonObject, body: JsonObject, model: string): void {
-    const { url } = line;
-    if (typeof url === 'string') this.#endpoints.add(url);
+    const isChat = this.#format === 'chat-completions';
+    const endpoint = isChat ? endpointOfLine(line, body) : undefined;
+    if (endpoint !== undefined) this.#endpoints.add(endpoint);
     if (this.#unreadable !== undefined) return;
     const [format, operation] = codecOfLine(this.#format, line, body) ?? ['', 'chat'];
     const codec = this.#formats(format)?.codecs[operation];
     try {
       if (codec === undefined) throw new Error('its endpoint is not known here');
-      this.#needs.add(model, codec, body);
+      this.#needs.add(model, codec, isChat && model === '' ? { ...body, model: 'model' } : body);
     } catch (error) {
       const reason = error instanceof Error ? error.message : '';
       this.#unreadable = `request ${this.#count}: ${reason.slice(0, 300).replace(/\.$/, '')}`;
@@ -177,7 +184,9 @@ function bodyIn(line: JsonObject | undefined, format: ObjectFormat): JsonObject 
   // Turns that a provider remembers by themselves are nobody's here: no line may go on from them.
   if (isObject(body) && (body['previous_response_id'] ?? body['conversation'] ?? null) !== null)
     return undefined;
-  return isObject(body) && typeof body['model'] === 'string' && typeof line['custom_id'] === 'string'
+  // Where lines name no model, the batch may.
+  const { model = '' } = isObject(body) ? body : {};
+  return isObject(body) && typeof model === 'string' && typeof line['custom_id'] === 'string'
     ? body
     : undefined;
 }

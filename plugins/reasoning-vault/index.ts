@@ -23,7 +23,8 @@ import {
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
 import { Passing } from './passing.ts';
-import { Asked, forgottenTurns, keyOfCall, recall, type RecallOptions } from './recall.ts';
+import { forgottenTurns, recall, type RecallOptions } from './recall.ts';
+import { Asked, keyOfCall } from './call-keys.ts';
 import { withoutStrangers } from './strangers.ts';
 import { formatSpoken, makerOf, type Turn } from './turn.ts';
 

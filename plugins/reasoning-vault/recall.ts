@@ -1,8 +1,9 @@
-import { hash } from 'node:crypto';
-import type { Block, JsonObject, Message } from 'sluice';
-import type { Loss, ReasoningBlock, Target, ToolCallBlock } from 'sluice/internal';
-import { turnKey, type Kept, type Memory } from './memory.ts';
-import { fits, proofsOf, type CalledTool, type Thought, type Turn } from './turn.ts';
+import type { Block, Message } from 'sluice';
+import type { Loss, ReasoningBlock, Target } from 'sluice/internal';
+import { Asked, keyOfCall, uniqueKey } from './call-keys.ts';
+import type { Kept, Memory } from './memory.ts';
+import { isProved, isReasoning, restored } from './restore.ts';
+import { fits, proofsOf, type Turn } from './turn.ts';
 
 /** What a history becomes. */
 export interface Recalled {
@@ -162,77 +163,6 @@ function* turnsOf(messages: readonly Message[]): Generator<Bare['span']> {
   }
 }
 
-/**
- * The key under which a call's turn is kept; ids that count from one need the conversation before the message `index` beside them.
- */
-export function keyOfCall(owner: string, call: IdOfCall, asked: Asked, index: number): string {
-  return uniqueKey(owner, call) ?? turnKey(owner, call.id, `${call.name} ${asked.before(index)}`);
-}
-
-/** The key of a call whose id is no other conversation's; undefined where that cannot be said of it. */
-function uniqueKey(owner: string, call: IdOfCall): string | undefined {
-  const { id, name } = call;
-  const known = knownKeys.get(id);
-  if (known !== undefined && known.name === name && known.owner === owner) return known.key;
-  const key = isUnique(call) ? turnKey(owner, id) : undefined;
-  if (id.length + name.length <= longestKnown) {
-    if (knownKeys.size >= mostKnown) knownKeys.clear();
-    knownKeys.set(id, { owner, name, key });
-  }
-  return key;
-}
-
-/**
- * Keys that were found lately: each turn of a conversation brings the calls of all turns before. To find 142 of them anew takes 0.3 ms,
- * a fifth of what such a request costs in all.
- */
-const knownKeys = new Map<
-  string,
-  { readonly owner: string; readonly name: string; readonly key: string | undefined }
->();
-const mostKnown = 10_000;
-/** Characters. */
-const longestKnown = 200;
-
-type IdOfCall = Pick<CalledTool, 'id' | 'name'>;
-
-/** True for an id that is random enough to be no other conversation's: it holds a run of letters and digits besides the tool's name. */
-function isUnique({ id, name }: IdOfCall): boolean {
-  const runs = id.replace(name, ' ').match(/[A-Za-z0-9]{8,}/g);
-  return runs?.some((run) => /\d/.test(run) && /[A-Za-z]/.test(run)) === true;
-}
-
-/** Digests of what the user had said before a message. Ask in the order of the messages. */
-export class Asked {
-  readonly #words: () => readonly Message[];
-  #next = 0;
-  #digest = '';
-
-  /** `words` gives the messages when somebody asks. */
-  constructor(words: () => readonly Message[]) {
-    this.#words = words;
-  }
-
-  before(index: number): string {
-    const messages = this.#words();
-    for (; this.#next < index; this.#next += 1) {
-      const message = messages[this.#next];
-      if (message?.role !== 'user') continue;
-      for (const block of message.content)
-        if (block.type === 'text') this.#digest = hash('sha256', this.#digest + block.text, 'base64url');
-    }
-    return this.#digest;
-  }
-}
-
-function isProved(block: Block): boolean {
-  return 'proof' in block && block.proof !== undefined;
-}
-
-function isReasoning(block: Block): block is ReasoningBlock {
-  return block.type === 'reasoning';
-}
-
 function turnsBehind(entries: ReadonlyMap<string, Kept>): ReadonlySet<string> {
   return new Set([...entries.values()].flatMap((value) => ('see' in value ? [value.see] : [])));
 }
@@ -244,85 +174,4 @@ function turnOf(keys: readonly string[], entries: ReadonlyMap<string, Kept>): Tu
     if (kept !== undefined && 'turn' in kept) return kept.turn;
   }
   return undefined;
-}
-
-/**
- * A message's content with its reasoning, undefined when nothing is missing. `told` counts the thoughts that earlier messages of a split
- * turn got; a proof that is present elsewhere does not come twice.
- */
-function restored(
-  message: Message,
-  turn: Turn,
-  told: Map<Turn, number>,
-  present: ReadonlySet<string>,
-): readonly Block[] | undefined {
-  const content: Block[] = [];
-  let next = told.get(turn) ?? 0;
-  let missing = 0;
-  const tell = (ready: (thought: Thought) => boolean): void => {
-    for (
-      let thought = turn.thoughts[next];
-      thought !== undefined && ready(thought);
-      thought = turn.thoughts[next]
-    ) {
-      next += 1;
-      if (thought.proof !== undefined && present.has(thought.proof.value)) continue;
-      content.push(blockOf(thought, message));
-      missing += 1;
-    }
-  };
-  const calls = message.content.filter((block) => block.type === 'tool-call');
-  const first = calls.reduce((least, { id }) => Math.min(least, placeOf(id, turn)), Infinity);
-  for (const block of message.content) {
-    if (isReasoning(block)) continue;
-    if (block.type === 'tool-call') {
-      tell((thought) => thought.calls <= placeOf(block.id, turn));
-      content.push(proved(block, turn));
-    } else {
-      tell((thought) => thought.calls <= first && !thought.spoken);
-      content.push(block);
-    }
-  }
-  if (calls.some(({ id }) => placeOf(id, turn) === turn.calls.length - 1)) tell(() => true);
-  told.set(turn, next);
-  return missing > 0 || content.some(isProved) ? content : undefined;
-}
-
-/** The number of a call in its turn; a call that the turn did not make stands before all. */
-function placeOf(id: string, turn: Turn): number {
-  return placesOf(turn).get(id) ?? 0;
-}
-
-/** The first call of each id in a turn. A turn may come back in as many messages as it has calls. */
-function placesOf(turn: Turn): ReadonlyMap<string, number> {
-  let places = allPlaces.get(turn);
-  if (places === undefined) {
-    const found = new Map<string, number>();
-    turn.calls.forEach(({ id }, place) => {
-      if (!found.has(id)) found.set(id, place);
-    });
-    allPlaces.set(turn, (places = found));
-  }
-  return places;
-}
-
-const allPlaces = new WeakMap<Turn, ReadonlyMap<string, number>>();
-
-function blockOf({ text, proof, extra }: Thought, message: Message): Block {
-  return {
-    type: 'reasoning',
-    text,
-    at: `${message.at ?? 'messages'}.reasoning`,
-    ...(proof === undefined ? {} : { proof }),
-    ...(extra === undefined ? {} : { extra }),
-  };
-}
-
-function proved(block: ToolCallBlock, turn: Turn): ToolCallBlock {
-  const place = placesOf(turn).get(block.id);
-  const call = place === undefined ? undefined : turn.calls[place];
-  if (call?.proof === undefined) return block;
-  if (call.beside === undefined) return { ...block, proof: call.proof };
-  const own: JsonObject = { ...block.extra?.['chat-completions'], $extra_content: call.beside };
-  return { ...block, proof: call.proof, extra: { ...block.extra, 'chat-completions': own } };
 }

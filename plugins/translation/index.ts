@@ -15,7 +15,8 @@ import {
   type Loss,
   type Target,
 } from 'sluice/internal';
-import { passRequest, passReply } from './pass-through.ts';
+import { passReply } from './pass-reply.ts';
+import { passRequest } from './pass-request.ts';
 import { decodeReply } from './decode-reply.ts';
 import { writeRequest, writeUnread } from './encode-request.ts';
 import { isOfImages, readImages, withBytes } from './images.ts';

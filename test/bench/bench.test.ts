@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { bodyOf, headersOf, wires } from './inputs.ts';
 import { hasProc } from './proc.ts';
+import { roomShares } from './profile.ts';
 import { inputs, sessionOf, type InputName } from './sessions.ts';
 
 const bench = fileURLToPath(new URL('bench.ts', import.meta.url));
@@ -60,4 +61,41 @@ it('sessions of agents have the tools, messages and escapes that they are named 
       if (turn.role === 'assistant' && turn.call !== undefined)
         expect(session.turns[index + 1]).toMatchObject({ role: 'tool', id: turn.call.id });
   }
+});
+
+it('a profile is divided among rooms and libraries, and what Node and V8 do counts as done for who asked', () => {
+  const frame = (functionName: string, url = '') => ({ functionName, url });
+  const file = (path: string) => new URL(`../../${path}`, import.meta.url).href;
+  const profile = {
+    startTime: 1_000,
+    nodes: [
+      { id: 1, callFrame: frame('(root)'), children: [2, 3, 5, 8, 9] },
+      { id: 2, callFrame: frame('(idle)') },
+      { id: 3, callFrame: frame('send', file('core/front/reply.ts')), children: [4] },
+      { id: 4, callFrame: frame('writeLatin1String') },
+      {
+        id: 5,
+        callFrame: frame('decode', file('core/formats/messages/codec.ts')),
+        children: [6, 7],
+      },
+      { id: 6, callFrame: frame('wasm-function[1]', 'wasm://wasm/0001') },
+      {
+        id: 7,
+        callFrame: frame('next', file('node_modules/rxjs/dist/cjs/internal/Subscriber.js')),
+      },
+      { id: 8, callFrame: frame('(garbage collector)') },
+      { id: 9, callFrame: frame('parserOnHeadersComplete', 'node:_http_common') },
+    ],
+    // The first is before the time that is asked for, the last behind it.
+    samples: [3, 2, 3, 4, 5, 6, 7, 8, 9, 3],
+    timeDeltas: [500, 500, 100, 100, 100, 200, 200, 200, 100, 5_000],
+  };
+  expect(Object.fromEntries(roomShares(profile, 1_600, 3_100))).toEqual({
+    'core/front': 0.1,
+    'writes to sockets': 0.1,
+    'core/formats/messages': expect.closeTo(0.3, 5),
+    'library: rxjs': 0.2,
+    'V8: garbage collection': 0.2,
+    'node: HTTP': 0.1,
+  });
 });

@@ -7,6 +7,7 @@ import { basename, resolve } from 'node:path';
 import { hasProc } from './proc.ts';
 import { pinned } from './processes.ts';
 import { costHeading, costs, figureHeading, table } from './report.ts';
+import { profiled, profileHeading } from './profile.ts';
 import { Runner } from './rounds.ts';
 import { scenarios } from './scenarios.ts';
 import { figures } from './figures.ts';
@@ -29,6 +30,7 @@ const help = `Usage: npm run bench -- [options]
   --workers N        Workers of Sluice (1).
   --postgres         Its database is PostgreSQL, and with --redis it shares limits through Redis: both must be installed.
   --node OPTION      An option for the Node of Sluice, such as --node=--cpu-prof.
+  --profile          Instead of ratios: what the calls and chunks of the scenarios are made of, by rooms of the source, libraries and threads.
   --sizing           Instead of all that: what workers and gateways serve together, as the page on sizing has it.
 
 Scenarios: ${scenarios.map(({ name }) => name).join(', ')}.
@@ -49,6 +51,7 @@ const { values: flags } = parseArgs({
     postgres: { type: 'boolean', default: false },
     redis: { type: 'boolean', default: false },
     node: { type: 'string', multiple: true, default: [] },
+    profile: { type: 'boolean', default: false },
     sizing: { type: 'boolean', default: false },
   },
 });
@@ -86,9 +89,30 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => pr
 const stage = await buildStage(Number(flags.provider));
 try {
   if (flags.sizing) console.log(await sizing(stage, { seconds: Math.max(3, seconds), rounds }));
+  else if (flags.profile) await showProfiles();
   else await measure();
 } finally {
   await stage.end();
+}
+
+async function gatewayOptions(): Promise<Partial<SluiceOptions>> {
+  return {
+    workers,
+    nodeOptions: flags.node,
+    database: flags.postgres ? await stage.database() : undefined,
+    shared: flags.redis ? await stage.shared() : undefined,
+  };
+}
+
+async function showProfiles(): Promise<void> {
+  const { rows, failures } = await profiled(
+    stage,
+    chosenScenarios,
+    { name: 'sluice', tree: ownTree, ...(await gatewayOptions()) },
+    { warm: Math.max(4, warm), seconds: Math.max(4, seconds) },
+  );
+  tell(failures);
+  console.log(table([profileHeading, ...rows]));
 }
 
 async function measure(): Promise<void> {
@@ -96,15 +120,9 @@ async function measure(): Promise<void> {
     { name: 'sluice', tree: ownTree },
     ...flags.tree.map((path) => ({ name: basename(path), tree: resolve(path) })),
   ];
-  const options = async (): Promise<Partial<SluiceOptions>> => ({
-    workers,
-    nodeOptions: flags.node,
-    database: flags.postgres ? await stage.database() : undefined,
-    shared: flags.redis ? await stage.shared() : undefined,
-  });
   const start = async (): Promise<readonly Target[]> => {
     const targets = [await stage.raw()];
-    for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...(await options()) }));
+    for (const tree of trees) targets.push(await stage.sluice({ ...tree, ...(await gatewayOptions()) }));
     return [...targets, ...flags.peers.split(',').filter(Boolean).map(peer)];
   };
   if (chosenScenarios.length > 0) {
@@ -123,7 +141,8 @@ async function measure(): Promise<void> {
   }
   if (chosenFigures.length > 0) {
     const rows = [];
-    for (const figure of chosenFigures) rows.push(...(await figure.run(stage, trees, await options(), tell)));
+    for (const figure of chosenFigures)
+      rows.push(...(await figure.run(stage, trees, await gatewayOptions(), tell)));
     console.log(`\n${table([figureHeading, ...rows])}`);
   }
   console.log(

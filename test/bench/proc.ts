@@ -24,11 +24,26 @@ export function familyOf(pid: number): number[] {
 
 /** Microseconds of CPU time that the threads of these processes have used. */
 export function cpuOf(pids: readonly number[]): number {
-  let nanoseconds = 0;
-  for (const pid of pids)
-    for (const thread of numbersIn(`/proc/${pid}/task`))
-      nanoseconds += Number.parseInt(readText(`/proc/${pid}/task/${thread}/schedstat`) ?? '0', 10);
-  return nanoseconds / 1000;
+  let used = 0;
+  for (const pid of pids) for (const thread of numbersIn(`/proc/${pid}/task`)) used += threadCpu(pid, thread);
+  return used;
+}
+
+/** A thread: its name as the system has it, and the microseconds of CPU time that it has used. */
+export interface Thread {
+  readonly name: string;
+  /** The one that a process begins with. */
+  readonly isMain: boolean;
+  readonly used: number;
+}
+
+/** The threads of a process. */
+export function threadsOf(pid: number): readonly Thread[] {
+  return numbersIn(`/proc/${pid}/task`).map((thread) => ({
+    name: readText(`/proc/${pid}/task/${thread}/comm`)?.trim() ?? '',
+    isMain: thread === pid,
+    used: threadCpu(pid, thread),
+  }));
 }
 
 /** Bytes of memory that a process holds. */
@@ -52,6 +67,11 @@ export function listenerOf(port: number): number | undefined {
 }
 
 // Processes, threads and descriptors may end while they are looked at.
+
+/** Microseconds; the system counts nanoseconds. */
+function threadCpu(pid: number, thread: number): number {
+  return Number.parseInt(readText(`/proc/${pid}/task/${thread}/schedstat`) ?? '0', 10) / 1000;
+}
 
 function readText(path: string): string | undefined {
   try {

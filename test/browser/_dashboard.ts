@@ -74,15 +74,16 @@ export async function startDashboard(): Promise<Dashboard> {
   ]);
   const url = `${gateway.url}/dashboard/`;
   let usual: Window | undefined;
+  let loads = 0;
   return {
     gateway,
     async open() {
       usual ??= await begin(browser, url);
       const { page, complaints } = usual;
-      // Nothing is left of what the page held before.
-      await page.goto('about:blank');
       complaints.length = 0;
-      await page.goto(url);
+      // Another address, so that the page is loaded anew and nothing is left of what it held before. It is of the same host, whose pages
+      // the browser shows in one process: a detour by an empty page would start two others each time.
+      await page.goto(`${url}?${(loads += 1)}`);
       await page.getByRole('navigation', { name: 'Views' }).waitFor();
       return usual;
     },

@@ -368,6 +368,38 @@ describe.skipIf(skipped !== undefined)(`the dashboard ${skipped ?? ''}`, () => {
     }
   });
 
+  test('shows many keys page by page, and also one that stands on none of them', async () => {
+    const { page, complaints } = await dashboard.openAnother();
+    const ids = await page.evaluate(async () => {
+      const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
+      const made: string[] = [];
+      for (let index = 0; index < 105; index += 1) {
+        const response = await fetch('/api/admin/keys', {
+          method: 'POST',
+          headers: { 'content-type': 'application/json', 'x-csrf-token': csrfToken },
+          body: JSON.stringify({ name: `one of many ${index}` }),
+        });
+        made.push(((await response.json()) as { key: { id: string } }).key.id);
+      }
+      return made;
+    });
+    await goTo(page, 'API keys');
+    const rows = page.getByRole('table', { name: 'API keys' }).getByRole('row');
+    await expect.poll(() => rows.count()).toBe(101);
+    await page.evaluate(`location.hash = '#/keys?key=${ids[0]}'`);
+    const detail = page.getByRole('dialog', { name: 'one of many 0', exact: true });
+    await detail.waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect.poll(() => rows.count()).toBeGreaterThan(105);
+    await page.evaluate(async (made) => {
+      const { csrfToken } = (await (await fetch('/api/admin/session')).json()) as { csrfToken: string };
+      for (const id of made)
+        await fetch(`/api/admin/keys/${id}`, { method: 'DELETE', headers: { 'x-csrf-token': csrfToken } });
+    }, ids);
+    expect(complaints).toEqual([]);
+  });
+
   test('reloads the gateway, and shows on every view why a reload failed until one works', async () => {
     const { page, complaints } = await dashboard.open();
     await goTo(page, 'Processes');

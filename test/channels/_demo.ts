@@ -96,6 +96,7 @@ export function askDemo(ask: Ask, made = testCall()): Promise<Upstream> {
       log: undefined as never,
       http: undefined as never,
       sockets: undefined as never,
+      download: undefined as never,
       keys: [],
       format: plainFormat,
       onClose: () => {},

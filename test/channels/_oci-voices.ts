@@ -262,3 +262,105 @@ function cohereCall({ function: own }: Json): Json {
   const { name, arguments: input } = own as Json;
   return { name, parameters: JSON.parse(String(input)) as unknown };
 }
+
+/** The format of Cohere's Command A models, whose streams tell calls whole. */
+export const ociCommandAVoice = mannered({
+  asked({ servingMode, chatRequest }) {
+    const { messages, tools, toolsChoice, thinking, responseFormat, maxTokens, isStream, stopSequences } =
+      chatRequest as Json;
+    const format = responseFormat as Json | undefined;
+    const { type } = (thinking ?? {}) as Json;
+    return {
+      model: (servingMode as Json)['endpointId'] ?? (servingMode as Json)['modelId'],
+      stream: isStream,
+      max_tokens: maxTokens,
+      temperature: (chatRequest as Json)['temperature'],
+      stop: stopSequences,
+      ...(type === undefined ? {} : { reasoning_effort: type === 'ENABLED' ? 'medium' : 'none' }),
+      messages: objects(messages).map(({ role, content, toolCalls, toolCallId }) => ({
+        role: lower(role),
+        content: objects(content).map(partOf),
+        ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId }),
+        ...(toolCalls === undefined
+          ? {}
+          : { tool_calls: objects(toolCalls).map((call) => ({ ...call, type: 'function' })) }),
+      })),
+      ...(tools === undefined
+        ? {}
+        : { tools: objects(tools).map((tool) => ({ ...tool, type: 'function' })) }),
+      ...(toolsChoice === undefined ? {} : { tool_choice: lower(toolsChoice) }),
+      ...(format === undefined
+        ? {}
+        : {
+            response_format: {
+              type: 'json_schema',
+              json_schema: { name: 'answer', schema: format['schema'] },
+            },
+          }),
+    };
+  },
+  whole({ choices, usage: counts }) {
+    const [choice] = objects(choices);
+    const { content, reasoning_content, tool_calls } = (choice?.['message'] ?? {}) as Json;
+    return {
+      modelId: 'cohere.command-a-reasoning',
+      modelVersion: '1.0',
+      chatResponse: {
+        apiFormat: 'COHEREV2',
+        id: 'r-1',
+        message: commandA(reasoning_content, content, tool_calls),
+        finishReason: choice?.['finish_reason'] === 'length' ? 'MAX_TOKENS' : 'COMPLETE',
+        usage: usage(counts),
+      },
+    };
+  },
+  stream() {
+    const whole = { thinking: '', text: '' };
+    let reason = 'COMPLETE';
+    const calls: Json[] = [];
+    return {
+      chunk({ choices, usage: counts }) {
+        const [choice] = objects(choices);
+        const { content, reasoning_content, tool_calls } = (choice?.['delta'] ?? {}) as Json;
+        for (const { index, id, function: own } of objects(tool_calls)) {
+          const { name, arguments: input } = own as Json;
+          const known = (calls[Number(index)] ??= { id, function: { name: '', arguments: '' } });
+          const made = known['function'] as Json;
+          made['name'] = `${String(made['name'])}${String(name ?? '')}`;
+          made['arguments'] = `${String(made['arguments'])}${String(input ?? '')}`;
+        }
+        if (choice?.['finish_reason'] === 'length') reason = 'MAX_TOKENS';
+        const says = (content ?? '') !== '' || (reasoning_content ?? '') !== '';
+        if (says) {
+          whole.thinking += String(reasoning_content ?? '');
+          whole.text += String(content ?? '');
+          return line({ apiFormat: 'COHEREV2', message: commandA(reasoning_content, content), pad: 'aa' });
+        }
+        if (counts === undefined || counts === null) return '';
+        return line({
+          apiFormat: 'COHEREV2',
+          message: commandA(whole.thinking, whole.text, calls.length === 0 ? undefined : calls),
+          finishReason: calls.length > 0 ? 'TOOL_CALL' : reason,
+          usage: usage(counts),
+        });
+      },
+      end: () => '',
+    };
+  },
+  error,
+});
+
+function commandA(thinking: unknown, text: unknown, calls?: unknown): Json {
+  return {
+    role: 'ASSISTANT',
+    content: [
+      ...(typeof thinking === 'string' && thinking !== '' ? [{ type: 'THINKING', thinking }] : []),
+      ...(typeof text === 'string' && text !== '' ? [{ type: 'TEXT', text }] : []),
+    ],
+    ...(calls === undefined
+      ? {}
+      : {
+          toolCalls: objects(calls).map(({ id, function: own }) => ({ id, type: 'FUNCTION', function: own })),
+        }),
+  };
+}

@@ -13,6 +13,17 @@ beforeAll(async () => {
         baseUrl: `${url}/serving-endpoints`,
         models: { 'on-databricks': 'databricks-claude-sonnet-4-5', gpt: 'databricks-gpt-5-1' },
       }),
+      databricks({
+        id: 'gateway',
+        key: 'dapi-token',
+        gateway: '1234.ai-gateway.cloud.databricks.com',
+        baseUrl: url,
+        models: {
+          'at-the-gateway': 'databricks-claude-sonnet-4-5',
+          'gpt-there': 'databricks-gpt-5-1',
+          vectors: 'databricks-gte',
+        },
+      }),
       snowflake({
         key: 'access-token',
         baseUrl: `${url}/api/v2/cortex/v1`,
@@ -36,6 +47,7 @@ const reply = {
 
 test.each([
   ['on-databricks', '/serving-endpoints/anthropic/v1/messages', 'databricks-claude-sonnet-4-5', 'dapi-token'],
+  ['at-the-gateway', '/anthropic/v1/messages', 'databricks-claude-sonnet-4-5', 'dapi-token'],
   ['on-snowflake', '/api/v2/cortex/v1/messages', 'claude-sonnet-4-5', 'access-token'],
 ])(
   'Claude %s is asked in the messages format, with its thinking and what came from the cache',
@@ -104,6 +116,21 @@ test('all others are asked in chat completions', async () => {
   };
   expect(await ask('gpt')).toBe('databricks-gpt-5-1');
   expect(provider.paths).toEqual(['POST /serving-endpoints/chat/completions']);
+  expect(await ask('gpt-there')).toBe('databricks-gpt-5-1');
+  expect(provider.paths).toEqual(['POST /mlflow/v1/chat/completions']);
   expect(await ask('llama')).toBe('llama3.1-70b');
   expect(provider.paths).toEqual(['POST /api/v2/cortex/v1/chat/completions']);
+});
+
+test('an AI Gateway embeds', async () => {
+  provider.says(() => ({
+    body: {
+      object: 'list',
+      model: 'm',
+      data: [{ object: 'embedding', index: 0, embedding: [0.5] }],
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    },
+  }));
+  expect((await provider.ask('/v1/embeddings', { model: 'vectors', input: 'a' })).status).toBe(200);
+  expect(provider.paths).toEqual(['POST /mlflow/v1/embeddings']);
 });

@@ -20,7 +20,7 @@ import openrouter from '../../channels/openrouter.ts';
 import sapAiCore from '../../channels/sap-ai-core.ts';
 import watsonx from '../../channels/watsonx.ts';
 import { inTurn } from '../support/tries.ts';
-import { ociCohereVoice, ociGenericVoice } from './_oci-voices.ts';
+import { ociCohereVoice, ociCommandAVoice, ociGenericVoice } from './_oci-voices.ts';
 import { startTokenPlace } from './_tokens.ts';
 import { cohereVoice, mistralVoice, ollamaVoice, orchestrationVoice, watsonxVoice } from './_voices.ts';
 
@@ -30,9 +30,10 @@ const tokens = await startTokenPlace();
 afterAll(() => tokens.close());
 
 /** Oracle Cloud, where requests are signed. */
-const onOracle = (model: string): ChannelUnderTest => ({
+const onOracle = (model: string, options: Parameters<typeof oci>[0] = {}): ChannelUnderTest => ({
   channel: ({ url }) =>
     oci({
+      ...options,
       baseUrl: `${url}/openai/v1`,
       compartment: 'ocid1.compartment.oc1..c',
       identity: {
@@ -135,9 +136,16 @@ const kinds: Readonly<Record<string, ChannelUnderTest>> = {
       oci({ baseUrl: `${url}/openai/v1`, key, models: { 'test-model': 'openai.gpt-oss-120b' } }),
   },
   'oci in its own words': {
-    ...onOracle('ocid1.generativeaiendpoint.oc1..e'),
+    ...onOracle('ocid1.generativeaiendpoint.oc1..e', { traits: { '*': { reasoning: 'effort' } } }),
     voice: ociGenericVoice,
-    lacks: ['reasoning'],
+  },
+  'oci with Command A': {
+    ...onOracle('ocid1.generativeaiendpoint.oc1..a', {
+      endpoints: 'cohere-v2',
+      traits: { '*': { reasoning: 'effort', efforts: ['none', 'medium'] } },
+    }),
+    voice: ociCommandAVoice,
+    lacks: ['documents'],
   },
   'oci with Command R': {
     ...onOracle('cohere.command-r-08-2024'),

@@ -35,6 +35,7 @@ async function ask(format: string, body: JsonObject, ways: Ways = {}): Promise<A
       log: undefined as never,
       http: undefined as never,
       sockets: undefined as never,
+      download: undefined as never,
       keys: [],
       format: (name: string) => formats.find((one) => one.name === name),
       onClose: () => {},

@@ -387,7 +387,10 @@ describe('MiniMax', () => {
     [1002, 429],
     [1004, 502],
     [1028, 503],
+    [1042, 400],
     [2013, 400],
+    [2045, 429],
+    [2056, 429],
     [2061, 502],
   ])(
     'that refuses with its code %i, under status 200, is told as it concerns the client',
@@ -465,6 +468,27 @@ describe('Veo on Vertex AI', () => {
 
 describe('fal', () => {
   const place = '/fal/fal-ai/veo3/requests/r-1';
+
+  test.each([
+    ['sora-2/image-to-video', 'image_url', '8'],
+    ['veo3.1/first-last-frame-to-video', 'first_frame_url', '8s'],
+    ['luma-dream-machine/ray-2/image-to-video', 'image_url', '8s'],
+    ['kling-video/v2.6/pro/image-to-video', 'start_image_url', '8'],
+    ['kling-video/o3/pro/image-to-video', 'image_url', '8'],
+    ['pixverse/v5/transition', 'first_image_url', '8'],
+    ['pixverse/v6/image-to-video', 'image_url', 8],
+    ['vidu/q3/image-to-video', 'image_url', 8],
+    ['vidu/q1/start-end-to-video', 'start_image_url', '8'],
+  ])('is told in the words of %s', async (model, image, duration) => {
+    provider.says(() => ({ body: { request_id: 'r-1', status: 'IN_QUEUE' } }));
+    await openai.videos.create({
+      model: `fal-ai/${model}`,
+      prompt: 'the moon',
+      seconds: '8',
+      input_reference: await picture(),
+    });
+    expect(sentJson(ordered())).toEqual({ prompt: 'the moon', [image]: dataUrl, duration });
+  });
 
   test('makes a video in its queue, and gives its result', async () => {
     provider.says(

@@ -30,6 +30,15 @@ beforeAll(async () => {
         models: { tuned: endpoint },
       }),
       oci({
+        id: 'looker',
+        baseUrl: url,
+        compartment,
+        identity,
+        endpoints: 'cohere-v2',
+        models: { looker: endpoint },
+        traits: { '*': { reasoning: 'effort' } },
+      }),
+      oci({
         id: 'native',
         baseUrl: url,
         compartment,
@@ -272,6 +281,153 @@ describe('an endpoint of the account', () => {
       servingMode: { servingType: 'DEDICATED', endpointId: endpoint },
       chatRequest: { apiFormat: 'COHERE', message: 'Hi' },
     });
+  });
+});
+
+describe('a Command A model', () => {
+  const model = 'looker';
+  const v2 = (message: object, more: object = {}): Said => ({
+    body: {
+      modelId: 'cohere.command-a-vision',
+      chatResponse: { apiFormat: 'COHEREV2', message, finishReason: 'COMPLETE', ...more },
+    },
+  });
+
+  test('is shown pictures and texts that come as files, and its thinking and citations are read', async () => {
+    provider.says(() =>
+      v2(
+        {
+          role: 'ASSISTANT',
+          content: [
+            { type: 'THINKING', thinking: 'So.' },
+            { type: 'TEXT', text: 'A cat.' },
+          ],
+          citations: [{ start: 0, end: 5, text: 'A cat', sources: [{ type: 'DOCUMENT', id: 'doc_0' }] }],
+        },
+        { usage: { promptTokens: 9, completionTokens: 4, totalTokens: 13 } },
+      ),
+    );
+    const url = 'data:image/png;base64,iVBORw0KGgo=';
+    const text = Buffer.from('Cats are animals.').toString('base64');
+    const answer = await chat({
+      model,
+      reasoning_effort: 'low',
+      stop: 'END',
+      messages: [
+        { role: 'developer', content: 'Be short.' },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'What is it?' },
+            { type: 'image_url', image_url: { url, detail: 'low' } },
+            { type: 'file', file: { file_data: `data:text/plain;base64,${text}`, filename: 'cats.txt' } },
+          ],
+        },
+      ],
+    });
+    expect(provider.posted()).toMatchObject({
+      servingMode: { servingType: 'DEDICATED', endpointId: endpoint },
+      chatRequest: {
+        apiFormat: 'COHEREV2',
+        isStream: false,
+        thinking: { type: 'ENABLED' },
+        stopSequences: ['END'],
+        messages: [
+          { role: 'SYSTEM', content: [{ type: 'TEXT', text: 'Be short.' }] },
+          {
+            role: 'USER',
+            content: [
+              { type: 'TEXT', text: 'What is it?' },
+              { type: 'IMAGE_URL', imageUrl: { url, detail: 'LOW' } },
+              { type: 'DOCUMENT', document: { title: 'cats.txt', text: 'Cats are animals.' } },
+            ],
+          },
+        ],
+      },
+    });
+    expect(answer).toMatchObject({
+      choices: [
+        {
+          message: {
+            content: 'A cat.',
+            reasoning_content: 'So.',
+            annotations: [{ type: 'url_citation', url_citation: { start_index: 0, end_index: 5 } }],
+          },
+          finish_reason: 'stop',
+        },
+      ],
+      usage: { prompt_tokens: 9, completion_tokens: 4 },
+    });
+  });
+
+  test('is told calls and what they gave by their ids, and need not call where that is not wanted', async () => {
+    provider.says(() => v2({ role: 'ASSISTANT', content: [{ type: 'TEXT', text: 'Rain.' }] }));
+    await chat({
+      model,
+      tools: [weather],
+      tool_choice: 'none',
+      reasoning_effort: 'none',
+      messages: [
+        { role: 'user', content: 'Weather?' },
+        { role: 'assistant', content: null, tool_calls: [call('call_1', 'Bern')] },
+        { role: 'tool', tool_call_id: 'call_1', content: 'rain' },
+      ],
+    });
+    expect(provider.posted()).toMatchObject({
+      chatRequest: {
+        toolsChoice: 'NONE',
+        thinking: { type: 'DISABLED' },
+        tools: [{ type: 'FUNCTION', function: weather.function }],
+        messages: [
+          {},
+          {
+            role: 'ASSISTANT',
+            content: [{ type: 'TEXT', text: ' ' }],
+            toolCalls: [
+              { id: 'call_1', type: 'FUNCTION', function: { name: 'weather', arguments: '{"city":"Bern"}' } },
+            ],
+          },
+          { role: 'TOOL', toolCallId: 'call_1', content: [{ type: 'TEXT', text: 'rain' }] },
+        ],
+      },
+    });
+  });
+
+  test('streams its text and its calls once, although the end says all of it again', async () => {
+    const piece = (content: object, more: object = {}) => ({
+      apiFormat: 'COHEREV2',
+      message: { role: 'ASSISTANT', content: [content] },
+      ...more,
+    });
+    const toolCalls = [{ id: 'c1', type: 'FUNCTION', function: { name: 'weather', arguments: '{}' } }];
+    provider.says(() =>
+      pieces(
+        piece({ type: 'THINKING', thinking: 'Hm' }),
+        piece({ type: 'TEXT', text: 'It ' }),
+        piece({ type: 'TEXT', text: 'rains.' }),
+        { apiFormat: 'COHEREV2', message: { role: 'ASSISTANT', toolCalls } },
+        {
+          apiFormat: 'COHEREV2',
+          message: { role: 'ASSISTANT', content: [{ type: 'TEXT', text: 'It rains.' }], toolCalls },
+          finishReason: 'TOOL_CALL',
+        },
+      ),
+    );
+    const frames = await streamed({
+      model,
+      tools: [weather],
+      messages: [{ role: 'user', content: 'Weather?' }],
+    });
+    expect(deltas(frames, 'content').join('')).toBe('It rains.');
+    expect(deltas(frames, 'reasoning_content').join('')).toBe('Hm');
+    const called = deltas(frames, 'tool_calls').flat() as (
+      | { function: Record<string, string> }
+      | undefined
+    )[];
+    const told = called.flatMap((one) => (one === undefined ? [] : [one.function]));
+    expect(told.flatMap(({ name }) => name ?? [])).toEqual(['weather']);
+    expect(told.map(({ arguments: text }) => text ?? '').join('')).toBe('{}');
+    expect(JSON.stringify(frames)).toContain('"finish_reason":"tool_calls"');
   });
 });
 

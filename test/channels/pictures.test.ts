@@ -162,6 +162,43 @@ describe('images by fal', () => {
     expect(provider.paths[1]).toBe('GET /fal-ai/flux-2-pro/requests/r-1/status');
   });
 
+  test.each([
+    ['imagen4/preview', '1792x1024', { aspect_ratio: '16:9' }],
+    ['flux-pro/kontext/text-to-image', '1536x1024', { aspect_ratio: '3:2' }],
+    ['luma-photon', '1792x1024', { aspect_ratio: '16:9' }],
+    ['vidu/q2/text-to-image', '1024x1792', { aspect_ratio: '9:16' }],
+    ['ideogram/v3', '1536x1024', { image_size: { width: 1536, height: 1024 } }],
+    ['gpt-image-1.5', '1536x1024', { image_size: '1536x1024' }],
+  ])('of %s have a size in its words', async (model, size, told) => {
+    provider.says(queue(() => ({ images: [{ url: made() }] }), 0));
+    await openai.images.generate({ model: `fal-ai/${model}`, prompt: 'a cat', size: size as '1024x1024' });
+    expect(sentJson(provider.requests[0]!)).toEqual({ prompt: 'a cat', ...told });
+  });
+
+  test.each([
+    ['qwen-image-edit-2511', { image_urls: [dataUrl], mask_url: dataUrl }],
+    ['gpt-image-1.5/edit', { image_urls: [dataUrl], mask_image_url: dataUrl }],
+    ['ideogram/v2/edit', { image_url: dataUrl, mask_url: dataUrl }],
+    ['flux-pro/v1/fill', { image_url: dataUrl, mask_url: dataUrl }],
+  ])('are given to %s in its words', async (model, told) => {
+    provider.says(queue(() => ({ images: [{ url: made() }] }), 0));
+    const [image, mask] = [await picture(), await picture()];
+    await openai.images.edit({ model: `fal-ai/${model}`, prompt: 'a hat', image, mask });
+    expect(sentJson(provider.requests[0]!)).toEqual({ prompt: 'a hat', ...told });
+  });
+
+  test('of a model that keeps the sides of what it is given lose their size', async () => {
+    provider.says(queue(() => ({ images: [{ url: made() }] }), 0));
+    const body = {
+      model: 'fal-ai/flux-kontext/dev',
+      prompt: 'a hat',
+      size: '1024x1024',
+      image: await picture(),
+    } as const;
+    const { response } = await openai.images.edit(body).withResponse();
+    expect(response.headers.get('x-sluice-loss')).toBe('size');
+  });
+
   test('that its review has blackened are refused', async () => {
     provider.says(queue(() => ({ images: [{ url: made() }], has_nsfw_concepts: [true] })));
     const failure = await refusal(openai.images.generate({ model: 'fal-ai/flux/dev', prompt: 'x' }));

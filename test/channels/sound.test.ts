@@ -8,7 +8,7 @@ import { asWave } from '../../core/formats/_shared/speech.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import quota from '../../plugins/quota/index.ts';
 import { eventually } from '../support/eventually.ts';
-import { Provider, refusal, sentForm, sentJson } from './_provider.ts';
+import { Provider, refusal, sentForm, sentJson, sse } from './_provider.ts';
 
 /** As the providers' own keys look. */
 const elevenKey = 'sk_51d0f4c2a7b94e3f8d6a1b2c3d4e5f60718293a4b5c6d7e8';
@@ -383,7 +383,7 @@ describe('Voxtral', () => {
     expect(fields).toEqual({ model, timestamp_granularities: 'segment', diarize: 'true' });
   });
 
-  test('writes subtitles, and tells that it times no words', async () => {
+  test('writes subtitles', async () => {
     provider.says(() => ({ body: voxtral }));
     const subtitles: unknown = await openai.audio.transcriptions.create({
       model,
@@ -391,7 +391,19 @@ describe('Voxtral', () => {
       response_format: 'vtt',
     });
     expect(subtitles).toContain('00:00:05.000 --> 00:00:05.400\nBye.');
-    const timed = await openai.audio.transcriptions
+  });
+
+  test('times words where these are asked for, of which sentences are made', async () => {
+    const word = (text: string, start: number) => ({
+      type: 'transcription_segment',
+      text,
+      start,
+      end: start + 0.25,
+      speaker_id: null,
+    });
+    const segments = [word('Hello', 0), word(' there.', 0.5), word(' Bye.', 5)];
+    provider.says(() => ({ body: { ...voxtral, segments } }));
+    const { data, response } = await openai.audio.transcriptions
       .create({
         model,
         file: await file(),
@@ -399,9 +411,54 @@ describe('Voxtral', () => {
         timestamp_granularities: ['word', 'segment'],
       })
       .withResponse();
-    expect(timed.data.segments).toHaveLength(2);
-    expect(timed.data).not.toHaveProperty('words');
-    expect(timed.response.headers.get('x-sluice-loss')).toBe('timestamp_granularities');
+    expect(data.words).toEqual([
+      { word: 'Hello', start: 0, end: 0.25 },
+      { word: 'there.', start: 0.5, end: 0.75 },
+      { word: 'Bye.', start: 5, end: 5.25 },
+    ]);
+    expect(data.segments).toMatchObject([
+      { text: 'Hello there.', start: 0, end: 0.75 },
+      { text: 'Bye.', start: 5, end: 5.25 },
+    ]);
+    expect(response.headers.get('x-sluice-loss')).toBeNull();
+    const { fields } = await sentForm(provider.requests[0]!);
+    expect(fields).toEqual({ model, timestamp_granularities: 'word' });
+  });
+
+  test('streams its pieces, with turns of speakers where these are asked for', async () => {
+    const frames = [
+      { type: 'transcription.language', audio_language: 'en' },
+      { type: 'transcription.text.delta', text: 'Hello' },
+      { type: 'transcription.text.delta', text: ' there.' },
+      { type: 'transcription.segment', text: ' Hello there.', start: 0.1, end: 1, speaker_id: 'speaker_1' },
+      { ...voxtral, text: 'Hello there.', type: 'transcription.done' },
+    ];
+    provider.says(() => sse(frames));
+    const { value, record } = await provider.gateway.apiKeys.create({ name: 'streaming' });
+    const wish = { model, file: await file(), stream: true, response_format: 'diarized_json' } as const;
+    const events: unknown[] = [];
+    for await (const event of await clientOf(value).audio.transcriptions.create(wish)) events.push(event);
+    expect(events).toMatchObject([
+      { type: 'transcript.text.delta', delta: 'Hello' },
+      { type: 'transcript.text.delta', delta: ' there.' },
+      {
+        type: 'transcript.text.segment',
+        id: 'seg_1',
+        start: 0.1,
+        end: 1,
+        text: 'Hello there.',
+        speaker: 'speaker_1',
+      },
+      { type: 'transcript.text.done', text: 'Hello there.', usage: { type: 'duration', seconds: 12 } },
+    ]);
+    const { fields } = await sentForm(provider.requests[0]!);
+    expect(fields).toEqual({ model, timestamp_granularities: 'segment', stream: 'true', diarize: 'true' });
+    await expect.poll(async () => (await spentBy(record.id))[0]).toBe(12_000);
+    provider.says(() => sse(frames.slice(0, 3)));
+    const cut = async () => {
+      for await (const _ of await openai.audio.transcriptions.create(wish));
+    };
+    await expect(cut()).rejects.toThrow(/closed the connection/);
   });
 
   test('is charged by the second that it heard', async () => {

@@ -40,6 +40,7 @@ async function sent(
       close: () => Promise.resolve(),
     },
     sockets: undefined as never,
+    download: undefined as never,
     format: () => undefined,
     onClose: () => {},
   } as ChannelTools);
@@ -163,6 +164,7 @@ it.each([kling, jimeng])('%o says how its key is written', (kind) => {
     keys: ['one-half'],
     http: undefined as never,
     sockets: undefined as never,
+    download: undefined as never,
     format: () => undefined,
     onClose: () => {},
   };

@@ -8,7 +8,7 @@ import { defineChannel, definePlugin, type Handler } from '../../core/sdk/define
 import { type InternalTools } from '../../core/config/internal-tools.ts';
 import { createGateway } from '../../core/gateway.ts';
 import { type Gateway } from '../../core/front/gateway.ts';
-import { createApiKeys } from '../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { openSurroundings } from '../../core/config/surroundings.ts';
 import auth from '../../plugins/auth.ts';

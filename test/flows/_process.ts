@@ -51,16 +51,19 @@ export async function startProcess(members: string): Promise<GatewayProcess> {
     child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown')),
   );
   const url = new Promise<string>((resolve, reject) => {
-    let text = '';
+    let first = '';
     const onData = (chunk: Buffer): void => {
-      text += chunk.toString();
-      output.push(chunk.toString());
-      const found = /listens on (http:\/\/\S+)/.exec(text)?.[1];
+      const text = chunk.toString();
+      output.push(text);
+      // Looked for in what it begins with alone: a log of megabytes would be read anew with each of its lines.
+      if (first.length > 100_000) return;
+      first += text;
+      const found = /listens on (http:\/\/\S+)/.exec(first)?.[1];
       if (found !== undefined) resolve(found.replace('localhost', '127.0.0.1'));
     };
     child.stdout?.on('data', onData);
     child.stderr?.on('data', onData);
-    void exited.then((code) => reject(new Error(`The gateway ended with ${code}: ${text}`)));
+    void exited.then((code) => reject(new Error(`The gateway ended with ${code}: ${output.join('')}`)));
   });
   return {
     url: await url,

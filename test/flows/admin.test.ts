@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import demo from '../../channels/demo/index.ts';
 import openai from '../../channels/openai.ts';
 import { routes } from '../../plugins/admin/routes.ts';
-import type { KeyWithValue, LiveFrame } from '../../plugins/admin/schemas.ts';
+import type { KeyWithValue, LiveFrame } from '../../plugins/admin/schemas/index.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
@@ -265,6 +265,45 @@ describe('keys', () => {
     expect(await chat(fresh)).toMatchObject({ status: 401 });
     expect(await admin.refused('updateKey', { id, body: { name: 'x' } })).toMatchObject({ status: 404 });
     expect(await admin.refused('deleteKey', { id })).toMatchObject({ status: 404 });
+  });
+
+  test('are listed in pages, newest first, each key once, also when some go meanwhile', async () => {
+    const made: string[] = [];
+    for (let index = 0; index < 7; index += 1) made.push((await createKey({ name: `page ${index}` })).key.id);
+    const page = (query: Readonly<Record<string, string | number>>) => admin.ask('listKeys', { query });
+    const seen: { readonly id: string; readonly createdAt: number }[] = [];
+    let { keys, next } = await page({ limit: 3 });
+    const gone = keys[2]?.id ?? '';
+    // The one behind which the next page begins.
+    await admin.ask('deleteKey', { id: gone });
+    for (;;) {
+      expect(keys.length).toBeLessThanOrEqual(3);
+      for (const key of keys) seen.push(key);
+      if (next === undefined) break;
+      ({ keys, next } = await page({ limit: 3, after: next }));
+    }
+    const times = seen.map(({ createdAt }) => createdAt);
+    expect(times).toEqual(times.toSorted((a, b) => b - a));
+    const ids = seen.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(new Set(ids.slice(0, made.length))).toEqual(new Set(made));
+    expect(await admin.ask('findKey', { id: ids[0] ?? '' })).toMatchObject({ id: ids[0], state: 'valid' });
+    expect(await admin.refused('findKey', { id: gone })).toMatchObject({ status: 404 });
+    expect(await admin.refused('listKeys', { query: { limit: '501' } })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'limit' } },
+    });
+  });
+
+  test('are a hundred at a time unless somebody asks otherwise', async () => {
+    const made: string[] = [];
+    for (let index = 0; index < 101; index += 1)
+      made.push((await createKey({ name: `many ${index}` })).key.id);
+    const { keys, next } = await admin.ask('listKeys');
+    expect(keys).toHaveLength(100);
+    expect(made).toEqual(expect.arrayContaining(keys.map(({ id }) => id)));
+    expect(next).toBeTypeOf('string');
+    for (const id of made) await admin.ask('deleteKey', { id });
   });
 
   test('show what of their budgets is spent, and when they were used', async () => {

@@ -6,7 +6,7 @@ import OpenAI, { toFile } from 'openai';
 import { expect, onTestFinished, test } from 'vitest';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
-import { createApiKeys } from '../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { eventually } from '../support/eventually.ts';
 import { startOpenaiObjects } from '../support/openai-objects.ts';

@@ -9,7 +9,7 @@ const messages = [{ role: 'user', content: 'hello' }];
 
 /** Enough at a time that whatever holds the calls changes its shape now and then. */
 const lanes = 32;
-const callsPerLane = 100;
+const callsPerLane = 30;
 
 const here = (path: string): string =>
   JSON.stringify(fileURLToPath(new URL(`../../${path}`, import.meta.url)));

@@ -1,57 +1,36 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import openaiCompatible from '../../channels/openai-compatible.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { call, read, readError, voices, type Answer } from './_wire.ts';
 
 /** More than anybody wants to read. */
 const many = 20_000;
 
+const { channel, model, whole } = voices['chat-completions'];
+const odd = Object.fromEntries(Array.from({ length: many }, (_, index) => [`odd_${index}`, 1]));
+
 let upstream: ScriptedUpstream;
 let gateway: TestGateway;
 beforeAll(async () => {
+  const reply = whole('Hello.') as { readonly choices: readonly { readonly message: object }[] };
+  const choices = reply.choices.map((choice) => ({ ...choice, message: { ...choice.message, ...odd } }));
   upstream = await startUpstream((_request, response) => {
-    response.writeHead(200, { 'content-type': 'application/json' }).end(
-      JSON.stringify({
-        id: 'chatcmpl-1',
-        object: 'chat.completion',
-        created: 1,
-        model: 'm',
-        choices: [
-          {
-            index: 0,
-            message: {
-              role: 'assistant',
-              content: 'Hello.',
-              ...Object.fromEntries(Array.from({ length: many }, (_, index) => [`odd_${index}`, 1])),
-            },
-            finish_reason: 'stop',
-          },
-        ],
-        usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-      }),
-    );
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ ...reply, choices }));
   });
-  gateway = await startGateway({
-    channels: [openaiCompatible({ name: 'other', baseUrl: upstream.url, key: 'sk', models: ['m'] })],
-  });
+  gateway = await startGateway({ channels: [channel(upstream.url)] });
 });
 afterAll(async () => {
   await gateway.close();
   await upstream.close();
 });
 
-function ask(content: readonly object[], headers: Readonly<Record<string, string>> = {}): Promise<Response> {
-  return fetch(`${gateway.url}/v1/messages`, {
-    method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-api-key': gateway.key,
-      'anthropic-version': '2023-06-01',
-      ...headers,
-    },
-    body: JSON.stringify({ model: 'm', max_tokens: 10, messages: [{ role: 'user', content }] }),
-  });
+/** Asks in messages what is answered in chat completions. */
+function ask(content: readonly object[], headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const body = { model, max_tokens: 10, messages: [{ role: 'user', content }] };
+  return call(gateway, 'messages', model, false, { headers, body });
 }
 
 const marked = Array.from({ length: many }, (_, index) => ({
@@ -62,27 +41,26 @@ const marked = Array.from({ length: many }, (_, index) => ({
 
 describe('a call that loses more than anybody reads', () => {
   test('is answered, and what is told has an end', async () => {
-    const response = await ask(marked);
-    expect(response.status).toBe(200);
-    const told = response.headers.get('x-sluice-loss') ?? '';
+    const answer = await ask(marked);
+    expect(answer.status).toBe(200);
+    const told = String(answer.headers['x-sluice-loss']);
     expect(told).toMatch(/^messages\[0\].*, \.\.\.$/);
     expect(told.length).toBeLessThan(2100);
   });
 
   test('strict: the refusal names the first, and says that there are more', async () => {
-    const response = await ask(marked, { 'x-sluice-strict': 'true' });
-    expect(response.status).toBe(400);
-    const { error } = (await response.json()) as { error: { message: string } };
-    expect(error.message).toContain('odd_0, ');
-    expect(error.message).toMatch(/, \.\.\.\.$/);
-    expect(error.message.length).toBeLessThan(3000);
+    const refusal = readError('messages', await ask(marked, { 'x-sluice-strict': 'true' }));
+    expect(refusal.status).toBe(400);
+    expect(refusal.message).toContain('odd_0, ');
+    expect(refusal.message).toMatch(/, \.\.\.\.$/);
+    expect(refusal.message.length).toBeLessThan(3000);
   });
 
   test('so is a reply that loses as much: what the log says of it fits into a line', async () => {
     await gateway.forgetLines();
-    const response = await ask([{ type: 'text', text: 'hello' }]);
-    expect(await response.json()).toMatchObject({ content: [{ text: 'Hello.' }] });
-    const told = response.headers.get('x-sluice-loss') ?? '';
+    const answer = await ask([{ type: 'text', text: 'hello' }]);
+    expect(read('messages', false, answer)).toMatchObject({ text: 'Hello.', complete: true });
+    const told = String(answer.headers['x-sluice-loss']);
     expect(told).toMatch(/^odd_0, .*, \.\.\.$/);
     await eventually(() => {
       const losses = gateway.lines.flatMap((line) => (line['losses'] as string[] | undefined) ?? []);

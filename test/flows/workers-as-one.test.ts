@@ -4,7 +4,7 @@ import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
-import { liveFrame, type LiveCall } from '../../plugins/admin/schemas.ts';
+import { liveFrame, type LiveCall } from '../../plugins/admin/schemas/index.ts';
 import { configWith, key, logIn, operate, password, type OperatedGateway } from '../reload/gateway.ts';
 import { eventually } from '../support/eventually.ts';
 import { startUpstream } from '../support/upstream.ts';

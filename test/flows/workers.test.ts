@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createApiKeys } from '../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { configWith, key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
 

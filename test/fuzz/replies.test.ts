@@ -7,7 +7,7 @@ import { GatewayError, type GatewayEvent, type JsonObject } from 'sluice';
 import type { Call, Codec, ReplyContext, Target, WireFrame } from 'sluice/internal';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { decodeReply } from '../../plugins/translation/decode-reply.ts';
-import { passReply } from '../../plugins/translation/pass-through.ts';
+import { passReply } from '../../plugins/translation/pass-reply.ts';
 import { allFormats, fixturesOf } from '../support/fixtures.ts';
 import { checkLegal as chatLegal } from '../support/legal-chat-completions.ts';
 import { checkLegal as generateLegal } from '../support/legal-generate-content.ts';

@@ -110,7 +110,7 @@ describe('who may import whom', () => {
   /** Those that no stranger could have written: each name here is a wish that `sluice` does not grant. */
   const mayUseInternal: Readonly<Record<string, string>> = {
     channels:
-      '_authorized _azure-deployments _bare-files _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-places _bedrock-streams _chat-dialect _cohere-chat _fal-videos _http _jobs _members _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oauth-tokens _oci-cohere-chat _oci-generic-chat _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _pictures _provider-words _realtime _replicate-videos _sap-deployments _sap-orchestration _speech _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal jina luma minimax oci ollama replicate runway sap-ai-core stability vertex voyage watsonx',
+      '_authorized _azure-deployments _bare-files _batch-lines _batch-words _bedrock-claude _bedrock-images _bedrock-list _bedrock-models _bedrock-places _bedrock-streams _chat-dialect _cohere-chat _fal-videos _fireworks-batches _http _jobs _members _minimax-videos _mistral-chat _mistral-parts _mistral-reply _mistral-transcripts _model-list _oauth-tokens _oci-chat _oci-cohere-chat _oci-command-a _oci-generic-chat _oci-keys _oci-native _oci-principals _ollama-chat _ollama-embed _openai-like _own-words _perplexity-chat _pictures _provider-words _realtime _replicate-videos _sap-deployments _sap-orchestration _siliconflow-batches _speech _together-batches _transcripts _vertex-embed _vertex-videos _videos _watsonx-codecs _xai-batches assemblyai azure-foundry azure-openai bedrock black-forest-labs cohere databricks deepgram demo elevenlabs fal fireworks jina luma minimax oci ollama replicate runway sap-ai-core stability vertex voyage watsonx',
     plugins:
       '_addresses _failures _record admin auth channel-limits compaction continuation logging metrics model-access model-alias model-limits prompt-list provider-objects quota rate-limit realtime-sessions reasoning-affinity reasoning-vault session-affinity stored-responses translation usage-log video-tasks',
   };
@@ -299,7 +299,7 @@ describe('one of a kind', () => {
     'core/sdk/hold-back.ts', // another of them
     'core/sdk/followed-reply.ts', // passes a reply's events to all who follow it
     'core/sdk/testing/pipeline.ts', // stands for the reply where plugins are tested
-    'core/routing/attempts.ts', // turns a channel's bytes into events
+    'core/routing/send-to-channel.ts', // turns a channel's bytes into events
     'core/routing/attempt.ts', // lets go of a reply that comes too late
     'plugins/translation/answer.ts', // bytes to decoded events, or to frames
   ];
@@ -335,10 +335,10 @@ describe('one of a kind', () => {
     'core/upstream/connections.ts', // to addresses that the operator gives, here and below: providers,
     'core/upstream/proxy.ts', // proxies,
     'core/upstream/connect-agent.ts', // proxies for sockets,
-    'core/upstream/socket.ts', // sockets of providers,
+    'core/upstream/sockets.ts', // sockets of providers,
     'core/conformance/index.ts', // the gateway under trial,
     'core/sdk/testing/channel-cases/scene.ts', // and under test,
-    'core/state/database/postgres.ts', // the database,
+    'core/state/database/postgres-pool.ts', // the database,
     'core/state/links/shared-link.ts', // and the shared store
   ];
 
@@ -467,6 +467,38 @@ describe('how it is written', () => {
       verdict(
         product.flatMap(undocumented),
         'Put a /** sentence */ above it that says what its user needs: shape, unit, errors, the source of an odd rule. Do not repeat the name.',
+      ),
+    ).toBe('');
+  });
+
+  /** More lines than this hide what is in a file from whoever looks for it by its name. */
+  const mostLines = 300;
+
+  /** Files that are one thing though it is long, and why no part of it would be looked for by a name of its own. */
+  const oneThing: Readonly<Record<string, string>> = {
+    'core/front/reply.ts':
+      'the states of one reply: what was sent decides what may still be, so that a part would need them all',
+  };
+
+  test('what is looked for has a file of its own', () => {
+    const lengths = new Map(
+      own
+        .filter((path) => /^(?:core|plugins|channels)\/.*\.(?:tsx?|js|css)$/.test(path))
+        .map((path) => [path, read(path).split('\n').length - 1]),
+    );
+    const long = [...lengths].filter(([, lines]) => lines > mostLines);
+    expect(
+      verdict(
+        long
+          .filter(([path]) => !Object.hasOwn(oneThing, path))
+          .map(([path, lines]) => `${path}: ${lines} lines`),
+        'Give the part that has a name of its own a file of that name, after looking for what is said twice. What is one thing though it is long is named in oneThing, with the reason.',
+      ),
+    ).toBe('');
+    expect(
+      verdict(
+        Object.keys(oneThing).filter((path) => (lengths.get(path) ?? 0) <= mostLines),
+        'These are no longer long: take them out of oneThing.',
       ),
     ).toBe('');
   });

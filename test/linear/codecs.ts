@@ -2,7 +2,7 @@ import type { Codec, EncodeTarget, Frame, ReplyContext, WireFrame } from '../../
 import { parseSse, SseCutter, writeSse } from '../../core/formats/_shared/sse.ts';
 import { ToldPlaces } from '../../core/formats/_shared/losses.ts';
 import { JsonCutter } from '../../core/formats/_shared/json-frames.ts';
-import { parseJsonBody } from '../../core/front/body.ts';
+import { parseJsonBody } from '../../core/front/json-body.ts';
 import type { ChatRequest } from '../../core/model/chat.ts';
 import type { GatewayEvent } from '../../core/model/event.ts';
 import type { JsonObject } from '../../core/model/json.ts';

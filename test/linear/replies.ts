@@ -213,6 +213,14 @@ const item = (index: number): JsonObject => ({
   status: 'completed',
   content: [{ type: 'output_text', text: 'hello', annotations: [] }],
 });
+const openCall = (index: number): JsonObject => ({
+  type: 'function_call',
+  id: `fc_${index}`,
+  call_id: `call_${index}`,
+  name: 'look',
+  arguments: '',
+  status: 'in_progress',
+});
 const response = (output: JsonObject[], status = 'completed'): JsonObject => ({
   id: 'resp_1',
   object: 'response',
@@ -382,6 +390,25 @@ export const frameShapes: readonly FrameShape[] = [
         item: item(output_index),
       })),
       { type: 'response.completed', response: response(times(size, item)) },
+    ],
+  },
+  {
+    name: 'open calls whose frames name no place',
+    format: 'responses',
+    make: (size) => [
+      { type: 'response.created', response: response([], 'in_progress') },
+      ...times(size, (index) => ({ type: 'response.output_item.added', item: openCall(index) })),
+      ...times(size, (index) => ({
+        type: 'response.function_call_arguments.delta',
+        item_id: `fc_${index}`,
+        delta: '{}',
+      })),
+      ...times(size, () => ({ type: 'response.function_call_arguments.delta', delta: ' ' })),
+      ...times(size, (index) => ({
+        type: 'response.output_item.done',
+        item: { ...openCall(index), arguments: '{}', status: 'completed' },
+      })),
+      { type: 'response.completed', response: response([]) },
     ],
   },
 ];

@@ -14,7 +14,8 @@ import {
 import { caller } from '../../core/sdk/caller.ts';
 import type { Call } from '../../core/sdk/call.ts';
 import type { ProcessLoad } from '../../core/front/overload.ts';
-import { createApiKeys, type ApiKeys, type NewApiKey } from '../../core/state/api-keys/index.ts';
+import type { ApiKeys, NewApiKey } from '../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { MemoryRates } from '../../core/money/rates/memory.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { countFailures } from '../../plugins/_failures.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { createApiKeys } from '../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { type ApiKey, type Budget } from '../../core/sdk/api-key.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { createApiKeys } from '../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import type { UsageRecord } from '../../core/model/usage-record.ts';

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ProviderObject } from '../../core/model/provider-objects.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
-import { openObjectStore, type ObjectStore } from '../../core/money/provider-objects.ts';
+import type { ObjectStore } from '../../core/money/provider-objects/index.ts';
+import { openObjectStore } from '../../core/money/provider-objects/open.ts';
 import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { rows, sqlOf } from '../../core/state/database/sql.ts';
 import { openStores, type Stores } from '../../core/state/stores.ts';

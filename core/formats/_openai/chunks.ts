@@ -1,17 +1,13 @@
 import type { GatewayError } from '../../sdk/errors.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { Kept } from '../_shared/extra.ts';
 import { isText, objectsOf, textOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
 import { sameJson } from '../_shared/same-json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
-import { isNamed, tellsError } from '../_shared/told-error.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { upstreamError } from '../_shared/upstream-error/index.ts';
+import { upstreamError, cutShort, isNamed, tellsError, unusable } from '../_shared/upstream-error/index.ts';
 import { chatErrorBody } from './errors.ts';
 import { completionId } from './ids.ts';
 

@@ -1,7 +1,6 @@
 import type { Block, MediaBlock, Message, TextBlock } from '../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { finishPiece, loseField, refuse, refusesCache, typeName, withCache, type Scope } from './scope.ts';
 
 /** How a format of the family writes the parts of a content. */

@@ -1,5 +1,5 @@
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** The provider's word → why the answer ended. Words outside this table are `other`. */
 const reasons: Readonly<Record<string, FinishReason>> = {

@@ -3,7 +3,8 @@ import type { Block, Source } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, readObjects, requiredString } from '../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {

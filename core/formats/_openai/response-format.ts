@@ -1,10 +1,8 @@
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import { given, optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import { setOf } from '../_shared/extra.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { defined } from '../_shared/fields.ts';
+import { defined, setOf } from '../_shared/fields.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 
 /** Members of a schema's object that the neutral model has words for. */

@@ -1,11 +1,10 @@
 import type { Block, ChatRequest, MediaBlock } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { toDataUrl } from '../_shared/data-url.ts';
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { refuseContent } from '../_shared/refuse.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 

@@ -1,10 +1,11 @@
 import type { ChatSettings } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { given } from '../_shared/check.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import type { MutableObject, SettingRow } from '../_shared/settings.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import type { SettingRow } from '../_shared/settings.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Scope } from './scope.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** The settings that every format of the family has, below the limit on the output. */
 export const samplingRows: readonly SettingRow[] = [

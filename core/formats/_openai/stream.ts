@@ -1,9 +1,9 @@
 import type { ChatRequest } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { optionalBoolean, optionalObject } from '../_shared/check.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const optionFields = setOf('include_usage');
 

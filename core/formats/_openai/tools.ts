@@ -1,10 +1,9 @@
 import type { Tool } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { optionalBoolean, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { freeTextSchema } from '../_shared/free-text.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { loseField, type Scope } from './scope.ts';
 
 /** A tool that the client carries out. */

@@ -1,11 +1,9 @@
 import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import type { Extra } from '../../model/extra.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { FrameFold, StreamEncoder, WholeEncoder, WireFrame } from '../../sdk/format.ts';
-import { setOf } from '../_shared/extra.ts';
-import { objectsOf } from '../_shared/fields.ts';
+import { objectsOf, setOf } from '../_shared/fields.ts';
 import { folded } from '../_shared/folded.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { checkCompletion, type ChunkDecoder } from './chunks.ts';
 
 type FinishEvent = Extract<GatewayEvent, { readonly type: 'finish' }>;

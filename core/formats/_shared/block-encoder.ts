@@ -135,14 +135,7 @@ export abstract class BlockEncoder extends FloorEncoder {
 
   /** Takes the floor. The first frame waits for the first word. */
   protected take(block: number, kind: Kind, extra?: Extra): OpenBlock {
-    return (this.current ??= {
-      block,
-      kind,
-      extra,
-      index: undefined,
-      citations: [],
-      input: undefined,
-    });
+    return (this.current ??= { block, kind, extra, index: undefined, citations: [], input: undefined });
   }
 
   /** The block's place, from its first frame on. */
@@ -268,10 +261,9 @@ export abstract class BlockEncoder extends FloorEncoder {
   #beginTool(event: EventOf<'tool-start'>): void {
     if (this.current !== undefined) return;
     if (event.proof !== undefined) this.#seal(event.proof, 'tool-call');
-    const current = this.take(event.block, 'tool', event.extra);
-    const kind = event.custom === true ? 'free-text' : this.#native ? 'verbatim' : 'object';
-    current.input = new CallInput(kind);
     this.#calls = true;
+    const current = this.take(event.block, 'tool', event.extra);
+    current.input = new CallInput(event.custom === true ? 'free-text' : this.#native ? 'verbatim' : 'object');
     const id = event.id === '' ? this.#words.freshCallId() : spellToolId(event.id);
     this.open(current, this.call(id, event));
   }

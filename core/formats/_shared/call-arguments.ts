@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { unusable } from './unusable.ts';
+import { unusable } from './upstream-error/index.ts';
 
 /*
  * Arguments that are no JSON object, mostly because the output limit cut them, travel in formats that want one as an object of the members

@@ -1,8 +1,7 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { WholeEncoder } from '../../sdk/format.ts';
-import { throwIfError } from './one-shot.ts';
-import { unusable } from './unusable.ts';
+import { throwIfError, unusable } from './upstream-error/index.ts';
 
 /**
  * A provider's count as a `result` event; what else the body says is kept for clients of the same format. `field` holds the count, `object`

@@ -1,10 +1,11 @@
 import { createRequire } from 'node:module';
 import { crc32 } from 'node:zlib';
-import { GatewayError } from '../../sdk/errors.ts';
+import type { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject } from '../../model/json.ts';
 import type { Frame, WireFrame } from '../../sdk/format.ts';
 import { HeldBytes } from './held-bytes.ts';
 import { frameLimit } from './sse.ts';
+import { unusable } from './upstream-error/index.ts';
 
 /*
  * The binary framing of event streams: each message has a prelude (its length, the length of its headers, a checksum of both), headers,
@@ -80,11 +81,11 @@ function messageLength(bytes: Buffer): number {
   return length;
 }
 
-function frameOf(message: Buffer): Frame {
+function frameOf(bytes: Buffer): Frame {
   let headers: Headers;
   let body: Buffer;
   try {
-    const read = codec().decode(message);
+    const read = codec().decode(bytes);
     headers = read.headers;
     body = Buffer.from(read.body.buffer, read.body.byteOffset, read.body.byteLength);
   } catch {
@@ -94,13 +95,10 @@ function frameOf(message: Buffer): Frame {
   const data = body.toString('utf8');
   if (kind === 'exception')
     return { event: errorEvent, data: errorData(headerIn(headers, ':exception-type'), parseObject(data)) };
-  if (kind === 'error')
-    return {
-      event: errorEvent,
-      data: errorData(headerIn(headers, ':error-code'), {
-        message: headerIn(headers, ':error-message') ?? '',
-      }),
-    };
+  if (kind === 'error') {
+    const told = { message: headerIn(headers, ':error-message') ?? '' };
+    return { event: errorEvent, data: errorData(headerIn(headers, ':error-code'), told) };
+  }
   const event = headerIn(headers, ':event-type');
   return event === undefined ? { data } : { event, data };
 }
@@ -115,43 +113,33 @@ function headerIn(headers: Headers, name: string): string | undefined {
 }
 
 function broken(what: string): GatewayError {
-  return new GatewayError('upstream_error', `The upstream sent an event stream with ${what}.`, {
-    origin: 'upstream',
-  });
+  return unusable(`sent an event stream with ${what}`);
 }
 
 /** One frame as a message. A frame that is no JSON has no place in such a stream. */
 export function writeEventStream(frame: WireFrame): Buffer {
   if ('text' in frame) return nothing;
   const { event, json } = frame;
-  if (event !== errorEvent) return eventMessage(event, JSON.stringify(json));
+  if (event !== errorEvent) return message('event', event, JSON.stringify(json));
   const { __type: type, ...body } = json;
-  return exceptionMessage(typeof type === 'string' ? type : 'internalServerException', JSON.stringify(body));
+  const kind = typeof type === 'string' ? type : 'internalServerException';
+  return message('exception', kind, JSON.stringify(body));
 }
 
 /** A frame that was read, as a message; its data goes on as it is. */
 export function passEventStream({ event, data }: Frame): Buffer {
-  if (event !== errorEvent) return eventMessage(event, data);
+  if (event !== errorEvent) return message('event', event, data);
   const json = parseObject(data);
   return isObject(json) ? writeEventStream({ event, json }) : nothing;
 }
 
 const nothing = Buffer.alloc(0);
 
-function eventMessage(event: string | undefined, body: string): Buffer {
-  return encoded({ ':event-type': event ?? '', ':content-type': jsonType, ':message-type': 'event' }, body);
-}
-
-function exceptionMessage(type: string, body: string): Buffer {
-  return encoded({ ':exception-type': type, ':content-type': jsonType, ':message-type': 'exception' }, body);
-}
-
-const jsonType = 'application/json';
-
-function encoded(headers: Readonly<Record<string, string>>, body: string): Buffer {
-  const typed: Headers = {};
-  for (const name in headers) typed[name] = { type: 'string', value: headers[name] ?? '' };
-  const { buffer, byteOffset, byteLength } = codec().encode({ headers: typed, body: Buffer.from(body) });
+function message(kind: 'event' | 'exception', type: string | undefined, json: string): Buffer {
+  const told = { [`:${kind}-type`]: type ?? '', ':content-type': 'application/json', ':message-type': kind };
+  const headers: Headers = {};
+  for (const [name, value] of Object.entries(told)) headers[name] = { type: 'string', value };
+  const { buffer, byteOffset, byteLength } = codec().encode({ headers, body: Buffer.from(json) });
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 

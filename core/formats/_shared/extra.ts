@@ -1,7 +1,6 @@
 import type { Extra } from '../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { given } from './check.ts';
-import type { MutableObject } from './settings.ts';
 
 const nothing: JsonObject = {};
 const nothingKept: Kept = {};
@@ -130,9 +129,4 @@ export function objectAt(
     object = next;
   }
   return object;
-}
-
-/** Names in one string, separated by white space, as a set. */
-export function setOf(list: string): ReadonlySet<string> {
-  return new Set(list.trim().split(/\s+/));
 }

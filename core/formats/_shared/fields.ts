@@ -1,15 +1,18 @@
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-
-type Fields = { [name: string]: JsonValue | undefined };
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 
 /**
  * The members of an object whose names are not among these, in one pass: with many members each copy costs as much as reading the body.
  * `__proto__`, which would not become a member, is left out.
  */
-export function fieldsBeside(object: JsonObject, names: ReadonlySet<string>): Fields {
-  const fields: Fields = {};
+export function fieldsBeside(object: JsonObject, names: ReadonlySet<string>): MutableObject {
+  const fields: MutableObject = {};
   for (const name in object) if (!names.has(name) && name !== '__proto__') fields[name] = object[name];
   return fields;
+}
+
+/** Names in one string, separated by white space, as a set. */
+export function setOf(list: string): ReadonlySet<string> {
+  return new Set(list.trim().split(/\s+/));
 }
 
 /** The members that are not undefined, to spread into an object in which they are optional. */

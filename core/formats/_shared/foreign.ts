@@ -1,6 +1,7 @@
 import type { Extra } from '../../model/extra.ts';
 import { isObject, type JsonValue } from '../../model/json.ts';
-import { aside, setOf } from './extra.ts';
+import { aside } from './extra.ts';
+import { setOf } from './fields.ts';
 
 /**
  * Reports every field that only another format knows as lost. Formats and keys that begin with `$` say how something was spelled and are no loss.

@@ -1,11 +1,12 @@
+import { wrongValue } from '../../sdk/errors.ts';
 import type { Block, ChatRequest, Message } from '../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
-import { putBack } from './extra.ts';
-import { defined } from './fields.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
+import { readObjects, requiredString } from './check.ts';
+import { Leftovers, putBack } from './extra.ts';
+import { defined, setOf } from './fields.ts';
 import { loseForeign } from './foreign.ts';
 import { joinedTurns } from './join-turns.ts';
-import type { MutableObject } from './settings.ts';
-import { orderTurns, type Turn, type TurnWords } from './turn-order.ts';
+import { orderTurns, userTurn, type Turn, type TurnWords } from './turn-order.ts';
 import { placeOf, refuse, type Writing } from './writing.ts';
 
 /** How such a format spells a history. */
@@ -31,11 +32,25 @@ export interface WrittenHistory {
 /** Marks instructions that stood among the messages. */
 const amongMessages = '$message';
 
-/** System messages before the first other one are instructions too; where they stood is a spelling of the format. */
-export function splitInstructions(
-  messages: readonly Message[],
+const messageFields = setOf('role content');
+
+/**
+ * The messages of a request in such a format; `content` reads that of one. System messages before the first other one are instructions too:
+ * where they stood is a spelling of the format. Throws 400 with the path.
+ */
+export function readMessages(
+  list: readonly JsonValue[] | undefined,
   format: string,
+  content: (value: JsonValue | undefined, path: string) => Pick<Message, 'content' | 'plain'>,
 ): { readonly leading: readonly Message[]; readonly rest: readonly Message[] } {
+  if (list?.length === 0) throw wrongValue('messages', 'a list of at least one message');
+  const messages = readObjects(list, 'messages', (value, at): Message => {
+    const role = requiredString(value.role, `${at}.role`);
+    if (role !== 'user' && role !== 'assistant' && role !== 'system')
+      throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
+    const left = new Leftovers(format, true).take(value, messageFields);
+    return { role, ...content(value.content, `${at}.content`), ...left.extra(), at };
+  });
   const first = messages.findIndex(({ role }) => role !== 'system');
   const count = first < 0 ? messages.length : first;
   const leading = messages.slice(0, count).map((message) => ({
@@ -130,8 +145,7 @@ export class HistoryWriter<W extends Writing> {
     this.#writing.target.lose(`${at}.role`);
     const said = this.#instructions(message).flatMap((block) => this.#words.textIn(block) ?? []);
     const text = said.join('\n');
-    const content = text === '' ? [] : [this.#words.text(`<system>${text}</system>`)];
-    return { role: 'user', at, content, calls: [], results: [], plain: false };
+    return userTurn(at, text === '' ? [] : [this.#words.text(`<system>${text}</system>`)]);
   }
 
   #turn(message: Message): Turn {
@@ -149,7 +163,8 @@ export class HistoryWriter<W extends Writing> {
         const results: Turn['results'][number][] = [];
         const rest: Block[] = [];
         for (const block of message.content) {
-          if (block.type !== 'tool-result') rest.push(block);
+          const { type } = block;
+          if (type !== 'tool-result') rest.push(block);
           else
             results.push({
               id: block.id,

@@ -1,5 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import type { MutableObject } from './settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 
 /**
  * Two pieces of one object, one behind the other: lists are joined, a member that is no list in both is that of the later piece. What is

@@ -1,7 +1,4 @@
 import type { GatewayRequest } from '../../model/request.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { tellsError } from './told-error.ts';
-import { upstreamError } from './upstream-error/index.ts';
 import { requiredModel } from './check.ts';
 import type { Codec } from '../../sdk/format.ts';
 
@@ -30,9 +27,4 @@ export function oneShot<R extends GatewayRequest>({ path, ...own }: OneShot<R>):
     settingPath: (name) => name,
     ...own,
   };
-}
-
-/** Throws when a provider's body tells an error, whatever its status was. */
-export function throwIfError(body: JsonObject): void {
-  if (body.type === 'error' || tellsError(body)) throw upstreamError(200, JSON.stringify(body));
 }

@@ -2,7 +2,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { Extra, Proof } from '../../model/extra.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { BlockCounter } from './blocks.ts';
-import { unusable } from './unusable.ts';
+import { unusable } from './upstream-error/index.ts';
 
 /** Most blocks that may be open at once: such formats open one, a broken upstream may forget to close. */
 const openLimit = 1024;

@@ -3,10 +3,9 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { RerankRequest, RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Expected } from '../../sdk/format.ts';
-import { throwIfError } from './one-shot.ts';
+import { throwIfError, unusable } from './upstream-error/index.ts';
 import { extraOf } from './spelling.ts';
 import { noUsage, readPlainUsage } from './usage.ts';
-import { unusable } from './unusable.ts';
 
 /** The words of a document that are ranked: its text, or the fields that the client names, one on each line as `field: value`. */
 export function textOfDocument(document: string | JsonObject, fields: readonly string[] | undefined): string {

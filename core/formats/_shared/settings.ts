@@ -1,5 +1,5 @@
 import type { ChatSettings } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import {
   given,
   optionalArray,
@@ -23,9 +23,6 @@ export interface SettingRow {
   readonly read?: (value: JsonValue, path: string) => JsonValue | undefined;
   readonly write?: (value: JsonValue) => JsonValue | undefined;
 }
-
-/** A body under construction. */
-export type MutableObject = { [key: string]: JsonValue | undefined };
 
 /** Reads the value at a dotted path; undefined when any step is absent. */
 export function valueAt(body: JsonObject, path: string): JsonValue | undefined {

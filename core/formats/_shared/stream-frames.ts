@@ -1,8 +1,6 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
-import { throwIfError } from './one-shot.ts';
-import { unusable } from './unusable.ts';
+import { throwIfError, unusable } from './upstream-error/index.ts';
 
 /** What an event is called that has no name. */
 const unnamed = 'message';
@@ -10,9 +8,7 @@ const unnamed = 'message';
 /** The JSON of a frame of a provider's stream, with its type. Throws GatewayError when it is none, or tells an error. */
 export function frameBody(frame: Frame): JsonObject {
   const body = parseObject(frame.data);
-  if (body === undefined) {
-    throw unusable('sent a frame that is no JSON');
-  }
+  if (body === undefined) throw unusable('sent a frame that is no JSON');
   throwIfError(body);
   return typed(body, frame);
 }
@@ -40,14 +36,5 @@ export function endsCompletion({ data }: Frame): boolean {
     choices.some(
       (choice) => isObject(choice) && typeof choice.finish_reason === 'string' && choice.finish_reason !== '',
     )
-  );
-}
-
-/** A provider's stream that ended before its answer did. */
-export function cutShort(): GatewayError {
-  return new GatewayError(
-    'upstream_cut',
-    'The upstream closed the connection before the answer was complete.',
-    { origin: 'upstream' },
   );
 }

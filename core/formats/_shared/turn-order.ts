@@ -65,13 +65,8 @@ function answer(turns: readonly Turn[]): Call[][] {
     for (const { id, at, wire } of turn.results) {
       const call = open.get(id)?.pop();
       if (call === undefined) {
-        throw new GatewayError(
-          'invalid_value',
-          `${at}: no tool call with the id "${id}" comes before this result.`,
-          {
-            param: at,
-          },
-        );
+        const message = `${at}: no tool call with the id "${id}" comes before this result.`;
+        throw new GatewayError('invalid_value', message, { param: at });
       }
       call.result = wire;
     }
@@ -87,7 +82,12 @@ function answer(turns: readonly Turn[]): Call[][] {
 
 function resultTurn(at: string, calls: readonly Call[], words: TurnWords): Turn {
   const content = calls.flatMap(({ id, result }) => result ?? [words.noResult(id)]);
-  return { role: 'user', at, content, calls: [], results: [], plain: false };
+  return userTurn(at, content);
+}
+
+/** What the user says at a place of the client's. */
+export function userTurn(at: string, content: readonly JsonObject[], plain = false): Turn {
+  return { role: 'user', at, content, calls: [], results: [], plain };
 }
 
 /** A turn that neighbours may still be added to. */
@@ -127,13 +127,5 @@ function userFirst(turns: Turn[], words: TurnWords): Turn[] {
   const first = turns.find(({ role }) => role !== 'system');
   if (first?.role !== 'assistant') return turns;
   words.lose(first.at);
-  const spoken: Turn = {
-    role: 'user',
-    at: first.at,
-    content: [words.text(opening)],
-    calls: [],
-    results: [],
-    plain: true,
-  };
-  return [spoken, ...turns];
+  return [userTurn(first.at, [words.text(opening)], true), ...turns];
 }

@@ -1,6 +1,6 @@
 import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { JsonValue } from '../../model/json.ts';
-import { unusable } from './unusable.ts';
+import { unusable } from './upstream-error/index.ts';
 
 /** A vector as numbers. Throws when the text is no base64 of 32-bit floats. */
 export function asNumbers(vector: EmbedVector): readonly number[] {

@@ -10,7 +10,7 @@ import type {
   RouteParams,
 } from '../../sdk/format.ts';
 import { loseForeign } from './foreign.ts';
-import { unusable } from './unusable.ts';
+import { unusable } from './upstream-error/index.ts';
 
 /** What one format says of videos: the rest is the same for all of them. */
 export interface VideoWords {
@@ -132,9 +132,7 @@ function whole(write: (report: VideoReport) => JsonObject) {
       if (event.type === 'result') body = write(event.value as VideoReport);
     },
     end(): JsonObject {
-      if (body === undefined) {
-        throw unusable('said nothing of a task');
-      }
+      if (body === undefined) throw unusable('said nothing of a task');
       return body;
     },
   };

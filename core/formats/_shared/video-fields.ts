@@ -1,10 +1,17 @@
 import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ImageInput } from '../../model/image.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { given, optionalArray, optionalString } from './check.ts';
 import { parseDataUrl, sniffBase64, toDataUrl } from './data-url.ts';
+import { fieldsBeside, setOf } from './fields.ts';
 
 /** Longest video that may be asked for, in seconds. */
 const longest = 3600;
@@ -116,17 +123,8 @@ export function imageText(image: ImageInput, bytesAs: 'data-url' | 'base64', for
 }
 
 /** The members of a video request that providers may have no word for. */
-type Setting = 'seconds' | 'size' | 'aspectRatio' | 'resolution' | 'seed' | 'negativePrompt' | 'user';
-
-const settings: readonly Setting[] = [
-  'seconds',
-  'size',
-  'aspectRatio',
-  'resolution',
-  'seed',
-  'negativePrompt',
-  'user',
-];
+const settings = ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt', 'user'] as const;
+type Setting = (typeof settings)[number];
 
 /** Reports what a request asks for beyond what the provider's format carries. */
 export function loseSettings(
@@ -154,11 +152,10 @@ export function atMost(
 }
 
 /** What decides the price or who is told must not come in by a back door. */
-const guarded: ReadonlySet<string> = new Set(
-  'model model_name req_key prompt seconds duration durationSeconds dur frames n count sampleCount num_videos callback_url callbackUrl __proto__'.split(
-    ' ',
-  ),
-);
+const guarded = setOf(`
+  model model_name req_key prompt seconds duration durationSeconds dur frames n count sampleCount num_videos
+  callback_url callbackUrl __proto__
+`);
 
 /** The body with the client's own words in it: they add what the gateway has not written, and replace nothing. */
 export function withMetadata(
@@ -167,7 +164,7 @@ export function withMetadata(
   { lose }: Pick<EncodeTarget, 'lose'>,
 ): JsonObject {
   if (metadata === undefined) return body;
-  const added: { [name: string]: JsonValue | undefined } = {};
+  const added: MutableObject = {};
   for (const [name, value] of Object.entries(metadata)) {
     if (guarded.has(name)) lose(`metadata.${name}`);
     else if (!Object.hasOwn(body, name)) added[name] = value;
@@ -177,9 +174,7 @@ export function withMetadata(
 
 /** What a body has beyond the fields that were read: for the format's own extra. */
 export function unread(body: JsonObject, read: ReadonlySet<string>): JsonObject {
-  return Object.fromEntries(
-    Object.entries(body).filter(([name, value]) => !read.has(name) && name !== '__proto__' && given(value)),
-  );
+  return Object.fromEntries(Object.entries(fieldsBeside(body, read)).filter(([, value]) => given(value)));
 }
 
 /** Where providers would tell their own ids of a task to a stranger's address: never sent on. */
@@ -194,7 +189,7 @@ export function ownExtra(
   const own = extra?.[format] ?? {};
   if (!Object.hasOwn(own, callback)) return own;
   lose(callback);
-  return Object.fromEntries(Object.entries(own).filter(([name]) => name !== callback));
+  return fieldsBeside(own, new Set([callback]));
 }
 
 type Members = {

@@ -12,6 +12,7 @@ import type { JsonObject, JsonValue } from '../../model/json.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { listOf } from './fields.ts';
 import { loseForeign } from './foreign.ts';
+import { freeTextSchema } from './free-text.ts';
 import { refuseContent } from './refuse.ts';
 import { ToolNames } from './tool-ids.ts';
 
@@ -31,17 +32,22 @@ export interface Writing {
   ) => Pick<EncodedRequest, 'toolNames' | 'customTools' | 'unwrapTool'>;
 }
 
-/** What the encoders of a request to a channel of this format share. `limit` is the length of its longest tool name. */
+/**
+ * What the encoders of a request to a channel of this format share. `limit` is the length of its longest tool name; `allowed`
+ * matches a character that it takes in one, `first` one that it takes at its beginning.
+ */
 export function writingOf(
   format: string,
   request: ChatRequest,
   target: EncodeTarget,
   limit: number,
+  allowed?: RegExp,
+  first?: RegExp,
 ): Writing {
   const native = request.format === format;
   const longest = Math.min(target.traits.toolNameLimit ?? limit, limit);
   // A client of this format may name calls in its history as it likes: only the length is the channel's concern.
-  const names = native ? new ToolNames(longest, /[^]/) : new ToolNames(longest);
+  const names = native ? new ToolNames(longest, /[^]/) : new ToolNames(longest, allowed, first);
   let renamed = false;
   return {
     format,
@@ -63,6 +69,20 @@ export function writingOf(
 /** The names of the tools that take free text: they go as functions with one string. */
 export function freeTextTools(tools: readonly Tool[]): readonly string[] {
   return tools.filter(({ type }) => type === 'custom').map((tool) => tool.name ?? '');
+}
+
+/** A function that the client carries out. */
+export type FunctionTool = Extract<Tool, { type: 'function' }>;
+
+/** A tool that the client carries out as a function: one that takes free text has one string, and no grammar for it. */
+export function asFunction(
+  tool: FunctionTool | Extract<Tool, { type: 'custom' }>,
+  { target }: Writing,
+): FunctionTool {
+  if (tool.type === 'function') return tool;
+  const { format, ...named } = tool;
+  if (format !== undefined && format.type !== 'text') target.lose(`${tool.at ?? 'tools'}.format`);
+  return { ...named, type: 'function', schema: freeTextSchema };
 }
 
 /** Stop sequences with visible characters: providers refuse others. Undefined when none is left. */

@@ -1,9 +1,7 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given } from '../_shared/check.ts';
-import { setOf } from '../_shared/extra.ts';
-import { fieldsBeside } from '../_shared/fields.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import { fieldsBeside, setOf } from '../_shared/fields.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { readReasoning, reasoningFields, writeReasoning } from './reasoning/index.ts';
 

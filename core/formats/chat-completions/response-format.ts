@@ -1,6 +1,7 @@
 import { isObject, type JsonValue } from '../../model/json.ts';
 import { responseFormatReader, schemaFields } from '../_openai/response-format.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const outerFields = setOf('type');
 const outerSchemaFields = setOf('type json_schema');

@@ -1,7 +1,7 @@
 import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
 import { chatRows, completionRows } from '../_openai/settings.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /**
  * Every setting of this format that the neutral model has a word for. Of two rows with one name the later one wins on reading and the

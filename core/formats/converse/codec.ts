@@ -11,8 +11,7 @@ import { settingPath } from './settings.ts';
 import { ConverseStreamDecoder } from './stream-in.ts';
 import { ConverseStreamEncoder } from './stream-out.ts';
 import { usageTap } from './usage.ts';
-import { ConverseFold } from './whole/fold.ts';
-import { decodeWhole } from './whole/index.ts';
+import { ConverseFold, decodeWhole } from './whole.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 

@@ -3,6 +3,7 @@ import type { MediaBlock } from '../../model/chat.ts';
 /** A medium's key in a content block, with the types that its formats stand for. Where several formats are one type the first is written. */
 export interface MediaKind {
   readonly key: 'image' | 'document' | 'video' | 'audio';
+  /** The neutral name. */
   readonly type: MediaBlock['type'];
   readonly types: Readonly<Record<string, string>>;
 }
@@ -10,13 +11,13 @@ export interface MediaKind {
 const office = 'application/vnd.openxmlformats-officedocument';
 
 /** Every medium of the format, with all of its formats. */
-export const mediaKinds: readonly MediaKind[] = [
-  {
+export const mediaKinds: Readonly<Record<MediaBlock['type'], MediaKind>> = {
+  image: {
     key: 'image',
     type: 'image',
     types: { png: 'image/png', jpeg: 'image/jpeg', gif: 'image/gif', webp: 'image/webp' },
   },
-  {
+  file: {
     key: 'document',
     type: 'file',
     types: {
@@ -31,7 +32,7 @@ export const mediaKinds: readonly MediaKind[] = [
       md: 'text/markdown',
     },
   },
-  {
+  video: {
     key: 'video',
     type: 'video',
     types: {
@@ -46,7 +47,7 @@ export const mediaKinds: readonly MediaKind[] = [
       three_gp: 'video/3gpp',
     },
   },
-  {
+  audio: {
     key: 'audio',
     type: 'audio',
     types: {
@@ -61,7 +62,7 @@ export const mediaKinds: readonly MediaKind[] = [
       pcm: 'audio/pcm',
     },
   },
-];
+};
 
 const aliases: Readonly<Record<string, string>> = {
   'image/jpg': 'image/jpeg',

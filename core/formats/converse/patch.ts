@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import { removeAt, type MutableObject } from '../_shared/settings.ts';
+import { removeAt } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { writeReasoning } from './reasoning.ts';
 

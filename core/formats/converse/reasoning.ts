@@ -1,10 +1,10 @@
 import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import type { ReasoningDraft } from '../_shared/reasoning.ts';
-import { putAt, removeAt, type MutableObject } from '../_shared/settings.ts';
+import { putAt, removeAt } from '../_shared/settings.ts';
 import { askForThinking, type Room } from '../_shared/thinking/index.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';
 import { historyForbidsThinking, makeRoomForThinking, type ThinkingWords } from '../_shared/thinking/room.ts';

@@ -1,13 +1,13 @@
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
-import { isObject, parseObject, type JsonObject } from '../../model/json.ts';
+import { isObject, parseObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import { missing, wrongValue } from '../../sdk/errors.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import { putAt, type MutableObject } from '../_shared/settings.ts';
+import { putAt } from '../_shared/settings.ts';
 import { own } from './wire.ts';
-import { listOf, defined } from '../_shared/fields.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
+import { listOf, defined, setOf } from '../_shared/fields.ts';
+import type { Leftovers } from '../_shared/extra.ts';
 
 const place = 'outputConfig.textFormat';
 const schemaPlace = `${place}.structure.jsonSchema`;

@@ -1,5 +1,5 @@
 import { pathsOf, type SettingRow } from '../_shared/settings.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** Every setting that has one field of its own. Reasoning and response format span several and have their own files. */
 export const settingRows: readonly SettingRow[] = [

@@ -1,12 +1,15 @@
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
+import { defined, isText, textOf } from '../_shared/fields.ts';
 import { OpenBlocks } from '../_shared/open-blocks.ts';
-import { unusable } from '../_shared/unusable.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { cutShort } from '../_shared/stream-frames.ts';
 import { spellToolId } from '../_shared/tool-ids.ts';
-import { tellsError } from '../_shared/told-error.ts';
-import { upstreamError } from '../_shared/upstream-error/index.ts';
+import { upstreamError, unusable, cutShort, tellsError } from '../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../sdk/format.ts';
 import { decodeCitation } from './citations.ts';
 import { mediaKinds, mimeOf } from './parts.ts';
@@ -74,16 +77,10 @@ export class ConverseStreamDecoder implements StreamDecoder {
     this.#open.close(index, events);
     const start = isObject(body.start) ? body.start : {};
     if (isObject(start.toolUse)) {
-      const { toolUseId: id, name: tool, ...rest } = start.toolUse;
+      const { toolUseId, name: tool, ...rest } = start.toolUse;
       const { block } = this.#open.begin('tool', index);
-      events.push({
-        type: 'tool-start',
-        block,
-        choice: 0,
-        id: typeof id === 'string' && id !== '' ? spellToolId(id) : '',
-        name: typeof tool === 'string' ? tool : '',
-        ...withExtra(rest),
-      });
+      const id = isText(toolUseId) ? spellToolId(toolUseId) : '';
+      events.push({ type: 'tool-start', block, choice: 0, id, name: textOf(tool), ...withExtra(rest) });
     } else if (isObject(start.image)) {
       events.push(this.#media(index, start.image.format));
     } else if (Object.keys(start).length > 0) {
@@ -127,22 +124,15 @@ export class ConverseStreamDecoder implements StreamDecoder {
     const open = this.#open.need('reasoning', index, events);
     if (typeof delta.text === 'string')
       events.push({ type: 'reasoning-delta', block: open.block, choice: 0, text: delta.text });
-    if (typeof delta.signature === 'string') open.signature += delta.signature;
+    open.signature += textOf(delta.signature);
     if (typeof delta.redactedContent === 'string')
       open.redacted = (open.redacted ?? '') + delta.redactedContent;
   }
 
   #media(index: number, format: JsonValue | undefined): GatewayEvent {
     const { block } = this.#open.begin('media', index);
-    const [image] = mediaKinds;
-    const known = typeof format === 'string' && image !== undefined;
-    return {
-      type: 'media-start',
-      block,
-      choice: 0,
-      media: 'image',
-      ...(known ? { mimeType: mimeOf(image, format) } : {}),
-    };
+    const mimeType = typeof format === 'string' ? mimeOf(mediaKinds.image, format) : undefined;
+    return { type: 'media-start', block, choice: 0, media: 'image', ...defined({ mimeType }) };
   }
 
   #stop(body: JsonObject): readonly GatewayEvent[] {
@@ -151,24 +141,20 @@ export class ConverseStreamDecoder implements StreamDecoder {
     this.#open.closeAll(events);
     this.#finished = true;
     const { stopReason, ...rest } = unpadded(body);
-    const raw = typeof stopReason === 'string' ? stopReason : '';
-    const stopSequence = sequenceIn(rest.additionalModelResponseFields);
+    const raw = textOf(stopReason);
+    const { additionalModelResponseFields: fields } = rest;
+    // Models that are asked for it tell which stop sequence they met.
+    const stopSequence = isObject(fields) ? fields.stop_sequence : undefined;
     events.push({
       type: 'finish',
       choice: 0,
       reason: reasonOfStop[raw] ?? 'other',
       ...(raw === '' ? {} : { raw, format: formatName }),
-      ...(stopSequence === undefined ? {} : { stopSequence }),
+      ...(typeof stopSequence === 'string' ? { stopSequence } : {}),
       ...withExtra(rest),
     });
     return events;
   }
-}
-
-/** Models that are asked for it tell which stop sequence they met. */
-function sequenceIn(fields: JsonValue | undefined): string | undefined {
-  const found = isObject(fields) ? fields.stop_sequence : undefined;
-  return typeof found === 'string' ? found : undefined;
 }
 
 /** Providers fill events up to hide their lengths. */

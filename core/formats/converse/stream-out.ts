@@ -83,8 +83,7 @@ export class ConverseStreamEncoder extends BlockEncoder {
     if (event.type === 'media-end') return this.close();
     if (event.type === 'media-start') {
       if (current !== undefined) return;
-      const [image] = mediaKinds;
-      const format = image === undefined ? undefined : formatOf(image, event.mimeType ?? 'image/png');
+      const format = formatOf(mediaKinds.image, event.mimeType ?? 'image/png');
       if (event.media !== 'image' || format === undefined) return this.losses.lose('media');
       this.open(this.take(event.block, 'media'), { image: { format } });
       return;

@@ -2,14 +2,13 @@ import type { EmbedResult, EmbedVector } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import { readPlainUsage } from '../_shared/usage.ts';
 import { asBase64, asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
 import type { ReplyContext, UsageTap, WholeEncoder } from '../../sdk/format.ts';
 import { countInputs } from './request.ts';
 import { formatName } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
 
 /** A provider's reply as events; the vectors in the order of their inputs. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

@@ -1,19 +1,17 @@
 import type { Citation } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { listOf } from '../_shared/fields.ts';
+import { listOf, objectsOf } from '../_shared/fields.ts';
 
 /** The sources that `groundingMetadata` names, each with the stretch of text it supports. Offsets there are bytes of UTF-8. */
 export function readGrounding(value: JsonValue | undefined, text: string): readonly Citation[] {
   if (!isObject(value)) return [];
   const chunks = listOf(value.groundingChunks);
-  const supports = listOf(value.groundingSupports);
   const citations: Citation[] = [];
   const used = new Set<number>();
-  const characters = new ByteOffsets(text);
-  for (const support of supports.filter(isObject)) {
+  const at = characterAt(text);
+  for (const support of objectsOf(value.groundingSupports)) {
     const segment = isObject(support.segment) ? support.segment : {};
-    const indices = listOf(support.groundingChunkIndices);
-    for (const index of indices) {
+    for (const index of listOf(support.groundingChunkIndices)) {
       const source = typeof index === 'number' ? readChunk(chunks[index]) : undefined;
       if (source === undefined || typeof index !== 'number') continue;
       used.add(index);
@@ -22,7 +20,7 @@ export function readGrounding(value: JsonValue | undefined, text: string): reado
         ...(typeof segment.text === 'string' ? { quote: segment.text } : {}),
         ...(segment.endIndex === undefined
           ? {}
-          : { start: characters.at(segment.startIndex), end: characters.at(segment.endIndex) }),
+          : { start: at(segment.startIndex), end: at(segment.endIndex) }),
       });
     }
   }
@@ -45,21 +43,14 @@ function readChunk(chunk: JsonValue | undefined): Citation | undefined {
   };
 }
 
-/** Byte offsets into a text as character offsets. The text is put into bytes once. */
-class ByteOffsets {
-  readonly #text: string;
-  #bytes: Buffer | undefined;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  at(offset: JsonValue | undefined): number {
-    const bytes = typeof offset === 'string' ? Number(offset) : offset;
-    if (typeof bytes !== 'number' || !(bytes > 0)) return 0;
-    this.#bytes ??= Buffer.from(this.#text);
-    return this.#bytes.toString('utf8', 0, bytes).length;
-  }
+/** Reads byte offsets into a text as character offsets. The text is put into bytes once. */
+function characterAt(text: string): (offset: JsonValue | undefined) => number {
+  let bytes: Buffer | undefined;
+  return (offset) => {
+    const count = typeof offset === 'string' ? Number(offset) : offset;
+    if (typeof count !== 'number' || !(count > 0)) return 0;
+    return (bytes ??= Buffer.from(text)).toString('utf8', 0, count).length;
+  };
 }
 
 /** A citation and the text of its block as far as it had come, or further. */

@@ -12,7 +12,7 @@ import { patch } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { usageTap } from './usage.ts';
 import { decodeWhole, encodeWhole } from './whole.ts';
-import { formatName, official, requestFields } from './wire.ts';
+import { formatName, official } from './wire.ts';
 import { words } from './words.ts';
 
 /** Fields that mean something only to the account that holds the other half, and without which the answer would be another. */
@@ -52,7 +52,7 @@ export const chat: Codec<ChatRequest> = {
 };
 
 function onlyNative(body: JsonObject): GatewayError | undefined {
-  const request = official(body, requestFields);
+  const request = official(body, 'request');
   const param = accountBound.find((field) => typeof request[field] === 'string' && request[field] !== '');
   if (param === undefined) return undefined;
   const message = `${param} needs a channel of the ${formatName} format.`;

@@ -3,15 +3,16 @@ import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { given, optionalObject } from '../_shared/check.ts';
-import type { Codec, EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
+import type { Codec, Edits, EncodedRequest, EncodeTarget, RouteParams } from '../../sdk/format.ts';
+import type { ModelTraits } from '../../model/traits.ts';
+import { defined } from '../_shared/fields.ts';
 import { chat } from './codec.ts';
 import { decodeChat } from './request-in/index.ts';
 import { encodeBody, methodPath } from './request-out/index.ts';
-import { Encoding } from './request-out/scope.ts';
+import { startWriting } from './request-out/scope.ts';
 import { wantsBytes } from './parts.ts';
 import { patch, renamed } from './patch.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { countFields, formatName, official, leftovers, own } from './wire.ts';
+import { formatName, official, leftovers, own } from './wire.ts';
 import { words } from './words.ts';
 
 /** Where a count stands. */
@@ -40,7 +41,7 @@ export const countTokens: Codec<ChatRequest> = {
 };
 
 function decodeCount(wire: JsonObject, params: RouteParams): ChatRequest {
-  const body = official(wire, countFields);
+  const body = official(wire, 'countRequest');
   const inner = optionalObject(body.generateContentRequest, 'generateContentRequest');
   const extras = leftovers();
   if (inner === undefined) return { ...decodeChat(body, params, extras), operation: 'count-tokens' };
@@ -62,26 +63,23 @@ function inWrapper(error: unknown): unknown {
 }
 
 function encodeCount(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const encoding = new Encoding(request, target);
-  const inner = encodeBody(request, encoding);
+  const writing = startWriting(request, target);
+  const inner = encodeBody(request, writing);
   const outer = own(request.extra).$wrapped;
-  const bare = encoding.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
-  const model = inner.model ?? (encoding.native ? undefined : renamed('models/', target.model));
-  const wrapped: MutableObject = {
-    generateContentRequest: model === undefined ? inner : { ...inner, model },
+  const bare = writing.native ? outer === undefined : Object.keys(inner).every((key) => key === 'contents');
+  const model = inner.model ?? (writing.native ? undefined : renamed('models/', target.model));
+  const wrapped = {
+    generateContentRequest: { ...inner, ...defined({ model }) },
+    ...(isObject(outer) ? outer : {}),
   };
-  if (isObject(outer)) Object.assign(wrapped, outer);
   return { ...methodPath(target.model, 'countTokens'), body: bare ? inner : wrapped };
 }
 
-function patchCount(
-  body: JsonObject,
-  ...[edits, traits]: [Parameters<Codec['patch']>[1], Parameters<Codec['patch']>[2]]
-): JsonObject {
+function patchCount(body: JsonObject, { model }: Edits, traits: ModelTraits): JsonObject {
   const key =
     body.generate_content_request === undefined ? 'generateContentRequest' : 'generate_content_request';
   const inner = body[key];
   // What limits or steers an answer does not change a count.
-  const named = edits.model === undefined ? {} : { model: edits.model };
+  const named = defined({ model });
   return isObject(inner) ? { ...body, [key]: patch(inner, named, traits) } : patch(body, named, traits);
 }

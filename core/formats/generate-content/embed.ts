@@ -1,13 +1,20 @@
-import { cannotCarry, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
-import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult, EmbedVector } from '../../model/embed.ts';
+import { cannotCarry, missing, wrongValue } from '../../sdk/errors.ts';
+import type { EmbedInput, EmbedPurpose, EmbedRequest, EmbedResult } from '../../model/embed.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalNumber, optionalString, requiredObject } from '../_shared/check.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  given,
+  optionalArray,
+  optionalNumber,
+  optionalString,
+  readObjects,
+  requiredObject,
+} from '../_shared/check.ts';
 import { expectedOfInputs, joinVectors, splitInputs } from '../_shared/embed.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { oneShot } from '../_shared/one-shot.ts';
 import { extraOf } from '../_shared/spelling.ts';
-import { asNumbers, checkCount, readVector } from '../_shared/vectors.ts';
+import { asNumbers, checkCount, readVectors } from '../_shared/vectors.ts';
 import type {
   Codec,
   EncodedRequest,
@@ -19,9 +26,10 @@ import type {
 import { modelOf } from './request-in/index.ts';
 import { methodPath } from './request-out/index.ts';
 import { renamed } from './patch.ts';
+import { tapping } from '../_shared/usage.ts';
 import { readUsage, writeUsage } from './usage.ts';
-import { embedFields, formatName, official } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
+import { formatName, official } from './wire.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { defined } from '../_shared/fields.ts';
 
 /** Most requests of one batch at the provider, and of a client's, which is asked for in several. */
@@ -55,12 +63,9 @@ export const embed: Codec<EmbedRequest> = oneShot<EmbedRequest>({
   estimate: expectedOfInputs,
   split: (request) => splitInputs(request, mostAtOnce),
   join: joinVectors,
-  usageTap: () => ({
-    read(data) {
-      const usage = parseObject(data)?.usageMetadata;
-      return isObject(usage) ? readUsage(usage) : undefined;
-    },
-  }),
+  usageTap: tapping('"usageMetadata"', ({ usageMetadata }) =>
+    isObject(usageMetadata) ? readUsage(usageMetadata) : undefined,
+  ),
 });
 
 /** What one request of a batch says. */
@@ -79,27 +84,22 @@ function decodeRequest(body: JsonObject, params: RouteParams): EmbedRequest {
   const read =
     batch === undefined
       ? [readOne(body, '')]
-      : batch.map((one, index) => {
-          if (!isObject(one)) throw wrongType(`requests[${index}]`, 'an object');
-          return readOne(one, `requests[${index}].`);
-        });
+      : readObjects(batch, 'requests', (one, at) => readOne(one, `${at}.`));
   const [first] = read;
   if (first === undefined) throw missing('content');
   const { requests: _, ...outer } = body;
-  const own =
-    batch === undefined || Object.keys(outer).length === 0 ? {} : { extra: { [formatName]: outer } };
   return {
     operation: 'embed',
     format: formatName,
     model: modelOf(params),
     inputs: read.map((one) => withDifferences(one, first)),
     ...defined({ dimensions: first.dimensions, purpose: first.purpose, title: first.title }),
-    ...own,
+    ...(batch === undefined ? {} : extraOf(formatName, outer)),
   };
 }
 
 function readOne(wire: JsonObject, at: string): One {
-  const body = official(wire, embedFields);
+  const body = official(wire, 'embedRequest');
   const task = optionalString(body.taskType, `${at}taskType`);
   const content = requiredObject(body.content, `${at}content`);
   return {
@@ -116,10 +116,9 @@ function readOne(wire: JsonObject, at: string): One {
 function readContent(content: JsonObject, at: string): EmbedInput {
   const parts = optionalArray(content.parts, `${at}content.parts`) ?? [];
   if (parts.length === 0) throw missing(`${at}content.parts`);
-  const texts = parts.map((part, index) => {
-    if (!isObject(part)) throw wrongType(`${at}content.parts[${index}]`, 'an object');
-    return optionalString(part.text, `${at}content.parts[${index}].text`);
-  });
+  const texts = readObjects(parts, `${at}content.parts`, ({ text }, path) =>
+    optionalString(text, `${path}.text`),
+  );
   if (texts.every((text) => text !== undefined)) return { type: 'text', text: texts.join('\n') };
   return { type: 'opaque', format: formatName, value: content };
 }
@@ -139,9 +138,7 @@ function encodeRequest(request: EmbedRequest, { model, lose }: EncodeTarget): En
   loseForeign(extra, formatName, undefined, lose);
   if (user !== undefined) lose('user');
   const taskType = purposes.find(([word]) => word === purpose)?.[1];
-  const settings: JsonObject = {
-    ...defined({ taskType, title, outputDimensionality: dimensions }),
-  };
+  const settings: JsonObject = defined({ taskType, title, outputDimensionality: dimensions });
   const requests = inputs.map((input, index): JsonObject => {
     const raw = input.extra?.[formatName]?.$raw;
     if (format === formatName && isObject(raw)) return { ...raw, model: renamed('models/', model) };
@@ -167,19 +164,10 @@ function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const { embedding, embeddings, usageMetadata, ...rest } = body;
   const list = Array.isArray(embeddings) ? (embeddings as readonly JsonValue[]) : [embedding];
-  const vectors = list.map(vectorOf);
-  const sound = vectors.filter((vector) => vector !== undefined);
-  if (sound.length !== vectors.length || sound.length === 0) {
-    throw unusable('sent JSON that is no list of embeddings');
-  }
-  const extra = extraOf(formatName, rest);
-  const events: GatewayEvent[] = [{ type: 'result', value: { vectors: sound, ...extra } }];
+  const vectors = readVectors(list.map((one) => (isObject(one) ? one.values : undefined)));
+  const events: GatewayEvent[] = [{ type: 'result', value: { vectors, ...extraOf(formatName, rest) } }];
   if (isObject(usageMetadata)) events.push({ type: 'usage', usage: readUsage(usageMetadata) });
   return events;
-}
-
-function vectorOf(value: JsonValue | undefined): EmbedVector | undefined {
-  return isObject(value) ? readVector(value.values) : undefined;
 }
 
 function encodeWhole({ body }: ReplyContext): WholeEncoder {
@@ -191,13 +179,9 @@ function encodeWhole({ body }: ReplyContext): WholeEncoder {
       if (event.type === 'usage') usage = { usageMetadata: writeUsage(event.usage) };
     },
     end() {
-      if (result === undefined) {
-        throw unusable('gave no embeddings');
-      }
-      checkCount(
-        result,
-        Array.isArray(body.requests) ? body.requests.length : given(body.content) ? 1 : undefined,
-      );
+      if (result === undefined) throw unusable('gave no embeddings');
+      const single = given(body.content) ? 1 : undefined;
+      checkCount(result, Array.isArray(body.requests) ? body.requests.length : single);
       const vectors = result.vectors.map((vector) => ({ values: asNumbers(vector) }));
       const [only = { values: [] }] = vectors;
       const said = given(body.requests) ? { embeddings: vectors } : { embedding: only };

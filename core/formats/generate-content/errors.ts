@@ -2,8 +2,8 @@ import { GatewayError } from '../../sdk/errors.ts';
 import type { JsonObject, JsonValue } from '../../model/json.ts';
 import { retryHeaders } from '../_shared/retry-headers.ts';
 import type { ErrorReply } from '../../sdk/format.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { setOf } from '../_shared/extra.ts';
+import { unusable } from '../_shared/upstream-error/index.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const statuses: Readonly<Record<number, string>> = {
   400: 'INVALID_ARGUMENT',

@@ -2,9 +2,9 @@ import type { MediaBlock, Source } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { defined } from '../_shared/fields.ts';
-import { fileFields, inlineFields, formatName, official } from './wire.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { defined, setOf } from '../_shared/fields.ts';
+import { formatName, official } from './wire.ts';
 
 /** What kind of block a MIME type makes. */
 export function mediaType(mimeType: string | undefined): MediaBlock['type'] {
@@ -63,7 +63,7 @@ export function readMedia(part: JsonObject, at: string, extras: Leftovers): Omit
   const inline = given(part.inlineData);
   const key = inline ? 'inlineData' : 'fileData';
   const path = `${at}.${key}`;
-  const wire = official(optionalObject(part[key], path) ?? {}, inline ? inlineFields : fileFields);
+  const wire = official(optionalObject(part[key], path) ?? {}, inline ? 'inlineData' : 'fileData');
   const name = optionalString(wire.displayName, `${path}.displayName`);
   extras.take(wire, inline ? readInline : readFile, `${key}.`);
   if (inline) {

@@ -1,9 +1,8 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { writeReasoning } from './reasoning.ts';
-import { configFields, official, thinkingFields } from './wire.ts';
+import { official } from './wire.ts';
 
 /**
  * The client's body with another model, reasoning or output limit. Objects on the way are copied, the client's spelling stays. What the
@@ -38,7 +37,7 @@ function patchConfig(
   traits: ModelTraits,
   lose: (path: string) => void,
 ): JsonObject {
-  const config: MutableObject = { ...official(before, configFields) };
+  const config: MutableObject = { ...official(before, 'generationConfig') };
   if (settings.maxOutput !== undefined) config.maxOutputTokens = settings.maxOutput;
   if (settings.reasoning === undefined) return config;
   const written = writeReasoning({
@@ -47,7 +46,7 @@ function patchConfig(
     showByDefault: false,
     lose,
   });
-  const thinking = isObject(config.thinkingConfig) ? official(config.thinkingConfig, thinkingFields) : {};
+  const thinking = isObject(config.thinkingConfig) ? official(config.thinkingConfig, 'thinkingConfig') : {};
   const { thinkingBudget: _budget, thinkingLevel: _level, ...rest } = thinking;
   config.thinkingConfig = { ...rest, ...written };
   if (Object.keys(config.thinkingConfig).length === 0) delete config.thinkingConfig;

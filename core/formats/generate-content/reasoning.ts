@@ -2,13 +2,11 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import { budgetOfEffort, effortFrom, efforts, type Effort, type Reasoning } from '../../model/reasoning.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Proof } from '../../model/extra.ts';
 import { sealProof, unsealProof } from '../_shared/proof.ts';
 import { formatName } from './wire.ts';
 import { effortOf, nearestEffort } from '../_shared/reasoning.ts';
-import { setOf } from '../_shared/extra.ts';
-import { defined } from '../_shared/fields.ts';
+import { defined, setOf } from '../_shared/fields.ts';
 
 const base = 'generationConfig.thinkingConfig';
 
@@ -40,12 +38,8 @@ export interface ReasoningWish {
 }
 
 /** A `thinkingConfig` for this model; undefined when there is nothing to say. What had to be changed is reported. */
-export function writeReasoning({
-  reasoning,
-  traits,
-  showByDefault,
-  lose,
-}: ReasoningWish): JsonObject | undefined {
+export function writeReasoning(wish: ReasoningWish): JsonObject | undefined {
+  const { reasoning, traits, showByDefault, lose } = wish;
   if (traits.reasoning === 'none' || traits.refuses?.includes('reasoning')) {
     lose('settings.reasoning');
     return undefined;
@@ -53,11 +47,9 @@ export function writeReasoning({
   if (reasoning.mode === 'between-tools') lose('settings.reasoning.mode');
   if (reasoning.display !== undefined && !plainDisplays.has(reasoning.display))
     lose('settings.reasoning.display');
-  const config: MutableObject = {};
-  if (traits.reasoning === 'budget') writeBudget(config, reasoning, traits, lose);
-  else writeLevel(config, reasoning, traits, lose);
-  const show = reasoning.show ?? (showByDefault && asksToThink(reasoning) ? true : undefined);
-  if (show !== undefined) config.includeThoughts = show;
+  const asked = traits.reasoning === 'budget' ? askByBudget(wish) : askByLevel(wish);
+  const includeThoughts = reasoning.show ?? (showByDefault && asksToThink(reasoning) ? true : undefined);
+  const config: JsonObject = defined({ ...asked, includeThoughts });
   return Object.keys(config).length === 0 ? undefined : config;
 }
 
@@ -68,43 +60,32 @@ function asksToThink({ mode, effort, budget }: Reasoning): boolean {
 
 const levels: readonly Effort[] = ['minimal', 'low', 'medium', 'high'];
 
-function writeLevel(
-  config: MutableObject,
-  reasoning: Reasoning,
-  traits: ModelTraits,
-  lose: (path: string) => void,
-): void {
-  const wanted = effortOf(reasoning);
-  if (wanted === undefined) return;
-  const effort = nearestEffort(wanted, allowedOf(traits, levels)) ?? 'low';
-  if (effort !== wanted) lose(spelledBy(reasoning));
-  config.thinkingLevel = effort;
+function askByLevel(wish: ReasoningWish): JsonObject {
+  return { thinkingLevel: effortFor(wish, levels) };
 }
 
 /** Most thinking tokens that every model with budgets takes, and those that list `xhigh`. */
 const budgetLimits = { usual: 24_576, larger: 32_768 };
 
-function writeBudget(
-  config: MutableObject,
-  reasoning: Reasoning,
-  traits: ModelTraits,
-  lose: (path: string) => void,
-): void {
-  const limit = traits.efforts?.includes('xhigh') ? budgetLimits.larger : budgetLimits.usual;
-  const allowed = allowedOf(traits, ['none', ...levels]);
-  if (reasoning.mode !== 'off' && reasoning.budget !== undefined && reasoning.budget !== 0) {
-    if (reasoning.budget > limit) lose('settings.reasoning.budget');
-    config.thinkingBudget = Math.min(reasoning.budget, limit);
-    return;
+function askByBudget(wish: ReasoningWish): JsonObject {
+  const { mode, budget } = wish.reasoning;
+  const limit = wish.traits.efforts?.includes('xhigh') ? budgetLimits.larger : budgetLimits.usual;
+  if (mode !== 'off' && budget !== undefined && budget !== 0) {
+    if (budget > limit) wish.lose('settings.reasoning.budget');
+    return { thinkingBudget: Math.min(budget, limit) };
   }
+  const effort = effortFor(wish, ['none', ...levels]);
+  if (effort === undefined) return mode === 'on' || mode === 'adaptive' ? { thinkingBudget: -1 } : {};
+  return { thinkingBudget: Math.min(effort === 'minimal' ? 512 : budgetOfEffort[effort], limit) };
+}
+
+/** The effort nearest to the one that is asked for, if any is; one that is not the same is reported. `usual`: those of a model that names none. */
+function effortFor({ reasoning, traits, lose }: ReasoningWish, usual: readonly Effort[]): Effort | undefined {
   const wanted = effortOf(reasoning);
-  if (wanted === undefined) {
-    if (reasoning.mode === 'on' || reasoning.mode === 'adaptive') config.thinkingBudget = -1;
-    return;
-  }
-  const effort = nearestEffort(wanted, allowed) ?? 'low';
+  if (wanted === undefined) return undefined;
+  const effort = nearestEffort(wanted, allowedOf(traits, usual)) ?? 'low';
   if (effort !== wanted) lose(spelledBy(reasoning));
-  config.thinkingBudget = Math.min(effort === 'minimal' ? 512 : budgetOfEffort[effort], limit);
+  return effort;
 }
 
 /** What the client said that cannot be had: the whole wish when it wanted no thinking at all. */

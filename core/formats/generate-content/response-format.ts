@@ -1,11 +1,11 @@
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ResponseFormat } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
 import { fromSchemaSubset } from '../_shared/json-schema/from-subset.ts';
 import { toSchemaSubset } from '../_shared/json-schema/to-subset.ts';
-import { putAt, type MutableObject } from '../_shared/settings.ts';
+import { putAt } from '../_shared/settings.ts';
 
 /** What the answer must look like. Undefined for a MIME type that no other format knows (`text/x.enum`). Throws 400 for a schema of plain text. */
 export function readResponseFormat(body: JsonObject): ResponseFormat | undefined {

@@ -1,21 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { wrongType } from '../../sdk/errors.ts';
 import type { ChatSettings } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { effortFrom } from '../../model/reasoning.ts';
-import { optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
-import {
-  pathsOf,
-  putAt,
-  readSettings,
-  valueAt,
-  type MutableObject,
-  type SettingRow,
-} from '../_shared/settings.ts';
+import { given, optionalArray, optionalObject, optionalString } from '../_shared/check.ts';
+import { pathsOf, putAt, readSettings, valueAt, type SettingRow } from '../_shared/settings.ts';
 import type { Leftovers } from '../_shared/extra.ts';
+import { defined } from '../_shared/fields.ts';
 import { readReasoning } from './reasoning.ts';
 import { readResponseFormat } from './response-format.ts';
-import { configFields, official, thinkingFields } from './wire.ts';
+import { official, structures } from './wire.ts';
 
 /** Settings that mean the same here and in the neutral request. The provider checks the ranges that have no limit here. */
 export const rows: readonly SettingRow[] = [
@@ -92,36 +86,33 @@ function readModalities(body: JsonObject): JsonValue | undefined {
   });
 }
 
+/** The members of `generationConfig` that are read. */
 const read: ReadonlySet<string> = new Set(
-  [...rows, ...respelled.flatMap(({ paths }) => paths.map((path) => ({ path })))]
-    .map(({ path }) => path.split('.'))
-    .filter(([first]) => first === 'generationConfig')
-    .map(([, second]) => second ?? ''),
+  [...rows.map(({ path }) => path), ...respelled.flatMap(({ paths }) => paths)].map(memberOf),
 );
 
+function memberOf(path: string): string {
+  return path.split('.')[1] ?? '';
+}
+
 const numeric: ReadonlySet<string> = new Set([
-  ...rows
-    .filter(({ kind }) => kind === 'number' || kind === 'integer')
-    .map(({ path }) => path.split('.')[1] ?? ''),
+  ...rows.filter(({ kind }) => kind === 'number' || kind === 'integer').map(({ path }) => memberOf(path)),
   'thinkingBudget',
 ]);
 
-/** `generationConfig` with its official names and without `null`s; proto JSON may write numbers as strings. */
-export function officialConfig(body: JsonObject): {
-  readonly config: JsonObject | undefined;
-  readonly thinking: JsonObject | undefined;
-} {
-  const given = optionalObject(body.generationConfig, 'generationConfig');
-  if (given === undefined) return { config: undefined, thinking: undefined };
-  const config = numbers(official(withSchema(given), configFields));
+/** `generationConfig` with its official names, and what it says of thinking; proto JSON may write numbers as strings. */
+function officialConfig(body: JsonObject): { readonly config?: JsonObject; readonly thinking?: JsonObject } {
+  const wire = optionalObject(body.generationConfig, 'generationConfig');
+  if (wire === undefined) return {};
+  const config = numbers(official(withSchema(wire), 'generationConfig'));
   const thought = optionalObject(config.thinkingConfig, 'generationConfig.thinkingConfig');
-  return { config, thinking: thought === undefined ? undefined : numbers(official(thought, thinkingFields)) };
+  return { config, ...defined({ thinking: thought && numbers(official(thought, 'thinkingConfig')) }) };
 }
 
 /** The older name of a member by its newer one. */
-function withSchema(given: JsonObject): JsonObject {
-  if (!Object.hasOwn(given, '_responseJsonSchema')) return given;
-  const { _responseJsonSchema: responseJsonSchema, ...rest } = given;
+function withSchema(config: JsonObject): JsonObject {
+  if (!Object.hasOwn(config, '_responseJsonSchema')) return config;
+  const { _responseJsonSchema: responseJsonSchema, ...rest } = config;
   return { ...rest, responseJsonSchema };
 }
 
@@ -156,30 +147,14 @@ export function decodeSettings(body: JsonObject, extras: Leftovers): ChatSetting
 }
 
 function rawOf(body: JsonObject, paths: readonly string[]): JsonObject | undefined {
-  const raw: MutableObject = {};
-  for (const path of paths) {
-    const value = valueAt(body, path);
-    if (value !== undefined && value !== null) raw[path] = value;
-  }
-  return Object.keys(raw).length === 0 ? undefined : raw;
-}
-
-/** True for an object without a member that is given. */
-function saysNothing(object: JsonObject): boolean {
-  for (const name in object) if ((object[name] ?? null) !== null) return false;
-  return true;
+  const raw = paths.map((path) => [path, valueAt(body, path)] as const).filter(([, value]) => given(value));
+  return raw.length === 0 ? undefined : Object.fromEntries(raw);
 }
 
 /** Unknown fields of the two objects, that an object was there though nothing was in it, and words that have no neutral meaning. */
 function keepConfig(config: JsonObject, thinking: JsonObject | undefined, extras: Leftovers): void {
-  extras.take(config, read, 'generationConfig.');
-  const empty: string[] = [];
-  if (saysNothing(config)) empty.push('generationConfig');
-  if (thinking !== undefined) {
-    extras.take(thinking, thinkingFields.known, 'generationConfig.thinkingConfig.');
-    if (saysNothing(thinking)) empty.push('generationConfig.thinkingConfig');
-  }
-  if (empty.length > 0) extras.put('$empty', empty);
+  extras.takeInner('generationConfig', config, read);
+  extras.takeInner('generationConfig.thinkingConfig', thinking, structures.thinkingConfig.known);
   const level = thinking?.thinkingLevel;
   if (typeof level === 'string' && effortFrom(level) === undefined && !/unspecified$/i.test(level)) {
     extras.put('generationConfig.thinkingConfig.thinkingLevel', level);

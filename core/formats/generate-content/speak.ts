@@ -1,14 +1,14 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { SpeakRequest } from '../../model/audio.ts';
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { oneShot } from '../_shared/one-shot.ts';
 import type { Codec, EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { methodPath } from './request-out/index.ts';
 import { readUsage } from './usage.ts';
 import { formatName } from './wire.ts';
-import { listOf } from '../_shared/fields.ts';
+import { isText, listOf, objectsOf, textOf } from '../_shared/fields.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 
 /** Speech by a model that answers in sound. Clients of this format ask for it as a chat: nobody decodes a request of theirs here. */
 export const speak: Codec<SpeakRequest> = oneShot<SpeakRequest>({
@@ -54,38 +54,27 @@ function isSound({ mimeType, data }: JsonObject): boolean {
   );
 }
 
+const place = { block: 0, choice: 0 };
+
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
   const [candidate] = listOf(body.candidates);
-  const content = isObject(candidate) && isObject(candidate.content) ? candidate.content : {};
-  const parts = listOf(content.parts);
-  const sounds = parts.flatMap((part) =>
-    isObject(part) && isObject(part.inlineData) && isSound(part.inlineData) ? [part.inlineData] : [],
-  );
+  const { content, finishReason } = isObject(candidate) ? candidate : {};
+  const parts = objectsOf(isObject(content) ? content.parts : undefined);
+  const sounds = parts
+    .map(({ inlineData }) => inlineData)
+    .filter(isObject)
+    .filter(isSound);
   if (sounds.length === 0) {
-    const why =
-      isObject(candidate) && typeof candidate.finishReason === 'string'
-        ? candidate.finishReason.slice(0, 100)
-        : '';
-    throw new GatewayError('upstream_error', `The upstream gave no speech${why === '' ? '' : `: ${why}`}.`, {
-      origin: 'upstream',
-    });
+    const why = isText(finishReason) ? `: ${finishReason.slice(0, 100)}` : '';
+    throw unusable(`gave no speech${why}`);
   }
   const [{ mimeType } = {}] = sounds;
   const usage = isObject(body.usageMetadata) ? readUsage(body.usageMetadata) : undefined;
   return [
-    {
-      type: 'media-start',
-      block: 0,
-      choice: 0,
-      media: 'audio',
-      ...(typeof mimeType === 'string' ? { mimeType } : {}),
-    },
-    ...sounds.map(
-      ({ data }) =>
-        ({ type: 'media-delta', block: 0, choice: 0, data: typeof data === 'string' ? data : '' }) as const,
-    ),
-    { type: 'media-end', block: 0, choice: 0 },
+    { type: 'media-start', ...place, media: 'audio', ...(typeof mimeType === 'string' ? { mimeType } : {}) },
+    ...sounds.map(({ data }) => ({ type: 'media-delta', ...place, data: textOf(data) }) as const),
+    { type: 'media-end', ...place },
     ...(usage === undefined ? [] : [{ type: 'usage', usage } as const]),
   ];
 }

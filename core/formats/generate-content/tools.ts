@@ -1,47 +1,47 @@
-import { missing, wrongType } from '../../sdk/errors.ts';
+import { missing } from '../../sdk/errors.ts';
 import type { Block, TextBlock, ToolResultBlock } from '../../model/chat.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
+import { parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { given, jsonText, optionalObject, optionalString, readObjects } from '../_shared/check.ts';
 import type { CallPairs } from './request-in/calls.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { formatName, official, partFields, resultFields, leftovers } from './wire.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { formatName, official, leftovers } from './wire.ts';
 import { readMedia } from './parts.ts';
+import { defined, isText, setOf } from '../_shared/fields.ts';
 
 /** Members of `response` that hold a plain text, by convention. */
 const textKeys = setOf('output result error');
+const resultFields = setOf('id name response parts');
 
-/** A `functionResponse`. `at` is the part's path, `extras` already holds the part's own. Throws 400 with the path. */
-export function decodeResult(
-  value: JsonValue | undefined,
+/** A part with a `functionResponse`. `at` is the part's path, `extras` already holds the part's own. Throws 400 with the path. */
+export function readResult(
+  { functionResponse }: JsonObject,
   at: string,
-  calls: CallPairs,
   extras: Leftovers,
+  calls: CallPairs,
 ): ToolResultBlock {
   const path = `${at}.functionResponse`;
-  const result = official(optionalObject(value, path) ?? {}, resultFields);
-  extras.take(result, new Set(['id', 'name', 'response', 'parts']), 'functionResponse.');
+  const result = official(optionalObject(functionResponse, path) ?? {}, 'functionResponse');
+  extras.take(result, resultFields, 'functionResponse.');
   const id = optionalString(result.id, `${path}.id`);
   const stated = optionalString(result.name, `${path}.name`);
   if (stated === undefined && id === undefined) throw missing(`${path}.name`);
   const pair = calls.result(stated, id);
-  if (id === undefined || id === '') extras.put('$noId', true);
+  if (!isText(id)) extras.put('$noId', true);
   else if (id !== pair.id) extras.put('$id', id);
-  const response = optionalObject(result.response, `${path}.response`);
-  const answer = readResponse(response, `${path}.response`, extras);
-  const files = optionalArray(result.parts, `${path}.parts`);
-  if (files?.length === 0) extras.put('$noParts', true);
-  const content: Block[] = answer.text === undefined ? [] : [answer.text];
-  for (const [index, file] of (files ?? []).entries())
-    content.push(decodeFile(file, `${path}.parts[${index}]`));
+  const { text, failed } = readResponse(
+    optionalObject(result.response, `${path}.response`),
+    `${path}.response`,
+    extras,
+  );
+  const files = readObjects(result.parts, `${path}.parts`, decodeFile);
+  if (given(result.parts) && files.length === 0) extras.put('$noParts', true);
   return {
     type: 'tool-result',
     id: pair.id,
-    ...(pair.name === undefined ? {} : { name: pair.name }),
-    content,
-    ...(answer.failed ? { failed: true } : {}),
-    ...(content.length === 1 && answer.text !== undefined ? { plain: true } : {}),
-    at,
-    ...extras.extra(),
+    ...defined({ name: pair.name }),
+    content: text === undefined ? files : [text, ...files],
+    ...(failed ? { failed } : {}),
+    ...(files.length === 0 && text !== undefined ? { plain: true } : {}),
   };
 }
 
@@ -55,22 +55,17 @@ function readResponse(
     extras.put('$noResponse', true);
     return { failed: false };
   }
-  const keys = Object.keys(response);
-  const [only] = keys;
-  const alone = keys.length === 1 && only !== undefined && textKeys.has(only) ? response[only] : undefined;
-  if (only !== undefined && typeof alone === 'string') {
-    extras.put('$key', only);
-    return { text: { type: 'text', text: alone, at: `${path}.${only}` }, failed: only === 'error' };
-  }
-  return {
-    text: { type: 'text', text: jsonText(response, path), at: path },
-    failed: only === 'error' && keys.length === 1,
-  };
+  const [only = '', second] = Object.keys(response);
+  const failed = only === 'error' && second === undefined;
+  const alone = second === undefined && textKeys.has(only) ? response[only] : undefined;
+  if (typeof alone !== 'string')
+    return { text: { type: 'text', text: jsonText(response, path), at: path }, failed };
+  extras.put('$key', only);
+  return { text: { type: 'text', text: alone, at: `${path}.${only}` }, failed };
 }
 
-function decodeFile(value: JsonValue, at: string): Block {
-  if (!isObject(value)) throw wrongType(at, 'an object');
-  const part = official(value, partFields);
+function decodeFile(value: JsonObject, at: string): Block {
+  const part = official(value, 'part');
   const extras = leftovers();
   const inline = given(part.inlineData);
   if (!inline && !given(part.fileData)) return { type: 'opaque', format: formatName, value: part, at };

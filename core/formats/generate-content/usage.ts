@@ -1,7 +1,6 @@
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import { tapping } from '../_shared/usage.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { formatName } from './wire.ts';
 
 /** A count; int64 may be written as a string. */

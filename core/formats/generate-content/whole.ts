@@ -4,7 +4,7 @@ import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { ReplyDecoder } from './stream-in/index.ts';
 import { ReplyEncoder } from './stream-out/index.ts';
 import { replySigns } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
+import { unusable } from '../_shared/upstream-error/index.ts';
 
 /** A whole reply is one chunk that says everything. Throws for an error body and for what is no reply at all. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

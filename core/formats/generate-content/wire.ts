@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../model/json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
-import { extrasOf, setOf } from '../_shared/extra.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
+import { setOf } from '../_shared/fields.ts';
+import { extrasOf } from '../_shared/extra.ts';
 
 /** The name under which this format keeps what only it knows. */
 export const formatName = 'generate-content';
@@ -9,7 +9,7 @@ export const formatName = 'generate-content';
 export const { own, withExtra, leftovers } = extrasOf(formatName);
 
 /** The field names of one structure. Proto JSON lets every one of them be written in snake_case too. */
-export interface Fields {
+interface Fields {
   readonly known: ReadonlySet<string>;
   readonly snake: ReadonlyMap<string, string>;
 }
@@ -24,26 +24,6 @@ function fields(list: string): Fields {
   return { known, snake };
 }
 
-/** Fields of a request. */
-export const requestFields = fields(`
-  model contents systemInstruction tools toolConfig safetySettings cachedContent generationConfig labels
-  store serviceTier continuationToken
-`);
-/** Fields of `generationConfig`. */
-export const configFields = fields(`
-  temperature topP topK candidateCount maxOutputTokens stopSequences seed presencePenalty
-  frequencyPenalty responseMimeType responseSchema responseJsonSchema responseModalities
-  responseLogprobs logprobs thinkingConfig speechConfig imageConfig mediaResolution audioTimestamp
-  enableEnhancedCivicAnswers enableAffectiveDialog routingConfig modelSelectionConfig
-  audioTranscriptionConfig translationConfig responseFormat
-`);
-/** Fields of `thinkingConfig`. */
-export const thinkingFields = fields('includeThoughts thinkingBudget thinkingLevel');
-/** Fields of a request for an embedding. */
-export const embedFields = fields('model content taskType title outputDimensionality embedContentConfig');
-/** Fields of a content. */
-export const contentFields = fields('role parts');
-
 /** Fields of a part that hold its data: exactly one of them in a legal part. */
 export const dataFields = [
   'text',
@@ -57,45 +37,49 @@ export const dataFields = [
   'toolResponse',
   'audioTranscription',
 ] as const;
-/** Fields of a part that say something about its data. */
-const metaFields =
-  'thought thoughtSignature videoMetadata mediaResolution partMetadata mediaProcessing speechMetadata';
-/** Fields of a part. */
-export const partFields = fields([...dataFields, metaFields].join(' '));
-/** Fields of `inlineData`. */
-export const inlineFields = fields('mimeType data displayName');
-/** Fields of `fileData`. */
-export const fileFields = fields('mimeType fileUri displayName');
-/** Fields of `functionCall`. */
-export const callFields = fields('id name args partialArgs willContinue');
-/** Fields of `functionResponse`. */
-export const resultFields = fields('id name response parts scheduling willContinue');
-/** Fields of a tools entry, one for each kind of tool. */
-export const toolFields = fields(`
-  functionDeclarations googleSearch googleSearchRetrieval codeExecution urlContext googleMaps fileSearch
-  computerUse mcpServers enterpriseWebSearch exaAiSearch parallelAiSearch
-`);
-/** Fields of a function declaration. */
-export const declarationFields = fields(
-  'name description parameters parametersJsonSchema response responseJsonSchema behavior',
-);
-/** Fields of `toolConfig`. */
-export const toolConfigFields = fields(
-  'functionCallingConfig retrievalConfig includeServerSideToolInvocations',
-);
-/** Fields of `functionCallingConfig`. */
-export const callingFields = fields('mode allowedFunctionNames streamFunctionCallArguments');
-/** Fields of a countTokens request. */
-export const countFields = fields('contents generateContentRequest');
+
+/** The structures of requests, most of them by the name of the field that holds one. */
+export const structures = {
+  request: fields(`
+    model contents systemInstruction tools toolConfig safetySettings cachedContent generationConfig labels
+    store serviceTier continuationToken
+  `),
+  countRequest: fields('contents generateContentRequest'),
+  embedRequest: fields('model content taskType title outputDimensionality embedContentConfig'),
+  generationConfig: fields(`
+    temperature topP topK candidateCount maxOutputTokens stopSequences seed presencePenalty
+    frequencyPenalty responseMimeType responseSchema responseJsonSchema responseModalities
+    responseLogprobs logprobs thinkingConfig speechConfig imageConfig mediaResolution audioTimestamp
+    enableEnhancedCivicAnswers enableAffectiveDialog routingConfig modelSelectionConfig
+    audioTranscriptionConfig translationConfig responseFormat
+  `),
+  thinkingConfig: fields('includeThoughts thinkingBudget thinkingLevel'),
+  content: fields('role parts'),
+  part: fields(`
+    ${dataFields.join(' ')}
+    thought thoughtSignature videoMetadata mediaResolution partMetadata mediaProcessing speechMetadata
+  `),
+  inlineData: fields('mimeType data displayName'),
+  fileData: fields('mimeType fileUri displayName'),
+  functionCall: fields('id name args partialArgs willContinue'),
+  functionResponse: fields('id name response parts scheduling willContinue'),
+  /** An entry of `tools`: a field for each kind. */
+  tools: fields(`
+    functionDeclarations googleSearch googleSearchRetrieval codeExecution urlContext googleMaps fileSearch
+    computerUse mcpServers enterpriseWebSearch exaAiSearch parallelAiSearch
+  `),
+  functionDeclaration: fields(
+    'name description parameters parametersJsonSchema response responseJsonSchema behavior',
+  ),
+  toolConfig: fields('functionCallingConfig retrievalConfig includeServerSideToolInvocations'),
+  functionCallingConfig: fields('mode allowedFunctionNames streamFunctionCallArguments'),
+};
 
 /** The object with its known fields in camelCase; the same object when nothing was spelled otherwise. */
-export function official(object: JsonObject, { snake }: Fields): JsonObject {
+export function official(object: JsonObject, structure: keyof typeof structures): JsonObject {
+  const { snake } = structures[structure];
   let strange = false;
-  for (const key in object) {
-    if (!snake.has(key)) continue;
-    strange = true;
-    break;
-  }
+  for (const key in object) strange ||= snake.has(key);
   if (!strange) return object;
   const renamed: MutableObject = {};
   for (const key of Object.keys(object)) {

@@ -1,6 +1,5 @@
 /** Neutral names of what may be lost, as generateContent spells them. */
 export const words: Readonly<Record<string, string>> = {
-  'settings.reasoning': 'generationConfig.thinkingConfig',
   'settings.reasoning.effort': 'generationConfig.thinkingConfig.thinkingLevel',
   'settings.reasoning.budget': 'generationConfig.thinkingConfig.thinkingBudget',
   'settings.reasoning.mode': 'generationConfig.thinkingConfig',

@@ -3,13 +3,12 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, MadeImage } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import { loseForeign } from '../_shared/foreign.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { Losses } from '../_shared/losses.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { extraOf } from '../_shared/spelling.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { readUsage, writeUsage } from './usage.ts';
 import { formatName } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
 
 /** A provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
@@ -76,7 +75,9 @@ export function writeFacts(
 }
 
 /** Writes a whole reply. */
-export function encodeWhole({ created, lose }: ReplyContext): WholeEncoder {
+export function encodeWhole(context: ReplyContext): WholeEncoder {
+  const { created } = context;
+  const losses = new Losses(formatName, context);
   const images: MadeImage[] = [];
   let result: ImageResult | undefined;
   let usage: Usage | undefined;
@@ -86,7 +87,7 @@ export function encodeWhole({ created, lose }: ReplyContext): WholeEncoder {
       if (event.type !== 'result') return;
       result = event.value as ImageResult;
       for (const image of result.images) images.push(image);
-      loseForeign(result.extra, formatName, undefined, lose);
+      losses.loseForeign(result.extra);
     },
     end() {
       if (result === undefined || images.length === 0) throw noImages();

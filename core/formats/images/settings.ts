@@ -1,9 +1,8 @@
 import { GatewayError, wrongValue } from '../../sdk/errors.ts';
 import type { ImageRequest } from '../../model/image.ts';
-import type { JsonObject, JsonValue } from '../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
 import type { Making } from './wire.ts';
 

@@ -4,10 +4,10 @@ import type { ImageResult, MadeImage } from '../../model/image.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { sumUsage, type Usage } from '../../model/usage.ts';
 import { chatErrorBody } from '../_openai/errors.ts';
-import { loseForeign } from '../_shared/foreign.ts';
+import { Losses } from '../_shared/losses.ts';
 import { extraOf } from '../_shared/spelling.ts';
-import { cutShort, frameBody } from '../_shared/stream-frames.ts';
-import { upstreamError } from '../_shared/upstream-error/index.ts';
+import { frameBody } from '../_shared/stream-frames.ts';
+import { upstreamError, cutShort } from '../_shared/upstream-error/index.ts';
 import type { Frame, ReplyContext, StreamDecoder, StreamEncoder, WireFrame } from '../../sdk/format.ts';
 import { noImages, readFacts, writeFacts } from './reply.ts';
 import { readUsage, writeUsage } from './usage.ts';
@@ -81,6 +81,7 @@ export class ImageStreamDecoder implements StreamDecoder {
 export class ImageStreamEncoder implements StreamEncoder {
   readonly #name: string;
   readonly #context: ReplyContext;
+  readonly #losses: Losses;
   /** The last image of what a provider gave whole: its usage may come behind it. */
   #held: { readonly image: MadeImage; readonly result: ImageResult } | undefined;
   #usage: Usage | undefined;
@@ -91,6 +92,7 @@ export class ImageStreamEncoder implements StreamEncoder {
   constructor(operation: Making, context: ReplyContext) {
     this.#name = eventNames[operation];
     this.#context = context;
+    this.#losses = new Losses(formatName, context);
   }
 
   event(event: GatewayEvent): readonly WireFrame[] {
@@ -147,7 +149,7 @@ export class ImageStreamEncoder implements StreamEncoder {
   }
 
   #images(result: ImageResult): readonly WireFrame[] {
-    loseForeign(result.extra, formatName, undefined, this.#context.lose);
+    this.#losses.loseForeign(result.extra);
     const frames: WireFrame[] = [];
     for (const image of result.images) {
       for (const frame of this.#release()) frames.push(frame);

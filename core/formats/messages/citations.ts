@@ -1,6 +1,5 @@
 import type { Citation } from '../../model/chat.ts';
-import { parseObject, type JsonObject } from '../../model/json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import { parseObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { own, withExtra } from './wire.ts';
 
 /** Marks a citation that another format made; where it stood rides in `encrypted_index`, which only the provider reads. */

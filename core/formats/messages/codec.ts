@@ -13,13 +13,12 @@ import { travelling } from './headers.ts';
 import { patch, withBudget } from './patch.ts';
 import { settingPath } from './settings.ts';
 import { MessagesFold, unfold } from './whole.ts';
-import { MessagesUsageTap } from './usage.ts';
+import { usageTap } from './usage.ts';
 import { formatName } from './wire.ts';
 import { words } from './words.ts';
 import { countEncoder, decodeCount } from '../_shared/count-tokens.ts';
 import { folded } from '../_shared/folded.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { unusable, throwIfError } from '../_shared/upstream-error/index.ts';
 
 /** Where a count stands. */
 const countField = 'input_tokens';
@@ -92,7 +91,7 @@ export const chatCodec: Codec<ChatRequest> = {
     return [...unfold(body).flatMap((frame) => decoder.json(frame)), ...decoder.end()];
   },
   encodeWhole: (context) => folded(new MessagesStreamEncoder(context), new MessagesFold()),
-  usageTap: () => new MessagesUsageTap(),
+  usageTap,
 };
 
 /** Counts the tokens of a request. Counts are never billed, so that no usage is read from them. */

@@ -1,7 +1,6 @@
 import type { Reasoning } from '../../model/reasoning.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { given } from '../_shared/check.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { askForThinking } from '../_shared/thinking/index.ts';

@@ -1,10 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { wrongValue } from '../../sdk/errors.ts';
 import { effortFrom, type Reasoning } from '../../model/reasoning.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { optionalObject, optionalString } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Leftovers } from '../_shared/extra.ts';
+import { defined } from '../_shared/fields.ts';
 import type { ReasoningDraft } from '../_shared/reasoning.ts';
 import { readThinking, thinkingModes } from '../_shared/thinking/read.ts';
 import type { ThinkingWords } from '../_shared/thinking/room.ts';
@@ -13,7 +14,7 @@ import { settingRows } from './settings.ts';
 const modes = { ...thinkingModes, between_tools: 'between-tools' } as const;
 
 /** Neutral mode → `thinking.type`. */
-export const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>> = {
+const typeOfMode: Readonly<Record<NonNullable<Reasoning['mode']>, string>> = {
   on: 'enabled',
   adaptive: 'adaptive',
   off: 'disabled',
@@ -48,16 +49,8 @@ function readEffort(value: JsonValue | undefined, reasoning: ReasoningDraft, lef
 
 /** True when the request asks for reasoning exactly as the client wrote it, and the model takes it so. */
 export function isNative(reasoning: Reasoning, kept: JsonObject, traits: ModelTraits): boolean {
-  const written = kept.$reasoning;
-  if (!isObject(written)) return false;
-  const { mode, effort, budget, show, display } = reasoning;
-  const same =
-    written.mode === mode &&
-    written.effort === effort &&
-    written.budget === budget &&
-    written.show === show &&
-    written.display === display;
-  if (!same || (mode === 'on' && budget === undefined)) return false;
+  const { mode, effort, budget } = reasoning;
+  if (!isDeepStrictEqual(kept.$reasoning, reasoning) || (mode === 'on' && budget === undefined)) return false;
   if (traits.reasoning === 'adaptive') return mode !== 'on';
   if (traits.reasoning === 'budget')
     return mode !== 'adaptive' && (mode !== undefined || effort === undefined);
@@ -73,14 +66,11 @@ export function nativeThinking(
   if (mode === 'on' && budget !== undefined && budget < 1024) {
     throw wrongValue('thinking.budget_tokens', 'at least 1024');
   }
-  const thinking: MutableObject = {};
-  if (mode !== undefined) thinking.type = typeOfMode[mode];
-  if (budget !== undefined) thinking.budget_tokens = budget;
-  if (display !== undefined) thinking.display = display;
-  const word = typeof kept.$effort === 'string' ? kept.$effort : effort;
+  const type = mode === undefined ? undefined : typeOfMode[mode];
+  const thinking: JsonObject = defined({ type, budget_tokens: budget, display });
   return {
     ...(Object.keys(thinking).length === 0 ? {} : { thinking }),
-    ...(word === undefined ? {} : { effort: word }),
+    ...defined({ effort: typeof kept.$effort === 'string' ? kept.$effort : effort }),
   };
 }
 

@@ -1,12 +1,11 @@
 import type { ChatRequest, ResponseFormat } from '../../model/chat.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { answerTool, askForAnswer } from '../_shared/answer-form.ts';
 import { given, optionalObject, requiredObject } from '../_shared/check.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import { thinks } from '../_shared/thinking/room.ts';
 import type { Writing } from './request-out/scope.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { listOf } from '../_shared/fields.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { listOf, setOf } from '../_shared/fields.ts';
 import { own } from './wire.ts';
 
 const formatFields = setOf('type schema');

@@ -1,4 +1,3 @@
-import type { ChatSettings } from '../../model/chat.ts';
 import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 
 /** Every setting that has one field of its own. Reasoning, response format and parallel tools span several and have their own files. */
@@ -24,14 +23,3 @@ export const settingPath = pathsOf(settingRows, {
   responseFormat: 'output_config.format',
   parallelTools: 'tool_choice.disable_parallel_tool_use',
 });
-
-/** Settings that a count request has no place for. */
-export const notCounted: readonly (keyof ChatSettings)[] = [
-  'maxOutput',
-  'temperature',
-  'topP',
-  'topK',
-  'stop',
-  'user',
-  'serviceTier',
-];

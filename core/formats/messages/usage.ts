@@ -1,6 +1,11 @@
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { UsageTap } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
 
@@ -61,15 +66,15 @@ export function mergeUsage(before: JsonObject | undefined, after: JsonObject): J
 }
 
 /** Reads usage from frames and whole bodies that pass through. */
-export class MessagesUsageTap implements UsageTap {
-  #raw: JsonObject | undefined;
-
-  read(data: string): Usage | undefined {
-    if (!data.includes('"usage"')) return undefined;
-    const body = parseObject(data);
-    const message = isObject(body?.message) ? body.message : body;
-    if (!isObject(message?.usage)) return undefined;
-    this.#raw = mergeUsage(this.#raw, message.usage);
-    return decodeUsage(this.#raw);
-  }
+export function usageTap(): UsageTap {
+  let raw: JsonObject | undefined;
+  return {
+    read(data) {
+      const body = data.includes('"usage"') ? parseObject(data) : undefined;
+      const message = isObject(body?.message) ? body.message : body;
+      if (!isObject(message?.usage)) return undefined;
+      raw = mergeUsage(raw, message.usage);
+      return decodeUsage(raw);
+    },
+  };
 }

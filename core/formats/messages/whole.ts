@@ -1,6 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
 import { listOf, textOf } from '../_shared/fields.ts';
@@ -104,7 +103,7 @@ export function unfold(reply: JsonObject): JsonObject[] {
 }
 
 function framesOf(block: JsonObject, index: number): JsonObject[] {
-  const { start, deltas } = pieces(block);
+  const [start = block, ...deltas] = pieces(block);
   return [
     { type: 'content_block_start', index, content_block: start },
     ...deltas.map((delta) => ({ type: 'content_block_delta', index, delta })),
@@ -113,37 +112,27 @@ function framesOf(block: JsonObject, index: number): JsonObject[] {
 }
 
 /** How a block begins, and what is said of it after. A block of a kind that has no pieces comes at once. */
-function pieces(block: JsonObject): { readonly start: JsonObject; readonly deltas: readonly JsonObject[] } {
+function pieces(block: JsonObject): readonly JsonObject[] {
+  const { text, thinking, signature, citations } = block;
   switch (block.type) {
     case 'text':
-      return textPieces(block);
+      return [
+        { ...block, text: '', ...(Array.isArray(citations) ? { citations: [] } : {}) },
+        ...(text === '' ? [] : [{ type: 'text_delta', text }]),
+        ...listOf(citations).map((citation) => ({ type: 'citations_delta', citation })),
+      ];
     case 'thinking':
-      return {
-        start: { ...block, thinking: '', signature: '' },
-        deltas: [
-          ...(block.thinking === '' ? [] : [{ type: 'thinking_delta', thinking: block.thinking }]),
-          ...(block.signature === '' ? [] : [{ type: 'signature_delta', signature: block.signature }]),
-        ],
-      };
+      return [
+        { ...block, thinking: '', signature: '' },
+        ...(thinking === '' ? [] : [{ type: 'thinking_delta', thinking }]),
+        ...(signature === '' ? [] : [{ type: 'signature_delta', signature }]),
+      ];
     case 'tool_use':
-      return {
-        start: { ...block, input: {} },
-        deltas: [{ type: 'input_json_delta', partial_json: repliedArguments(block.input) }],
-      };
+      return [
+        { ...block, input: {} },
+        { type: 'input_json_delta', partial_json: repliedArguments(block.input) },
+      ];
     default:
-      return { start: block, deltas: [] };
+      return [block];
   }
-}
-
-function textPieces(block: JsonObject): {
-  readonly start: JsonObject;
-  readonly deltas: readonly JsonObject[];
-} {
-  const start: MutableObject = { ...block, text: '' };
-  const deltas: JsonObject[] = block.text === '' ? [] : [{ type: 'text_delta', text: block.text }];
-  if (Array.isArray(block.citations)) {
-    start.citations = [];
-    for (const citation of block.citations) deltas.push({ type: 'citations_delta', citation });
-  }
-  return { start, deltas };
 }

@@ -1,7 +1,7 @@
 import type { Extra } from '../../model/extra.ts';
-import type { JsonObject } from '../../model/json.ts';
-import { extrasOf, setOf } from '../_shared/extra.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
+import { extrasOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** The name of this format: the key of its `extra` entries and the `format` of its proofs. */
 export const formatName = 'messages';

@@ -7,7 +7,7 @@ import { errorReply, replyHeaders } from '../_openai/errors.ts';
 import { given, requiredModel } from '../_shared/check.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { extraOf, spellingIn } from '../_shared/spelling.ts';
-import { oneShot, throwIfError } from '../_shared/one-shot.ts';
+import { oneShot } from '../_shared/one-shot.ts';
 import { noUsage, readPlainUsage } from '../_shared/usage.ts';
 import type {
   Codec,
@@ -17,7 +17,7 @@ import type {
   ReplyContext,
   WholeEncoder,
 } from '../../sdk/format.ts';
-import { unusable } from '../_shared/unusable.ts';
+import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 
 const formatName = 'moderations';
 const path = '/moderations';

@@ -3,7 +3,7 @@ import type { RerankResult, RerankScore } from '../../model/rerank.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { formatName } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
+import { unusable } from '../_shared/upstream-error/index.ts';
 
 /**
  * Writes a reply that the clients of both families can read: best documents first, as many as were asked for, each with its document where

@@ -4,8 +4,7 @@ import { isObject, type JsonObject } from '../../model/json.ts';
 import { optionalBoolean } from '../_shared/check.ts';
 import type { Codec, EncodedRequest, EncodeTarget, ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { chatCodec } from './codec.ts';
-import { unusable } from '../_shared/unusable.ts';
-import { throwIfError } from '../_shared/one-shot.ts';
+import { unusable, throwIfError } from '../_shared/upstream-error/index.ts';
 
 const path = '/responses/compact';
 

@@ -1,7 +1,7 @@
 import { wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import { given, optionalString } from '../_shared/check.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const at = 'instructions';
 /** Members of the object whose meaning is in the text, or in the place where it stands. */

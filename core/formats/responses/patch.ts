@@ -1,7 +1,6 @@
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { fieldsBeside } from '../_shared/fields.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { besideInstructions, isMoreThanWord, readInstructions, readTruncation } from './instructions.ts';
 import { readReasoning, reasoningMembers, writeReasoning } from './reasoning.ts';

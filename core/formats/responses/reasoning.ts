@@ -2,8 +2,8 @@ import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.t
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
-import { setOf, type Leftovers } from '../_shared/extra.ts';
-import { defined } from '../_shared/fields.ts';
+import type { Leftovers } from '../_shared/extra.ts';
+import { defined, setOf } from '../_shared/fields.ts';
 import { clampEffort, loseBudget } from '../_openai/reasoning.ts';
 import { effortOf } from '../_shared/reasoning.ts';
 

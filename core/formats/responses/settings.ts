@@ -1,6 +1,6 @@
 import { pathsOf, type SettingRow } from '../_shared/settings.ts';
 import { readResponseFormat } from './response-format.ts';
-import { setOf } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 import { chatRows, samplingRows, serviceTiers } from '../_openai/settings.ts';
 
 /**

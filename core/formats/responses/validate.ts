@@ -10,8 +10,7 @@ import {
   optionalString,
 } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
-import { setOf } from '../_shared/extra.ts';
-import { listOf } from '../_shared/fields.ts';
+import { listOf, setOf } from '../_shared/fields.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {

@@ -1,10 +1,9 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
-import { upstreamError } from '../_shared/upstream-error/index.ts';
+import { upstreamError, unusable } from '../_shared/upstream-error/index.ts';
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { ResponsesStreamDecoder } from './stream-in/index.ts';
 import { unfold } from './stream-in/response.ts';
-import { unusable } from '../_shared/unusable.ts';
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one, and for an answer that is not there yet. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

@@ -1,6 +1,5 @@
 import type { Extra } from '../../model/extra.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
-import type { MutableObject } from '../_shared/settings.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { extrasOf } from '../_shared/extra.ts';
 
 /** The format's name, in `extra`, proofs, usage and losses. */

@@ -1,8 +1,8 @@
 import { cannotCarry } from '../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
-import { writeSettings, type MutableObject } from '../_shared/settings.ts';
+import { writeSettings } from '../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
 import { isListed, promptOf, type Prompt } from './parts.ts';
 import { rows } from './settings.ts';
@@ -11,7 +11,8 @@ import { refuseContent } from '../_shared/refuse.ts';
 import { loseBeside } from '../_openai/scope.ts';
 import { writeStop } from '../_openai/settings.ts';
 import { writeStream } from '../_openai/stream.ts';
-import { putBack, setOf } from '../_shared/extra.ts';
+import { putBack } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 const handled = setOf('stop');
 

@@ -2,13 +2,13 @@ import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import { BlockCounter, endOf } from '../_shared/blocks.ts';
 import { ChunkDecoder, differing, finishOf, numberOf } from '../_openai/chunks.ts';
-import { defined, isText } from '../_shared/fields.ts';
+import { defined, isText, setOf } from '../_shared/fields.ts';
 import type { Usage } from '../../model/usage.ts';
 import { readUsage } from './usage.ts';
 import { formatName, mostChoices, withExtra } from './wire.ts';
-import { unusable } from '../_shared/unusable.ts';
+import { unusable } from '../_shared/upstream-error/index.ts';
 import { readFinish } from '../_openai/finish.ts';
-import { setOf, type Kept } from '../_shared/extra.ts';
+import type { Kept } from '../_shared/extra.ts';
 
 /** With the random string on every chunk, which is no part of the answer. */
 const chunkFields = setOf('id object created model choices usage obfuscation');

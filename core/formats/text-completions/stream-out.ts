@@ -1,7 +1,6 @@
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import { ChunkEncoder, numberOf } from '../_openai/chunks.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';

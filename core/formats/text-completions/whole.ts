@@ -1,8 +1,7 @@
 import { CompletionFold, gathered, unfolded } from '../_openai/whole.ts';
 import type { GatewayEvent } from '../../model/event.ts';
-import { isObject, type JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import { joinLists } from '../_shared/join-lists.ts';
-import type { MutableObject } from '../_shared/settings.ts';
 import type { ReplyContext, WholeEncoder } from '../../sdk/format.ts';
 import { TextStreamDecoder } from './stream-in.ts';
 import { TextStreamEncoder } from './stream-out.ts';

@@ -1,3 +1,4 @@
+import { maskSecrets } from '../../log.ts';
 import type { GatewayError } from '../../sdk/errors.ts';
 import { upstreamFailureOf } from '../../formats/_shared/upstream-error/index.ts';
 
@@ -52,4 +53,13 @@ export function diagnose(error: GatewayError): Diagnosis {
 function missingThing(message: string): Diagnosis {
   if (/\b(models?|deployments?|engines?)\b/i.test(message)) return { says: 'unknown' };
   return /^\W*(not found\W*)?$/i.test(message) ? failure : fine;
+}
+
+/** The longest sentence that is kept of a failure. */
+const longestMessage = 500;
+
+/** The provider's own sentence where it gave one: a client may not see it, the operator must. */
+export function sentenceOf(error: GatewayError): string {
+  const own = upstreamFailureOf(error)?.message;
+  return maskSecrets(own === undefined || own === '' ? error.message : own).slice(0, longestMessage);
 }

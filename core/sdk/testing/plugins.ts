@@ -13,7 +13,7 @@ import { createCatalog } from '../../routing/catalog.ts';
 import { createDirectCalls } from '../../call/direct-call.ts';
 import { createProviderCalls } from '../../call/provider-call.ts';
 import { createTaskCalls } from '../../call/task-call.ts';
-import { createApiKeys } from '../../state/api-keys/index.ts';
+import { createApiKeys } from '../../state/api-keys/open.ts';
 import { openStores } from '../../state/stores.ts';
 import { openServices } from '../../upstream/services.ts';
 import type { PluginEntry, PluginSpec, Reads } from '../author/plugin.ts';

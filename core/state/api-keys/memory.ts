@@ -33,8 +33,25 @@ export class KeysInMemory {
     return row === undefined ? undefined : this.#rows.get(row)?.key;
   }
 
-  /** Oldest first. */
+  /** Oldest first; those of one moment by their ids. */
   all(): ApiKey[] {
-    return [...this.#rows.values()].map(({ key }) => key).toSorted((a, b) => a.createdAt - b.createdAt);
+    return [...this.#rows.values()]
+      .map(({ key }) => key)
+      .toSorted((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1));
   }
+
+  /** A page, newest first. `after` is what the page before has told as `next`, which is absent on the last. */
+  page(limit: number, after?: string): { readonly keys: ApiKey[]; readonly next?: string } {
+    const older = this.all()
+      .filter((key) => after === undefined || placeOf(key) < after)
+      .toReversed();
+    const keys = older.slice(0, limit);
+    const last = keys.at(-1);
+    return older.length > limit && last !== undefined ? { keys, next: placeOf(last) } : { keys };
+  }
+}
+
+/** The place of a key among all: the same also when it has gone. */
+function placeOf({ createdAt, id }: ApiKey): string {
+  return `${createdAt.toString(36).padStart(9, '0')}-${id}`;
 }

@@ -83,3 +83,8 @@ export function sentenceOf(error: z.ZodError): string {
 export function present(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }
+
+/** What somebody named a key by, as messages may show it: a mistyped secret must not end up in a log. */
+export function shown(which: string): string {
+  return which.length > 32 && which.startsWith('sk-') ? `${which.slice(0, 7)}…` : which;
+}

@@ -3,22 +3,13 @@ import { Observable } from 'rxjs';
 import { addressList } from '../../model/addresses.ts';
 import type { Call } from '../../sdk/call.ts';
 import type { Upstream } from '../../sdk/channel.ts';
+import type { GuardedStream } from '../../sdk/http.ts';
 import { GatewayError } from '../../sdk/errors.ts';
 import type { FetchSettings } from '../../settings/fetch.ts';
 import { askGuarded, redirectedTo, type GuardedParts, type GuardedRequest } from './connection.ts';
 import { readClientUrl } from './address.ts';
 
-/**
- * Streams a file from a URL that a provider gave, from public addresses alone, whatever its size. Resolves when status and headers are
- * there; rejects with GatewayError (origin upstream) that tells no address. Reading follows `call.gate` and ends with the call.
- */
-export type GuardedStream = (
-  call: Pick<Call, 'gate' | 'onEnd'>,
-  url: string,
-  headers?: Readonly<Record<string, string>>,
-) => Promise<Upstream>;
-
-/** Such streams, with these settings. `idle` is the longest silence, in milliseconds. */
+/** Streams of files from URLs that providers gave, with these settings. `idle` is the longest silence, in milliseconds. */
 export function createGuardedStream(
   { allow, redirects }: Pick<FetchSettings, 'allow' | 'redirects'>,
   idle: number,

@@ -9,7 +9,8 @@ import { brotliCompressSync, createGzip, deflateSync, gzipSync, zstdCompressSync
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../../core/sdk/errors.ts';
-import { checkJsonType, parseJsonBody, readBytes, withoutMark } from '../../../core/front/body.ts';
+import { checkJsonType, readBytes } from '../../../core/front/body.ts';
+import { parseJsonBody, withoutMark } from '../../../core/front/json-body.ts';
 import { tries } from '../../support/tries.ts';
 import { anyCharacter } from '../../support/characters.ts';
 

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ByteBudget } from '../../../core/front/body.ts';
+import type { ByteBudget } from '../../../core/front/byte-budget.ts';
 import { isForm, readForm, type FormLimits, type ReadForm } from '../../../core/front/form.ts';
 import { GatewayError } from '../../../core/sdk/errors.ts';
 import { filesOf, type Upload } from '../../../core/model/form.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createApiKeys } from '../../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../../core/state/api-keys/open.ts';
 import { openStores } from '../../../core/state/stores.ts';
 
 function opened() {

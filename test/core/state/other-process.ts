@@ -3,7 +3,7 @@
  * It prints one line per thing done, so that the test knows what must be there afterwards.
  */
 import { setTimeout } from 'node:timers/promises';
-import { createApiKeys } from '../../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../../core/state/api-keys/open.ts';
 import { openStores } from '../../../core/state/stores.ts';
 
 const [url = '', command = '', argument = ''] = process.argv.slice(2);

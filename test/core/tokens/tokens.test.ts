@@ -7,6 +7,7 @@ import type { ChatRequest } from '../../../core/model/chat.ts';
 import { countTokens } from '../../../core/tokens/index.ts';
 import { estimateTokens, TokenCounter } from '../../../core/tokens/counter.ts';
 import { longestWord, stretches } from '../../../core/tokens/stretches.ts';
+import { tries } from '../../support/tries.ts';
 
 setMergeCacheSize(0);
 
@@ -89,7 +90,7 @@ describe('no word that the tokenizer sees', () => {
             expect(word.length).toBeLessThanOrEqual(longestWord + 1);
         }
       }),
-      { seed, numRuns: 500 },
+      { seed, numRuns: tries(500) },
     );
   });
 
@@ -100,7 +101,7 @@ describe('no word that the tokenizer sees', () => {
         const sum = parts.reduce((tokens, part) => tokens + reference(part), 0);
         expect(Math.abs(sum - reference(text))).toBeLessThanOrEqual(2 * (parts.length - 1));
       }),
-      { seed, numRuns: 200 },
+      { seed, numRuns: tries(200) },
     );
   });
 

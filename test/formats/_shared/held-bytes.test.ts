@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { HeldBytes } from '../../../core/formats/_shared/held-bytes.ts';
+import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;
 
@@ -23,7 +24,7 @@ test('what was held comes back as it was, however long the pieces were', () => {
         expect(held.length).toBe(0);
       }
     }),
-    { seed, numRuns: 500 },
+    { seed, numRuns: tries(500) },
   );
 });
 

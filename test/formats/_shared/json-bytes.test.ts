@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { stringEnd } from '../../../core/formats/_shared/json-bytes.ts';
+import { tries } from '../../support/tries.ts';
 
 const seed = 20_261_122;
 
@@ -20,7 +21,7 @@ test('a string ends where JSON says', () => {
       expect(end).toBe(Buffer.byteLength(first) - 1);
       expect(stringEnd(bytes, end + 1)).toBe(bytes.length - 1);
     }),
-    { seed, numRuns: 500 },
+    { seed, numRuns: tries(500) },
   );
 });
 
@@ -30,6 +31,6 @@ test('a string that is cut has no end', () => {
       const bytes = Buffer.from(JSON.stringify(text));
       expect(stringEnd(bytes.subarray(0, 1 + (cut % (bytes.length - 1))), 0)).toBe(-1);
     }),
-    { seed, numRuns: 500 },
+    { seed, numRuns: tries(500) },
   );
 });

@@ -5,15 +5,9 @@ import { isEmptyObject, toSchemaSubset } from '../../../core/formats/_shared/jso
 import type { JsonObject } from '../../../core/model/json.ts';
 import { tries } from '../../support/tries.ts';
 
-function convert(
-  schema: JsonObject,
-  types?: 'upper' | 'lower',
-): { schema: JsonObject | undefined; dropped: string[] } {
+function convert(schema: JsonObject): { schema: JsonObject | undefined; dropped: string[] } {
   const dropped: string[] = [];
-  const converted = toSchemaSubset(schema, {
-    drop: (path) => dropped.push(path),
-    ...(types === undefined ? {} : { types }),
-  });
+  const converted = toSchemaSubset(schema, { drop: (path) => dropped.push(path) });
   return { schema: converted, dropped };
 }
 
@@ -24,14 +18,10 @@ const property = (schema: JsonObject) => {
 };
 
 describe('a JSON Schema for a provider that knows only a subset', () => {
-  test('types are upper case, or lower', () => {
+  test('types are upper case', () => {
     expect(convert(withProperty({ type: 'string' })).schema).toEqual({
       type: 'OBJECT',
       properties: { a: { type: 'STRING' } },
-    });
-    expect(convert(withProperty({ type: 'string' }), 'lower').schema).toEqual({
-      type: 'object',
-      properties: { a: { type: 'string' } },
     });
   });
 

@@ -154,7 +154,7 @@ test('the events of a run are the same one by one, and hold every byte of it', (
       expect(Buffer.concat(events).equals(bytes)).toBe(true);
       expect(events.flatMap((event) => parseSse(event))).toEqual(parseSse(bytes));
     }),
-    { seed, numRuns: 2000 },
+    { seed, numRuns: tries(2000) },
   );
 });
 

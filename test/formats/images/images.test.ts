@@ -563,6 +563,30 @@ describe('images by a model that answers in contents', () => {
     expect(losses).toEqual(['text']);
   });
 
+  test('say of each thing that has no place once, and of no more than anybody reads', () => {
+    const told: string[] = [];
+    const context = {
+      model: 'm',
+      body: {},
+      requestId: 'r',
+      created: 7,
+      inputEstimate: 0,
+      lose: (path: string) => told.push(path),
+    };
+    const odd = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`odd_${index}`, 1]));
+    const result: GatewayEvent = {
+      type: 'result',
+      value: { images: [{ base64: 'aGk=' }], extra: { 'generate-content': odd } },
+    };
+    for (const encoder of [generate.encodeWhole(context), generate.encodeStream?.(context)]) {
+      told.length = 0;
+      encoder?.event(result);
+      encoder?.event(result);
+      expect(told).toHaveLength(1_000);
+      expect(new Set(told).size).toBe(1_000);
+    }
+  });
+
   test.each<[JsonObject, string]>([
     [replyWith([], { finishReason: 'IMAGE_SAFETY' }), 'content_policy_violation'],
     [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'content_policy_violation'],

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import type { z } from 'zod';
 import { routes, type RouteName } from '../../../plugins/admin/routes.ts';
-import { failure } from '../../../plugins/admin/schemas.ts';
+import { failure } from '../../../plugins/admin/schemas/index.ts';
 
 /** The admin password of gateways in these tests. */
 export const adminPassword = 'a long enough password';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { entriesOf, openStores } from '../../../core/state/stores.ts';
 import { Audit } from '../../../plugins/admin/audit.ts';
-import type { AuditEntry } from '../../../plugins/admin/schemas.ts';
+import type { AuditEntry } from '../../../plugins/admin/schemas/index.ts';
 
 function opened() {
   const stores = openStores('sqlite::memory:');

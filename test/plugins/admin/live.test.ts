@@ -5,7 +5,7 @@ import { testPlugins } from 'sluice/testing';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { OnlyPeer } from '../../../core/state/links/peers.ts';
 import { LiveCalls } from '../../../plugins/admin/live.ts';
-import { liveFrame, type LiveFrame } from '../../../plugins/admin/schemas.ts';
+import { liveFrame, type LiveFrame } from '../../../plugins/admin/schemas/index.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

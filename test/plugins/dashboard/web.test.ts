@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { changesOf, draftOf, fieldOf, readDraft } from '../../../plugins/dashboard/web/parts/key-draft.ts';
 import { count, duration, money, percent } from '../../../plugins/dashboard/web/parts/text.ts';
 import { wires } from '../../../plugins/dashboard/web/parts/wires.ts';
-import type { KeyView } from '../../../plugins/admin/schemas.ts';
+import type { KeyView } from '../../../plugins/admin/schemas/index.ts';
 
 const key: KeyView = {
   id: 'key_1',

@@ -1,6 +1,7 @@
 import OpenAI, { toFile } from 'openai';
 import { expect, onTestFinished, test } from 'vitest';
 import azureOpenai from '../../../channels/azure-openai.ts';
+import cerebras from '../../../channels/cerebras.ts';
 import dashscope from '../../../channels/dashscope.ts';
 import deepinfra from '../../../channels/deepinfra.ts';
 import groq from '../../../channels/groq.ts';
@@ -13,35 +14,11 @@ import zhipu from '../../../channels/zhipu.ts';
 import type { ChannelEntry } from '../../../core/sdk/define.ts';
 import { openLedger } from '../../../core/money/ledger/open.ts';
 import providerObjects from '../../../plugins/provider-objects/index.ts';
-import { startGateway, type TestGateway } from '../../support/gateway.ts';
+import { startGateway } from '../../support/gateway.ts';
 import { fileInForm, startObjectServer, type Json } from '../../support/object-server.ts';
 import { startOpenaiObjects } from '../../support/openai-objects.ts';
+import { batchBody as body, budget, fileOf, reply, stageOf } from './_providers.ts';
 import { charges } from './_records.ts';
-
-const budget = { unit: 'micro-dollar', period: 'total', amount: 1_000_000 } as const;
-
-async function stageOf(
-  channel: ChannelEntry,
-): Promise<{ readonly gateway: TestGateway; readonly client: OpenAI; readonly keyId: string }> {
-  const gateway = await startGateway({
-    plugins: [providerObjects({ poll: { first: 60_000, most: 60_000 } })],
-    prices: { 'model-*': { input: 2, output: 8 } },
-    channels: [channel],
-  });
-  onTestFinished(() => gateway.close());
-  const { value, record } = await gateway.apiKeys.create({ name: 'one', budgets: [budget] });
-  const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: value, maxRetries: 0 });
-  return { gateway, client, keyId: record.id };
-}
-
-const fileOf = (line: Json) => toFile(Buffer.from(JSON.stringify(line)), 'batch.jsonl');
-const body = { model: 'model-a', max_tokens: 1000, messages: [{ role: 'user', content: 'Hello' }] };
-const reply = {
-  object: 'chat.completion',
-  model: 'model-there',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-  usage: { prompt_tokens: 1000, completion_tokens: 500, total_tokens: 1500 },
-};
 
 /** A kind whose files and batches are those of chat completions; where it differs from the first of them. */
 interface Kind {
@@ -77,6 +54,7 @@ const kinds: readonly Kind[] = [
   },
   ...(
     [
+      [cerebras],
       [dashscope],
       [groq],
       [nebius],

@@ -6,7 +6,8 @@ import type { Proof } from '../../../core/model/extra.ts';
 import { openStores, type Stores } from '../../../core/state/stores.ts';
 import { Listener } from '../../../plugins/reasoning-vault/listener.ts';
 import { Memory, type MemoryOptions } from '../../../plugins/reasoning-vault/memory.ts';
-import { Asked, keyOfCall, recall } from '../../../plugins/reasoning-vault/recall.ts';
+import { recall } from '../../../plugins/reasoning-vault/recall.ts';
+import { Asked, keyOfCall } from '../../../plugins/reasoning-vault/call-keys.ts';
 import { makerOf, type Turn } from '../../../plugins/reasoning-vault/turn.ts';
 
 let stores: Stores;

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { GatewayError, type GatewayEvent } from 'sluice';
 import type { Call, Codec, Target } from 'sluice/internal';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
-import { passReply } from '../../../plugins/translation/pass-through.ts';
+import { passReply } from '../../../plugins/translation/pass-reply.ts';
 import { allFormats, fixturesOf } from '../../support/fixtures.ts';
 import { everything, inTurn, tries } from '../../support/tries.ts';
 

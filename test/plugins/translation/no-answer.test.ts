@@ -7,7 +7,7 @@ import { chat as generateContent } from '../../../core/formats/generate-content/
 import { chatCodec as messages } from '../../../core/formats/messages/codec.ts';
 import { chatCodec as responses } from '../../../core/formats/responses/codec.ts';
 import { decodeReply } from '../../../plugins/translation/decode-reply.ts';
-import { passReply } from '../../../plugins/translation/pass-through.ts';
+import { passReply } from '../../../plugins/translation/pass-reply.ts';
 
 const codecs: readonly Codec[] = [
   chatCompletions,

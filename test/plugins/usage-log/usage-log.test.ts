@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { charge, type Charge } from '../../../core/money/charge.ts';
 import type { Settlement } from '../../../core/money/ledger/index.ts';
 import { openUsageLog } from '../../../core/money/usage-log/open.ts';
-import { askedAt, failedAttempts } from '../../../core/routing/attempts.ts';
+import { failedAttempts } from '../../../core/routing/attempts.ts';
+import { askedAt } from '../../../core/routing/send-to-channel.ts';
 import demo from '../../../channels/demo/index.ts';
 import openrouter from '../../../channels/openrouter.ts';
 import logging from '../../../plugins/logging.ts';

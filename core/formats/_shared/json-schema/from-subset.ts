@@ -1,6 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { setOf } from '../extra.ts';
-import type { MutableObject } from '../settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { setOf } from '../fields.ts';
 
 /** Deepest schema that is followed. */
 const deepest = 64;

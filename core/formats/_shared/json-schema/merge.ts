@@ -1,5 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { MutableObject } from '../settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 
 /**
  * `allOf` as one schema: properties and required names are united, the first word on anything else holds. `resolved` gives the schema that a

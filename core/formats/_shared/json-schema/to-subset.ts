@@ -1,6 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { setOf } from '../extra.ts';
-import type { MutableObject } from '../settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { setOf } from '../fields.ts';
 import { mergeAll } from './merge.ts';
 import { References, type Inlined } from './references.ts';
 
@@ -30,8 +29,6 @@ const subsetFormats: Readonly<Record<string, readonly string[]>> = {
 export interface SubsetOptions {
   /** Called with the path of every keyword that was left out: `properties.when.format`. */
   readonly drop: (path: string) => void;
-  /** How type names are written. Default upper case. */
-  readonly types?: 'upper' | 'lower';
   /** What references have added so far: one for all schemas of a request. Those that would add too much are dropped. */
   readonly inlined?: Inlined;
 }
@@ -65,13 +62,11 @@ export function toSchemaSubset(schema: JsonObject, options: SubsetOptions): Json
 class SubsetWriter {
   readonly #references: References;
   readonly #drop: (path: string) => void;
-  readonly #upper: boolean;
   #schemas = 0;
 
   constructor(root: JsonObject, options: SubsetOptions) {
     this.#references = new References(root, options.inlined ?? { characters: 0 });
     this.#drop = options.drop;
-    this.#upper = options.types !== 'lower';
   }
 
   /** `inside` holds the references being followed, innermost last: one that comes again is a cycle. */
@@ -79,7 +74,7 @@ class SubsetWriter {
     this.#schemas += 1;
     if (this.#schemas > limits.schemas || depthOf(path) > limits.depth) {
       this.#drop(path);
-      return { type: this.#type('object') };
+      return { type: 'OBJECT' };
     }
     if (typeof schema.$ref === 'string') return this.#follow(schema, schema.$ref, path, inside);
     if (Array.isArray(schema.allOf)) {
@@ -100,7 +95,7 @@ class SubsetWriter {
     const { $ref: _, ...beside } = schema;
     if (found === undefined) {
       this.#drop(join(path, '$ref'));
-      return { type: this.#type('object'), ...this.write(beside, path, inside) };
+      return { type: 'OBJECT', ...this.write(beside, path, inside) };
     }
     return this.write({ ...found, ...beside }, path, [...inside, reference]);
   }
@@ -144,9 +139,9 @@ class SubsetWriter {
     const kinds = names.filter((name) => name.toLowerCase() !== 'null');
     if (kinds.length < names.length) written.nullable = true;
     const [first] = kinds;
-    if (kinds.length === 1 && first !== undefined) written.type = this.#type(first);
+    if (kinds.length === 1 && first !== undefined) written.type = first.toUpperCase();
     else if (kinds.length > 1 && written.anyOf === undefined)
-      written.anyOf = kinds.map((name) => ({ type: this.#type(name) }));
+      written.anyOf = kinds.map((name) => ({ type: name.toUpperCase() }));
     else if (kinds.length > 1) this.#drop(join(path, 'type'));
   }
 
@@ -156,7 +151,7 @@ class SubsetWriter {
     if (words.length + (values.includes(null) ? 1 : 0) !== values.length) return this.#drop(path);
     if (words.length === 0) return;
     written.enum = words;
-    written.type ??= this.#type('string');
+    written.type ??= 'STRING';
   }
 
   #branches(written: MutableObject, value: JsonValue, path: string, inside: readonly string[]): void {
@@ -207,12 +202,11 @@ class SubsetWriter {
 
   /** What the subset insists on: arrays say what they hold, and only named properties are required. */
   #finish(written: MutableObject, schema: JsonObject, path: string): void {
-    if (isArrayType(written.type) && written.items === undefined)
-      written.items = { type: this.#type('string') };
+    if (written.type === 'ARRAY' && written.items === undefined) written.items = { type: 'STRING' };
     if (Array.isArray(schema.examples) && written.example === undefined && schema.examples.length > 0) {
       written.example = schema.examples[0] as JsonValue;
     }
-    if (written.properties !== undefined) written.type ??= this.#type('object');
+    if (written.properties !== undefined) written.type ??= 'OBJECT';
     if (!Array.isArray(written.required)) return;
     const properties = isObject(written.properties) ? written.properties : {};
     const required = written.required.filter(
@@ -222,14 +216,6 @@ class SubsetWriter {
     if (required.length > 0) written.required = required;
     else delete written.required;
   }
-
-  #type(name: string): string {
-    return this.#upper ? name.toUpperCase() : name.toLowerCase();
-  }
-}
-
-function isArrayType(type: JsonValue | undefined): boolean {
-  return typeof type === 'string' && type.toLowerCase() === 'array';
 }
 
 function join(path: string, key: string): string {

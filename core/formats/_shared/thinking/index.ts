@@ -5,6 +5,7 @@ import {
   type Effort,
   type Reasoning,
 } from '../../../model/reasoning.ts';
+import { defined } from '../fields.ts';
 import { nearestEffort } from '../reasoning.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
@@ -72,7 +73,7 @@ function adaptive(reasoning: Reasoning, room: Room): Thinking {
   if (effort !== wanted) room.lose('settings.reasoning.effort');
   return {
     thinking: { type: 'adaptive', ...displayOf(reasoning) },
-    ...(effort === undefined ? {} : { effort }),
+    ...defined({ effort }),
   };
 }
 
@@ -98,7 +99,9 @@ function enabled(reasoning: Reasoning, room: Room): Thinking {
   }
   const budget = Math.max(leastBudget, open ? wanted : Math.min(wanted, limit - 1));
   if (reasoning.budget !== undefined && reasoning.budget < 0) lose('settings.reasoning.budget');
-  reportBudget(reasoning, budget, lose);
+  // Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort.
+  const effort = effortWanted(reasoning);
+  if (effort !== undefined && effortOfBudget(budget) !== effort) lose('settings.reasoning.effort');
   return {
     thinking: { type: 'enabled', budget_tokens: budget, ...displayOf(reasoning) },
     ...(open ? { maxOutput: budget + limit } : {}),
@@ -110,12 +113,6 @@ function budgetWanted({ mode, effort, budget }: Reasoning, limit: number): numbe
   if (budget !== undefined && budget > 0) return budget;
   if (effort !== undefined) return budgetOfEffort[effort];
   return mode === 'adaptive' ? budgetOfEffort.high : Math.floor(limit * 0.8);
-}
-
-/** Effort and budget are two spellings of one wish: it is carried when the way back gives the same effort. */
-function reportBudget(reasoning: Reasoning, budget: number, lose: (path: string) => void): void {
-  const wanted = effortWanted(reasoning);
-  if (wanted !== undefined && effortOfBudget(budget) !== wanted) lose('settings.reasoning.effort');
 }
 
 function displayOf({ show, display: word }: Reasoning): { readonly display?: string } {

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../../model/json.ts';
 import type { Reasoning } from '../../../model/reasoning.ts';
 import { optionalNumber, optionalString, requiredString } from '../check.ts';
-import { setOf, type Leftovers } from '../extra.ts';
+import type { Leftovers } from '../extra.ts';
 import type { ReasoningDraft } from '../reasoning.ts';
+import { setOf } from '../fields.ts';
 
 const fields = setOf('type budget_tokens display');
 

@@ -1,7 +1,7 @@
 import type { ChatSettings } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { objectsOf } from '../fields.ts';
-import { removeAt, valueAt, type MutableObject, type SettingRow } from '../settings.ts';
+import { removeAt, valueAt, type SettingRow } from '../settings.ts';
 
 /** How a format writes what thinking has to do with. */
 export interface ThinkingWords {

@@ -1,6 +1,8 @@
+import type { JsonObject } from '../../../model/json.ts';
 import { GatewayError, type ErrorCode, type ErrorDetails } from '../../../sdk/errors.ts';
+import { defined } from '../fields.ts';
 import { redact } from '../redact.ts';
-import { faultOf, type UpstreamFault } from './faults.ts';
+import { faultOf, faults, type UpstreamFault } from './faults.ts';
 import { header, retryAfterOf, type Headers } from './retry-after.ts';
 import { readErrorShape, type ErrorShape } from './shape.ts';
 
@@ -20,68 +22,6 @@ export function upstreamFailureOf({ cause }: Error): UpstreamFailure | undefined
     : undefined;
 }
 
-interface Answer {
-  readonly code: ErrorCode;
-  /** Shown when the upstream gave no sentence, or always when `hide`. */
-  readonly message: string;
-  /** The upstream's sentence is about the operator's account and no business of the client. */
-  readonly hide?: boolean;
-  /** May another channel, or a later try, succeed? */
-  readonly retryable: boolean;
-}
-
-/** Upstream fault → what the client sees. The client's own key is fine when the channel's is not: never a 401, 402, 403 or 404. */
-const answers: Readonly<Record<UpstreamFault, Answer>> = {
-  'bad-request': { code: 'invalid_request', message: 'The upstream refused the request.', retryable: false },
-  // What the provider remembers of the conversation is not what the client thinks: it knows what to do, when it is told.
-  conversation: {
-    code: 'invalid_request',
-    message: 'The upstream cannot go on with this conversation.',
-    retryable: false,
-  },
-  'context-length': {
-    code: 'context_length_exceeded',
-    message: 'The request is longer than the context of the model.',
-    retryable: false,
-  },
-  'content-policy': {
-    code: 'content_policy_violation',
-    message: 'The request was refused by the content policy of the upstream.',
-    retryable: false,
-  },
-  'too-large': {
-    code: 'request_too_large',
-    message: 'The request is too large for the upstream.',
-    retryable: false,
-  },
-  credentials: {
-    code: 'upstream_error',
-    message: 'The upstream refused the credentials of the channel.',
-    hide: true,
-    retryable: true,
-  },
-  'no-credit': {
-    code: 'no_available_channel',
-    message: 'The channel for this model has no credit left at its provider.',
-    hide: true,
-    retryable: true,
-  },
-  'not-found': {
-    code: 'no_available_channel',
-    message: 'The upstream does not know this model or endpoint.',
-    hide: true,
-    retryable: true,
-  },
-  'rate-limit': {
-    code: 'rate_limit_exceeded',
-    message: 'The upstream is limiting requests for this model.',
-    retryable: true,
-  },
-  overloaded: { code: 'server_is_overloaded', message: 'The upstream is overloaded.', retryable: true },
-  timeout: { code: 'upstream_timeout', message: 'The upstream took too long.', retryable: true },
-  failed: { code: 'upstream_error', message: 'The upstream failed.', retryable: true },
-};
-
 /**
  * The GatewayError (origin `upstream`) that the client shall see for an upstream's error answer, or for an error body or event under
  * status 200. `retryable` says whether another channel or a later try may succeed; `cause` is an {@link UpstreamFailure}.
@@ -89,24 +29,21 @@ const answers: Readonly<Record<UpstreamFault, Answer>> = {
 export function upstreamError(status: number, body: string, headers: Headers = {}): GatewayError {
   const shape = withKind(readErrorShape(body), header(headers, 'x-amzn-errortype'));
   const fault = faultOf(status, shape);
-  const answer = answers[fault];
+  const answer = faults[fault];
   const told = fault === 'conversation' ? conversationAnswer(status, shape) : {};
   const message = redact(shape.message);
   const cause: UpstreamFailure = { fault, status, message };
-  const retryAfter =
-    fault === 'rate-limit' || fault === 'overloaded' || fault === 'timeout'
-      ? retryAfterOf(headers, shape)
-      : undefined;
+  const passes = fault === 'rate-limit' || fault === 'overloaded' || fault === 'timeout';
   const details: ErrorDetails = {
     origin: 'upstream',
     retryable: answer.retryable,
     cause,
-    ...(retryAfter === undefined ? {} : { retryAfter }),
+    ...defined({ retryAfter: passes ? retryAfterOf(headers, shape) : undefined }),
     ...(shape.param !== undefined && fault === 'bad-request' ? { param: redact(shape.param) } : {}),
     ...(shape.errorCode !== undefined && (fault === 'bad-request' || fault === 'conversation')
       ? { details: { error_code: shape.errorCode } }
       : {}),
-    ...(told.status === undefined ? {} : { status: told.status }),
+    ...defined({ status: told.status }),
   };
   return new GatewayError(
     told.code ?? answer.code,
@@ -129,4 +66,36 @@ function conversationAnswer(
   const stated = status >= 400 ? status : shape.status;
   if (stated === 404) return { code: 'not_found', status: stated };
   return stated === 409 ? { code: 'conflict', status: stated } : {};
+}
+
+/** 502: what a provider sent is not what was asked for. `what` goes on from "The upstream": `sent no answer`. */
+export function unusable(what: string, cause?: unknown): GatewayError {
+  return new GatewayError('upstream_error', `The upstream ${what}.`, {
+    origin: 'upstream',
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+/** A provider's stream that ended before its answer did. */
+export function cutShort(): GatewayError {
+  return new GatewayError(
+    'upstream_cut',
+    'The upstream closed the connection before the answer was complete.',
+    { origin: 'upstream' },
+  );
+}
+
+/** True when the `error` of a provider's body or frame tells of one. Providers also write `null`, `false`, `""` and the like for none. */
+export function tellsError({ error }: JsonObject): boolean {
+  return Array.isArray(error) ? error.length > 0 : Boolean(error);
+}
+
+/** True for a body or a frame that says of itself what it is, and not that it is a failure: its members mean what that kind makes of them. */
+export function isNamed({ type }: JsonObject): boolean {
+  return typeof type === 'string' && !/error|exception|fail/i.test(type);
+}
+
+/** Throws when a provider's body tells an error, whatever its status was. */
+export function throwIfError(body: JsonObject): void {
+  if (body.type === 'error' || tellsError(body)) throw upstreamError(200, JSON.stringify(body));
 }

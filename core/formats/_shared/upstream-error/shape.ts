@@ -3,7 +3,6 @@ import { objectsOf } from '../fields.ts';
 
 /** What an upstream's error body says, whatever its shape. */
 export interface ErrorShape {
-  readonly shape: 'generate-content' | 'messages' | 'chat' | 'string' | 'message' | 'html' | 'text' | 'empty';
   /** The upstream's own sentence; empty when it has none that is fit to show. */
   readonly message: string;
   /** Every machine-readable word of the body (`type`, `code`, `status`, `reason`), lower case. */
@@ -19,8 +18,6 @@ export interface ErrorShape {
 
 /** Longest body that is parsed: an error needs no more. */
 const longestBody = 1024 * 1024;
-/** Where AWS names the kind of an error. */
-const awsType = '__type';
 /** How many envelopes within envelopes are opened (aggregators quote the error of their own upstream). */
 const deepest = 4;
 
@@ -31,10 +28,10 @@ export function readErrorShape(body: string): ErrorShape {
 
 function readText(body: string, depth: number): ErrorShape {
   const text = body.trim();
-  if (text === '') return { shape: 'empty', message: '', words: [] };
-  if (text.startsWith('<')) return { shape: 'html', message: '', words: [] };
+  // Pages are for browsers.
+  if (text === '' || text.startsWith('<')) return { message: '', words: [] };
   const value = parse(text.startsWith('data:') || text.startsWith('event:') ? sseData(text) : text);
-  if (value === undefined) return { shape: 'text', message: text.startsWith('{') ? '' : text, words: [] };
+  if (value === undefined) return { message: text.startsWith('{') ? '' : text, words: [] };
   return readValue(value, depth);
 }
 
@@ -58,10 +55,10 @@ function readValue(value: JsonValue, depth: number): ErrorShape {
     const first: unknown = value.find((item) => isObject(item));
     return isObject(first)
       ? readObject(first, depth)
-      : { shape: 'text', message: value.filter(isString).join(' '), words: [] };
+      : { message: value.filter(isString).join(' '), words: [] };
   }
   if (isObject(value)) return readObject(value, depth);
-  return { shape: 'text', message: isString(value) ? value : '', words: [] };
+  return { message: isString(value) ? value : '', words: [] };
 }
 
 function readObject(body: JsonObject, depth: number): ErrorShape {
@@ -70,12 +67,7 @@ function readObject(body: JsonObject, depth: number): ErrorShape {
   if (Array.isArray(error) && depth < deepest) return readValue(error as JsonValue, depth + 1);
   if (isString(error) && error !== '') {
     const message = isString(body.message) ? body.message : error;
-    return {
-      shape: 'string',
-      message,
-      words: words([error, body.code, body.type]),
-      ...statusIn(body.code, body.status),
-    };
+    return { message, words: words([error, body.code, body.type]), ...statusIn(body.code, body.status) };
   }
   if (isObject(error)) return readEnvelope(body, error, depth);
   // `response.failed` of the responses format holds the error one level down.
@@ -94,7 +86,6 @@ function readEnvelope(body: JsonObject, error: JsonObject, depth: number): Error
     details.map((detail) => seconds(detail.retryDelay)).find((delay) => delay !== undefined) ??
     inner?.retryDelay;
   return {
-    shape: shapeOf(body, error),
     message: inner?.message || sentence(error.message) || sentence(error.detail) || '',
     words: [...words([error.type, error.code, error.status, code, ...reasons]), ...(inner?.words ?? [])],
     ...(isString(error.param) && error.param !== '' ? { param: error.param } : {}),
@@ -109,11 +100,6 @@ function errorCodeIn(details: JsonValue | undefined): { readonly errorCode?: str
   return isString(code) && /^[a-z0-9_]{1,64}$/.test(code) ? { errorCode: code } : {};
 }
 
-function shapeOf(body: JsonObject, error: JsonObject): ErrorShape['shape'] {
-  if (isString(error.status) && /^[A-Z_]+$/.test(error.status)) return 'generate-content';
-  return body.type === 'error' ? 'messages' : 'chat';
-}
-
 /** The error that this one only quotes: a JSON text as message, or an aggregator's `metadata.raw`. */
 function quoted(error: JsonObject, depth: number): ErrorShape | undefined {
   if (depth >= deepest) return undefined;
@@ -126,37 +112,22 @@ function quoted(error: JsonObject, depth: number): ErrorShape | undefined {
   return undefined;
 }
 
+/** Where bodies with no `error` have their sentence, and the words for its kind; the third is that of AWS. */
+const sentences = ['message', 'msg', 'detail', 'error_msg', 'err_msg', 'Message'];
+const kinds = ['code', 'type', '__type', 'name', 'status', 'error_code', 'err_code'];
+
 /** Bodies with no `error`: `message`, `msg`, `detail`, `errors[]`, `base_resp`, `err_msg`. */
 function readPlain(body: JsonObject, depth: number): ErrorShape {
   if (Array.isArray(body.errors) && body.errors.length > 0 && depth < deepest) {
     const first: JsonValue | undefined = body.errors[0];
     if (isObject(first)) return readPlain(first, depth + 1);
-    if (isString(first)) return { shape: 'message', message: first, words: words([body.name, body.code]) };
+    if (isString(first)) return { message: first, words: words([body.name, body.code]) };
   }
   const base = isObject(body.base_resp) ? body.base_resp : {};
-  const texts = [
-    body.message,
-    body.msg,
-    body.detail,
-    body.error_msg,
-    body.err_msg,
-    body.Message,
-    base.status_msg,
-  ];
-  const message = texts.map(sentence).find((text) => text !== '') ?? '';
+  const told = [...sentences.map((name) => body[name]), base.status_msg];
   return {
-    shape: message === '' ? 'empty' : 'message',
-    message,
-    words: words([
-      body.code,
-      body.type,
-      body.name,
-      body[awsType],
-      body.status,
-      body.error_code,
-      body.err_code,
-      ...detailWords(body.detail),
-    ]),
+    message: told.map(sentence).find((text) => text !== '') ?? '',
+    words: words([...kinds.map((name) => body[name]), ...detailWords(body.detail)]),
     ...statusIn(body.code, body.status, body.status_code, body.error_code),
   };
 }

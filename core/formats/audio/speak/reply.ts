@@ -3,9 +3,9 @@ import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
-import { throwIfError } from '../../_shared/one-shot.ts';
+import { throwIfError, cutShort, unusable } from '../../_shared/upstream-error/index.ts';
 import { asWave } from '../../_shared/speech.ts';
-import { cutShort, frameBody } from '../../_shared/stream-frames.ts';
+import { frameBody } from '../../_shared/stream-frames.ts';
 import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
 import type {
   Frame,
@@ -18,7 +18,6 @@ import type {
   WireFrame,
 } from '../../../sdk/format.ts';
 import { formatName, pcmRate, speechTypes } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
 
 const none: readonly WireFrame[] = [];
 const inBlock = { block: 0, choice: 0 } as const;

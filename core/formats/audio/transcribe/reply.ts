@@ -2,13 +2,12 @@ import type { Transcript, TranscriptSegment } from '../../../model/audio.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
-import { throwIfError } from '../../_shared/one-shot.ts';
+import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { noUsage, readPlainUsage } from '../../_shared/usage.ts';
 import type { PlainReply, ReplyContext, UsageTap, WholeEncoder } from '../../../sdk/format.ts';
 import { asSrt, asVtt } from './subtitles.ts';
 import { formatName, plainTranscripts } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
 
 /** A provider's JSON as events. */
 export function decodeWhole(body: JsonObject): readonly GatewayEvent[] {

@@ -5,10 +5,11 @@ import { isObject, type JsonObject } from '../../../model/json.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { chatErrorBody } from '../../_openai/errors.ts';
 import { extraOf } from '../../_shared/spelling.ts';
-import { cutShort, frameBody } from '../../_shared/stream-frames.ts';
+import { frameBody } from '../../_shared/stream-frames.ts';
 import type { Frame, StreamDecoder, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
 import { readUsage, writeUsage } from './reply.ts';
 import { formatName } from '../wire.ts';
+import { cutShort } from '../../_shared/upstream-error/index.ts';
 
 const none: readonly WireFrame[] = [];
 

@@ -1,5 +1,5 @@
 import { effortFrom, type Reasoning } from '../../../model/reasoning.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import {
   given,
@@ -8,7 +8,6 @@ import {
   optionalObject,
   optionalString,
 } from '../../_shared/check.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { defined } from '../../_shared/fields.ts';
 import { sameJson } from '../../_shared/same-json.ts';

@@ -1,5 +1,5 @@
 import type { Block, Message, ReasoningBlock } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import {
   readObjects,
   requiredObject,
@@ -10,10 +10,10 @@ import {
   requiredString,
 } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { defined, objectsOf } from '../../_shared/fields.ts';
+import { defined, objectsOf, setOf } from '../../_shared/fields.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { readArguments } from '../../_openai/calls.ts';
 

@@ -1,6 +1,6 @@
 import { missing, wrongValue } from '../../../sdk/errors.ts';
 import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import {
   given,
   readObjects,
@@ -13,13 +13,14 @@ import { readSettings } from '../../_shared/settings.ts';
 import { decodeAssistant, FunctionCallIds } from './assistant.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { keepReasoning, readReasoning, reasoningFields } from '../reasoning/index.ts';
 import { keepResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { keepUser } from '../../_openai/settings.ts';
 import { keepStream } from '../../_openai/stream.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 const bodyFields = new Set([
   ...setOf(`

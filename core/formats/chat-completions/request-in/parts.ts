@@ -3,8 +3,8 @@ import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalString, requiredString, requiredObject } from '../../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { defined } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 import { formatName, leftovers } from '../wire.ts';
 import {
   audioFormat,

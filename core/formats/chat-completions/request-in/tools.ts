@@ -1,3 +1,4 @@
+import { setOf } from '../../_shared/fields.ts';
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -10,7 +11,7 @@ import {
   requiredObject,
   readObjects,
 } from '../../_shared/check.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';

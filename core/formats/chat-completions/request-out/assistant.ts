@@ -1,8 +1,7 @@
 import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 import type { Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { isTagged, writeDetail } from '../reasoning/details.ts';

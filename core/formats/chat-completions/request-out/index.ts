@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeMessages } from './turns.ts';
 import { writeTools } from './tools.ts';

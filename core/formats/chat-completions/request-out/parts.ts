@@ -4,7 +4,7 @@ import { contentWriter } from '../../_openai/content.ts';
 import { audioFormat } from '../../_openai/parts.ts';
 import { refuse, urlOf, type Scope } from '../../_openai/scope.ts';
 import { defined } from '../../_shared/fields.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import { formatName, own } from '../wire.ts';
 
 /** Writes the blocks of a turn. */

@@ -1,6 +1,5 @@
 import type { ChatRequest, Tool } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';

@@ -1,8 +1,7 @@
 import type { Block, ChatRequest, Message, ToolResultBlock } from '../../../model/chat.ts';
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { writeAssistant } from './assistant.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';

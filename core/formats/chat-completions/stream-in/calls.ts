@@ -4,11 +4,11 @@ import type { Extra, Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail } from '../reasoning/details.ts';
 import { formatName, leftovers, withExtra } from '../wire.ts';
-import { defined } from '../../_shared/fields.ts';
-import { unusable } from '../../_shared/unusable.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
+import { unusable } from '../../_shared/upstream-error/index.ts';
 
 const callFields = setOf('index id type function custom');
 /** A later fragment that repeats the type keeps it. */

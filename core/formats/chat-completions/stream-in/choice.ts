@@ -1,10 +1,9 @@
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { readLogprobs } from '../../_openai/logprobs.ts';
 import { endOf } from '../../_shared/blocks.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { readCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
 import { MediaDecoder } from './media.ts';
@@ -12,8 +11,7 @@ import { InlineThinking } from '../reasoning/inline.ts';
 import { readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { readFinish } from '../../_openai/finish.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { defined, isText, objectsOf, textOf } from '../../_shared/fields.ts';
+import { defined, isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 
 /** The fields of a delta that become events. */
 export const deltaFields = setOf(

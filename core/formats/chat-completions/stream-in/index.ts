@@ -1,10 +1,10 @@
 import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { unusable } from '../../_shared/upstream-error/index.ts';
 import { ChunkDecoder, differing, finishOf, numberOf } from '../../_openai/chunks.ts';
 import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
@@ -12,9 +12,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
 import { formatName, mostBlocks, roleDelta, withExtra } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
-import { unusable } from '../../_shared/unusable.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { fieldsBeside } from '../../_shared/fields.ts';
+import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { noise } from '../../_shared/foreign.ts';
 
 const chunkFields = setOf('id object created model choices usage');

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { objectsOf } from '../../_shared/fields.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { EventOf } from '../../_shared/floor.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';

@@ -1,9 +1,8 @@
 import type { Logprob } from '../../../model/chat.ts';
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { ChunkEncoder, spreadShared } from '../../_openai/chunks.ts';
 import { isReplyEvent } from '../../_shared/blocks.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
 import { ChoiceEncoder, type ChoiceEvent, type ReplyScope } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';

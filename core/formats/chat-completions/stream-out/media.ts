@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { toDataUrl } from '../../_shared/data-url.ts';
 import type { EventOf } from '../../_shared/floor.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { own } from '../wire.ts';
 
 interface Media {

@@ -1,9 +1,7 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { objectsOf } from '../../_shared/fields.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { objectsOf, setOf } from '../../_shared/fields.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { CompletionFold } from '../../_openai/whole.ts';
-import { setOf } from '../../_shared/extra.ts';
 
 /** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */
 export interface Shape {

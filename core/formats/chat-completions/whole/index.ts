@@ -1,8 +1,7 @@
 import { gathered, marked, unfolded } from '../../_openai/whole.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, WholeEncoder } from '../../../sdk/format.ts';
 import { ChatStreamDecoder } from '../stream-in/index.ts';
 import { ChatStreamEncoder } from '../stream-out/index.ts';

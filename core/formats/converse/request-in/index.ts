@@ -1,16 +1,8 @@
-import { missing, wrongValue } from '../../../sdk/errors.ts';
-import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
-import {
-  given,
-  readObjects,
-  optionalArray,
-  optionalObject,
-  requiredModel,
-  requiredString,
-  requiredArray,
-} from '../../_shared/check.ts';
-import { splitInstructions } from '../../_shared/history.ts';
+import { missing } from '../../../sdk/errors.ts';
+import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { given, optionalArray, optionalObject, requiredArray, requiredModel } from '../../_shared/check.ts';
+import { readMessages } from '../../_shared/history.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import type { RouteParams } from '../../../sdk/format.ts';
 import { decodeReasoning } from '../reasoning.ts';
@@ -19,8 +11,8 @@ import { knownFields, settingRows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { decodeBlocks } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
-import { defined } from '../../_shared/fields.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 const topFields: ReadonlySet<string> = new Set([
   'messages',
@@ -76,24 +68,11 @@ function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'message
   const list = optionalArray(body.messages, 'messages');
   // A prompt that the provider keeps brings messages of its own.
   if (list === undefined && !given(body.promptVariables)) throw missing('messages');
-  if (list?.length === 0) throw wrongValue('messages', 'a list of at least one message');
-  const { leading, rest } = splitInstructions(readObjects(list, 'messages', decodeMessage), formatName);
+  const { leading, rest } = readMessages(list, formatName, (value, path) => ({
+    content: decodeBlocks(requiredArray(value, path), path),
+  }));
   const blocks = optionalArray(body.system, 'system');
   if (blocks === undefined) return { system: leading, messages: rest };
   const content = decodeBlocks(blocks, 'system');
   return { system: [{ role: 'system', content, at: 'system' }, ...leading], messages: rest };
-}
-
-const messageFields = setOf('role content');
-
-function decodeMessage(value: JsonObject, at: string): Message {
-  const role = requiredString(value.role, `${at}.role`);
-  if (role !== 'user' && role !== 'assistant' && role !== 'system')
-    throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
-  return {
-    role,
-    content: decodeBlocks(requiredArray(value.content, `${at}.content`), `${at}.content`),
-    ...leftovers().take(value, messageFields).extra(),
-    at,
-  };
 }

@@ -1,5 +1,5 @@
 import { wrongType } from '../../../sdk/errors.ts';
-import type { Block, MediaBlock, ReasoningBlock, Source, ToolResultBlock } from '../../../model/chat.ts';
+import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
@@ -13,13 +13,13 @@ import {
   jsonText,
   readObjects,
 } from '../../_shared/check.ts';
-import { isText, textsIn } from '../../_shared/fields.ts';
+import { defined, isText, setOf, textsIn } from '../../_shared/fields.ts';
 import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatOf, mediaKinds, mimeOf, type MediaKind } from '../parts.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 /** Content blocks. A cache point marks the block before it. Throws 400 with the path. */
 export function decodeBlocks(list: JsonValue | undefined, path: string): Block[] {
@@ -44,28 +44,26 @@ function bareSignature({ reasoningContent }: JsonObject): JsonValue | undefined 
 interface Opened {
   readonly wire: JsonObject;
   readonly path: string;
-  readonly at: string;
   readonly left: Leftovers;
-  /** The block as it came. */
-  readonly block: JsonObject;
 }
 
 interface BlockReading {
   /** Fields of the member that are read. */
   readonly known: ReadonlySet<string>;
-  readonly read: (opened: Opened) => Block;
+  /** Undefined for a block whose inside only this format knows. */
+  readonly read: (opened: Opened) => Block | undefined;
 }
 
 /** How each block is read, by the member that says what it is. The others travel verbatim. */
 const readings: Readonly<Record<string, BlockReading>> = {
-  toolUse: { known: setOf('toolUseId name input'), read: decodeCall },
-  toolResult: { known: setOf('toolUseId content status'), read: decodeResult },
-  reasoningContent: { known: setOf('reasoningText redactedContent'), read: decodeReasoning },
-  citationsContent: { known: setOf('content citations'), read: decodeCited },
+  toolUse: { known: setOf('toolUseId name input'), read: readCall },
+  toolResult: { known: setOf('toolUseId content status'), read: readResult },
+  reasoningContent: { known: setOf('reasoningText redactedContent'), read: readReasoning },
+  citationsContent: { known: setOf('content citations'), read: readCited },
   ...Object.fromEntries(
-    mediaKinds.map((kind) => [
+    Object.values(mediaKinds).map((kind) => [
       kind.key,
-      { known: setOf('format name source'), read: (opened: Opened) => decodeMedia(kind, opened) },
+      { known: setOf('format name source'), read: (opened: Opened) => readMedia(kind, opened) },
     ]),
   ),
 };
@@ -74,27 +72,18 @@ function decodeBlock(block: JsonObject, at: string): Block {
   for (const key in block) {
     const inner = block[key];
     if (!given(inner)) continue;
-    if (key === 'text') {
-      const text = requiredString(inner, `${at}.text`);
-      return { type: 'text', text, ...beside(block, key).extra(), at };
-    }
-    if (key === 'guardContent') return decodeGuarded(object(inner, `${at}.guardContent`), block, at);
+    const path = `${at}.${key}`;
+    if (key === 'text')
+      return { type: 'text', text: requiredString(inner, path), ...beside(block, key).extra(), at };
+    if (key === 'guardContent') return decodeGuarded(object(inner, path), block, at);
     const reading = Object.hasOwn(readings, key) ? readings[key] : undefined;
-    if (reading !== undefined) return reading.read(open(key, inner, block, at, reading.known));
+    if (reading === undefined) continue;
+    const wire = object(inner, path);
+    const left = beside(block, key).take(wire, reading.known, `${key}.`);
+    const neutral = reading.read({ wire, path, left });
+    return neutral === undefined ? opaque(block, at) : { ...neutral, ...left.extra(), at };
   }
   return opaque(block, at);
-}
-
-function open(
-  key: string,
-  inner: JsonValue,
-  block: JsonObject,
-  at: string,
-  known: ReadonlySet<string>,
-): Opened {
-  const path = `${at}.${key}`;
-  const wire = object(inner, path);
-  return { wire, path, at, left: beside(block, key).take(wire, known, `${key}.`), block };
 }
 
 function opaque(value: JsonObject, at: string): Block {
@@ -113,19 +102,17 @@ function beside(block: JsonObject, key: string): Leftovers {
   return left;
 }
 
-function decodeCall({ wire, path, at, left }: Opened): Block {
+function readCall({ wire, path }: Opened): Block {
   const input = given(wire.input) ? wire.input : {};
   return {
     type: 'tool-call',
     id: requiredString(wire.toolUseId, `${path}.toolUseId`),
     name: requiredString(wire.name, `${path}.name`),
     input: brokenArguments(input) ?? jsonText(input, `${path}.input`),
-    ...left.extra(),
-    at,
   };
 }
 
-function decodeResult({ wire, path, at, left }: Opened): ToolResultBlock {
+function readResult({ wire, path, left }: Opened): Block {
   const status = optionalString(wire.status, `${path}.status`);
   const isKnown = status === 'success' || status === 'error';
   if (status !== undefined && !isKnown) left.put('toolResult.status', status);
@@ -135,8 +122,6 @@ function decodeResult({ wire, path, at, left }: Opened): ToolResultBlock {
     id: requiredString(wire.toolUseId, `${path}.toolUseId`),
     content: content.map((part, index) => decodeResultPart(part, `${path}.content[${index}]`)),
     ...(isKnown ? { failed: status === 'error' } : {}),
-    ...left.extra(),
-    at,
   };
 }
 
@@ -149,35 +134,24 @@ function decodeResultPart(value: JsonValue, at: string): Block {
 
 const thoughtFields = setOf('text signature');
 
-function decodeReasoning({ wire, path, at, left }: Opened): ReasoningBlock {
+function readReasoning({ wire, path, left }: Opened): Block {
   const hidden = optionalString(wire.redactedContent, `${path}.redactedContent`);
-  if (hidden !== undefined) {
-    const proof = proofIn(formatName, 'encrypted', hidden);
-    return { type: 'reasoning', text: '', proof, ...left.extra(), at };
-  }
+  if (hidden !== undefined)
+    return { type: 'reasoning', text: '', proof: proofIn(formatName, 'encrypted', hidden) };
   const thought = requiredObject(wire.reasoningText, `${path}.reasoningText`);
   left.take(thought, thoughtFields, 'reasoningContent.reasoningText.');
   const signature = optionalString(thought.signature, `${path}.reasoningText.signature`);
-  return {
-    type: 'reasoning',
-    text: requiredString(thought.text, `${path}.reasoningText.text`),
-    ...(isText(signature) ? { proof: proofIn(formatName, 'signature', signature) } : {}),
-    ...left.extra(),
-    at,
-  };
+  const text = requiredString(thought.text, `${path}.reasoningText.text`);
+  if (!isText(signature)) return { type: 'reasoning', text };
+  return { type: 'reasoning', text, proof: proofIn(formatName, 'signature', signature) };
 }
 
-function decodeCited({ wire, path, at, left }: Opened): Block {
+function readCited({ wire, path, left }: Opened): Block {
   const content = optionalArray(wire.content, `${path}.content`) ?? [];
   // How the words are divided is a spelling.
   left.put('$cited', wire.content ?? []);
-  return {
-    type: 'text',
-    text: textsIn(content).join(''),
-    citations: readObjects(wire.citations, `${path}.citations`, decodeCitation),
-    ...left.extra(),
-    at,
-  };
+  const citations = readObjects(wire.citations, `${path}.citations`, decodeCitation);
+  return { type: 'text', text: textsIn(content).join(''), citations };
 }
 
 /** Text or an image that a guardrail shall look at; to others it is that text or image. */
@@ -193,14 +167,12 @@ function decodeGuarded(wire: JsonObject, block: JsonObject, at: string): Block {
   return { ...media, extra: { [formatName]: { ...media.extra?.[formatName], guardContent: {} } } };
 }
 
-function decodeMedia(kind: MediaKind, { wire, path, at, left, block }: Opened): Block {
+function readMedia(kind: MediaKind, { wire, path, left }: Opened): Block | undefined {
   const where = requiredObject(wire.source, `${path}.source`);
   const format = optionalString(wire.format, `${path}.format`);
   const source = decodeSource(kind, where, format, `${path}.source`, left);
-  if (source === undefined) return opaque(block, at);
-  const title = optionalString(wire.name, `${path}.name`);
-  const media: MediaBlock = { type: kind.type, source, ...left.extra(), at };
-  return title === undefined ? media : { ...media, name: title };
+  if (source === undefined) return undefined;
+  return { type: kind.type, source, ...defined({ name: optionalString(wire.name, `${path}.name`) }) };
 }
 
 const sourceFields = setOf('bytes text s3Location');

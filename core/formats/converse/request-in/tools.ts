@@ -10,8 +10,8 @@ import {
 } from '../../_shared/check.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { cacheOf } from './parts.ts';
-import { defined } from '../../_shared/fields.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 
 /** The request's tools. A cache point marks the tool before it. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {

@@ -1,8 +1,8 @@
 import type { ChatRequest } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
-import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { writeSettings } from '../../_shared/settings.ts';
 import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeReasoning } from '../reasoning.ts';
@@ -12,7 +12,8 @@ import { formatName, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
 import { encodeTools } from './tools.ts';
 import { encodeHistory } from './turns.ts';
-import { putBack, setOf } from '../../_shared/extra.ts';
+import { putBack } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** The longest tool name of the format. */
 const nameLimit = 64;
@@ -25,8 +26,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   loseForeign(request.extra, formatName, undefined, target.lose);
   refuseChoices(request, formatName);
   const body: MutableObject = { ...encodeHistory(request, writing) };
-  const { config, customTools } = encodeTools(request, writing);
-  if (config !== undefined) body.toolConfig = config;
+  const customTools = encodeTools(body, request, writing);
   const { refuses } = target.traits;
   writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
   if (!writing.native) dropBlankStops(body, writing);

@@ -1,7 +1,6 @@
 import type { MediaBlock } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { formatOf, mediaKinds, type MediaKind } from '../parts.ts';
 import { formatName, own } from '../wire.ts';
@@ -20,13 +19,7 @@ export function encodeMedia(
   const { kind, format, source } = found;
   if (block.detail !== undefined) target.lose(`${placeOf(block)}.detail`);
   const title = titleOf(block, kind, writing);
-  return {
-    key: kind.key,
-    wire: {
-      ...defined({ format, name: title }),
-      source,
-    },
-  };
+  return { key: kind.key, wire: { ...defined({ format, name: title }), source } };
 }
 
 interface Found {
@@ -40,12 +33,9 @@ function sourceOf(block: MediaBlock, writing: Writing): Found | undefined {
   switch (source.kind) {
     case 'file': {
       if (source.format !== formatName) return refuse(block, `a file id of ${source.format}`, writing);
-      const kind = kindOf(block, source.mimeType ?? '');
-      return {
-        kind,
-        format: ownFormat(block, kind, source.mimeType ?? ''),
-        source: { s3Location: { uri: source.id } },
-      };
+      const { id: uri, mimeType = '' } = source;
+      const kind = kindOf(block, mimeType);
+      return { kind, format: ownFormat(block, kind, mimeType), source: { s3Location: { uri } } };
     }
     case 'url': {
       const inline = parseDataUrl(source.url);
@@ -62,22 +52,23 @@ function dataOf(block: MediaBlock, data: string, mimeType: string, writing: Writ
   const shown = bare === '' || bare === 'application/octet-stream' ? (sniffBase64(data) ?? bare) : bare;
   const kind = kindOf(block, shown);
   const format = ownFormat(block, kind, shown);
-  const { $source } = own(block.extra);
-  if (format === undefined && own(block.extra).$format !== null)
+  const { $source, $format } = own(block.extra);
+  if (format === undefined && $format !== null)
     return refuse(block, `${article(block)} of type ${shown}`, writing);
   if (!writing.native && format === 'txt' && shown !== 'text/plain')
     writing.target.lose(`${placeOf(block)}.mimeType`);
-  const text = $source === 'text' ? Buffer.from(data, 'base64').toString('utf8') : undefined;
-  return { kind, format, source: text === undefined ? { bytes: data } : { text } };
+  const isText = $source === 'text';
+  return {
+    kind,
+    format,
+    source: isText ? { text: Buffer.from(data, 'base64').toString() } : { bytes: data },
+  };
 }
 
 /** A file that holds an image is one. */
 function kindOf({ type }: MediaBlock, mimeType: string): MediaKind {
   const wanted = type === 'file' && mimeType.startsWith('image/') ? 'image' : type;
-  const [first] = mediaKinds;
-  const kind = mediaKinds.find((one) => one.type === wanted) ?? first;
-  if (kind === undefined) throw new Error('The format has no media.');
-  return kind;
+  return mediaKinds[wanted];
 }
 
 function ownFormat(block: MediaBlock, kind: MediaKind, mimeType: string): string | undefined {

@@ -5,10 +5,15 @@ import type {
   ToolCallBlock,
   ToolResultBlock,
 } from '../../../model/chat.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { textsIn } from '../../_shared/fields.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { ownCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';

@@ -1,36 +1,28 @@
 import type { Block, ChatRequest, Tool } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
-import { freeTextSchema } from '../../_shared/free-text.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
+import { defined } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';
+import { allowedTools, asFunction, freeTextTools, objectSchema } from '../../_shared/writing.ts';
 import { cachePoint, type Writing } from './scope.ts';
 
-/** `toolConfig`, and what the reply must undo. */
-export interface EncodedTools {
-  readonly config?: MutableObject;
-  /** Free-text tools that were wrapped as functions, by the client's names. */
-  readonly customTools: readonly string[];
-}
-
-/** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
-export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
+/**
+ * Writes `toolConfig`. Returns the client's names of the free-text tools that go as functions. Throws 400 for a tool that only another
+ * format knows.
+ */
+export function encodeTools(body: MutableObject, request: ChatRequest, writing: Writing): readonly string[] {
   const allowed = callableTools(request, writing);
   const given = allowed.flatMap((tool) => encodeTool(tool, writing));
   const tools = given.length > 0 || writing.native ? given : namedInHistory(request, writing);
-  const customTools = freeTextTools(allowed);
-  const choice = encodeChoice(request, tools.length > 0, writing);
+  const toolChoice = encodeChoice(request, tools.length > 0, writing);
   const kept = own(request.extra);
-  if (tools.length === 0 && choice === undefined && !(writing.native && kept.$toolConfig === 'empty'))
-    return { customTools };
-  const written = tools.length > 0 || kept.$tools === 'empty' ? { tools } : {};
-  return {
-    config: { ...written, ...(choice === undefined ? {} : { toolChoice: choice }) },
-    customTools,
-  };
+  if (tools.length > 0 || toolChoice !== undefined || (writing.native && kept.$toolConfig === 'empty')) {
+    const written = tools.length > 0 || kept.$tools === 'empty' ? { tools } : {};
+    body.toolConfig = { ...written, ...defined({ toolChoice }) };
+  }
+  return freeTextTools(allowed);
 }
 
 /** The format knows no choice of none: tools that must not be called are left out. */
@@ -50,46 +42,35 @@ function callableTools(request: ChatRequest, writing: Writing): readonly Tool[] 
 function encodeTool(tool: Tool, writing: Writing): readonly JsonObject[] {
   const at = tool.at ?? 'tools';
   loseForeign(tool.extra, formatName, at, writing.target.lose);
-  const wire = toolWire(tool, at, writing);
+  const wire = toolWire(tool, writing);
   if (wire === undefined) return [];
   putBack(wire, own(tool.extra), ['toolSpec.inputSchema', 'toolSpec']);
   return [wire, ...cachePoint(tool.cache, at, writing)];
 }
 
-function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | undefined {
+function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
   switch (tool.type) {
-    case 'function': {
-      const { strict } = tool;
-      const schema = writing.native ? tool.schema : objectSchema(tool.schema, writing);
-      return spec(tool, writing, schema, strict === undefined ? {} : { strict });
+    case 'function':
+    case 'custom': {
+      const { name, description, schema, strict } = asFunction(tool, writing);
+      const json = writing.native ? schema : objectSchema(schema, writing);
+      // An empty description is refused.
+      const described = description !== '' || writing.native ? { description } : {};
+      return {
+        toolSpec: {
+          name: writing.toolName(name),
+          ...defined(described),
+          inputSchema: defined({ json }),
+          ...defined({ strict }),
+        },
+      };
     }
-    case 'custom':
-      if (tool.format !== undefined && tool.format.type !== 'text') writing.target.lose(`${at}.format`);
-      return spec(tool, writing, freeTextSchema, {});
     case 'web-search':
     case 'code-execution':
       return refuseTool(tool, formatName, writing.target);
     case 'opaque':
       return tool.format === formatName ? { ...tool.value } : refuseTool(tool, formatName, writing.target);
   }
-}
-
-function spec(
-  { name, description }: Extract<Tool, { type: 'function' | 'custom' }>,
-  writing: Writing,
-  schema: JsonObject | undefined,
-  more: JsonObject,
-): MutableObject {
-  // An empty description is refused.
-  const described = description !== undefined && (description !== '' || writing.native);
-  return {
-    toolSpec: {
-      name: writing.toolName(name),
-      ...(described ? { description } : {}),
-      inputSchema: schema === undefined ? {} : { json: schema },
-      ...more,
-    },
-  };
 }
 
 /** A history with calls needs tools beside it: where the client gave none, those that it names, as much as is known of them. */

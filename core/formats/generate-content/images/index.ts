@@ -4,7 +4,9 @@ import type { OperationResult } from '../../../model/event.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
+import { defined } from '../../_shared/fields.ts';
 import { oneShot } from '../../_shared/one-shot.ts';
+import { refuseContent } from '../../_shared/refuse.ts';
 import type { Codec, Codecs, EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { methodPath } from '../request-out/index.ts';
 import { writeSize } from './size.ts';
@@ -60,7 +62,7 @@ function join(results: readonly OperationResult[]): ImageResult {
   return {
     ...all[0],
     images: all.flatMap((result) => result.images),
-    ...(tokens === undefined ? {} : { tokens }),
+    ...defined({ tokens }),
   };
 }
 
@@ -92,7 +94,7 @@ function content(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   loseSettings(request, target);
   if (fileFormat !== undefined && fileFormat !== 'png') lose('output_format');
   if (compression !== undefined) lose('output_compression');
-  if (mask !== undefined) refuse('mask', 'a mask', target);
+  if (mask !== undefined) refuseContent({ at: 'mask' }, 'a mask', formatName, target);
   const imageConfig = writeSize(request, contentRatios, traits, lose);
   return {
     ...methodPath(model, 'generateContent'),
@@ -113,11 +115,6 @@ function inlined(image: ImageInput, index: number): JsonObject {
   throw new Error('An image was not read before its request was encoded.');
 }
 
-function refuse(path: string, what: string, { unsupported, lose }: EncodeTarget): void {
-  if (unsupported === 'refuse') throw cannotCarry(path, what, formatName);
-  lose(path, 'content');
-}
-
 const outputTypes: Readonly<Record<string, string>> = { png: 'image/png', jpeg: 'image/jpeg' };
 
 function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
@@ -125,16 +122,13 @@ function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { model, traits, lose } = target;
   loseSettings(request, target);
   if (given.length > 0) throw cannotCarry('image', 'an image to be changed', `${formatName} (:predict)`);
-  if (mask !== undefined) refuse('mask', 'a mask', target);
+  if (mask !== undefined) refuseContent({ at: 'mask' }, 'a mask', formatName, target);
   const mimeType = outputTypes[fileFormat ?? ''];
   if (fileFormat !== undefined && mimeType === undefined) lose('output_format');
   const compresses = compression !== undefined && fileFormat === 'jpeg';
   if (compression !== undefined && !compresses) lose('output_compression');
-  const outputOptions: JsonObject = {
-    ...(mimeType === undefined ? {} : { mimeType }),
-    ...(compresses ? { compressionQuality: compression } : {}),
-  };
-  const { imageSize, ...ratio } = writeSize(request, predictRatios, traits, lose);
+  const outputOptions = mimeType && { mimeType, ...(compresses ? { compressionQuality: compression } : {}) };
+  const { imageSize: sampleImageSize, ...ratio } = writeSize(request, predictRatios, traits, lose);
   return {
     ...methodPath(model, 'predict'),
     body: {
@@ -142,8 +136,7 @@ function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
       parameters: {
         sampleCount: count ?? 1,
         ...ratio,
-        ...(imageSize === undefined ? {} : { sampleImageSize: imageSize }),
-        ...(mimeType === undefined ? {} : { outputOptions }),
+        ...defined({ sampleImageSize, outputOptions }),
       },
     },
   };

@@ -2,21 +2,17 @@ import { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { ImageTokens, MadeImage } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { throwIfError } from '../../_shared/one-shot.ts';
+import { throwIfError, unusable } from '../../_shared/upstream-error/index.ts';
 import { redact } from '../../_shared/redact.ts';
 import { noUsage, tokenCount } from '../../_shared/usage.ts';
 import { readUsage } from '../usage.ts';
-import { inlineFields, formatName, official, partFields } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { listOf, defined } from '../../_shared/fields.ts';
+import { formatName, official } from '../wire.ts';
+import { objectsOf, defined, setOf } from '../../_shared/fields.ts';
 
 /** A provider's reply as events: contents with pictures in them, or predictions. */
 export function readImages(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
-  const { images, text, refused } = Array.isArray(body.predictions)
-    ? inPredictions(body.predictions as readonly JsonValue[])
-    : inContents(body);
+  const { images, text, refused } = Array.isArray(body.predictions) ? inPredictions(body) : inContents(body);
   const [first] = images;
   if (first === undefined) throw nothing(refused, text);
   const metadata = isObject(body.usageMetadata) ? body.usageMetadata : undefined;
@@ -43,11 +39,10 @@ interface Found {
   readonly refused: string | undefined;
 }
 
-function inPredictions(predictions: readonly JsonValue[]): Found {
+function inPredictions({ predictions }: JsonObject): Found {
   const images: MadeImage[] = [];
   let refused: string | undefined;
-  for (const prediction of predictions) {
-    if (!isObject(prediction)) continue;
+  for (const prediction of objectsOf(predictions)) {
     const { bytesBase64Encoded: base64, mimeType, prompt, raiFilteredReason: reason } = prediction;
     if (typeof reason === 'string') refused = reason;
     if (typeof base64 !== 'string') continue;
@@ -67,20 +62,17 @@ function inContents({ candidates, promptFeedback }: JsonObject): Found {
   const images: MadeImage[] = [];
   let text = '';
   let refused: string | undefined;
-  for (const candidate of listOf(candidates)) {
-    if (!isObject(candidate)) continue;
+  for (const candidate of objectsOf(candidates)) {
     const { content, finishReason, finishMessage } = candidate;
     if (typeof finishReason === 'string' && !ordinary.has(finishReason))
       refused = typeof finishMessage === 'string' ? finishMessage : finishReason;
-    const parts = isObject(content) && Array.isArray(content.parts) ? content.parts : [];
-    for (const part of parts as readonly JsonValue[]) {
-      if (!isObject(part)) continue;
-      const { inlineData, text: words, thought } = official(part, partFields);
+    for (const part of objectsOf(isObject(content) ? content.parts : undefined)) {
+      const { inlineData, text: words, thought } = official(part, 'part');
       // Drafts that the model thought about.
       if (thought === true) continue;
       if (typeof words === 'string') text += words;
       if (!isObject(inlineData)) continue;
-      const { data, mimeType } = official(inlineData, inlineFields);
+      const { data, mimeType } = official(inlineData, 'inlineData');
       if (typeof data !== 'string' || (typeof mimeType === 'string' && !mimeType.startsWith('image/')))
         continue;
       images.push({ base64: data, ...(typeof mimeType === 'string' ? { mimeType } : {}) });
@@ -111,7 +103,6 @@ function readTokens(usage: JsonObject): ImageTokens {
 
 function imagesIn(details: JsonValue | undefined): number {
   let count = 0;
-  for (const one of listOf(details))
-    if (isObject(one) && one.modality === 'IMAGE') count += tokenCount(one.tokenCount);
+  for (const one of objectsOf(details)) if (one.modality === 'IMAGE') count += tokenCount(one.tokenCount);
   return count;
 }

@@ -6,9 +6,10 @@ import type { RouteParams } from '../../../sdk/format.ts';
 import { CallPairs } from './calls.ts';
 import { decodeParts } from './parts.ts';
 import { decodeToolConfig, decodeTools } from './tools.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { decodeSettings } from '../settings.ts';
-import { contentFields, dataFields, formatName, official, requestFields, leftovers } from '../wire.ts';
+import { dataFields, formatName, official, leftovers, structures } from '../wire.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** Fields of the body that are read; all others are extra. */
 const readFields = setOf('model contents systemInstruction tools toolConfig generationConfig serviceTier');
@@ -27,7 +28,7 @@ export function decodeRequest(body: JsonObject, params: RouteParams): ChatReques
 
 /** The same, with extras that the caller has begun. */
 export function decodeChat(wire: JsonObject, params: RouteParams, extras: Leftovers): ChatRequest {
-  const body = official(wire, requestFields);
+  const body = official(wire, 'request');
   const model = modelOf(params);
   const settings = decodeSettings(body, extras);
   const calls = new CallPairs();
@@ -59,7 +60,7 @@ function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly 
     return [{ role: 'system', content: [{ type: 'text', text: value, at }], plain: true, at }];
   }
   const content = readContent(value, at);
-  const extras = leftovers().take(content, contentFields.known);
+  const extras = leftovers().take(content, structures.content.known);
   const role = optionalString(content.role, `${at}.role`);
   if (role !== undefined) extras.put('$role', role);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
@@ -97,12 +98,12 @@ function decodeContents(
 
 function readContent(value: JsonValue, at: string): JsonObject {
   if (!isObject(value)) throw wrongType(at, 'an object');
-  return official(value, contentFields);
+  return official(value, 'content');
 }
 
 function decodeContent(value: JsonValue, at: string, calls: CallPairs): Message {
   const content = readContent(value, at);
-  const extras = leftovers().take(content, contentFields.known);
+  const extras = leftovers().take(content, structures.content.known);
   const word = optionalString(content.role, `${at}.role`);
   const role = neutralRole(word);
   if (word !== (role === 'assistant' ? 'model' : 'user') && role !== 'system')

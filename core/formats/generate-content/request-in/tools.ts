@@ -1,20 +1,18 @@
 import { wrongType, wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
 import {
-  callingFields,
-  declarationFields,
-  formatName,
-  official,
-  pick,
-  toolConfigFields,
-  toolFields,
-  leftovers,
-} from '../wire.ts';
-import { defined } from '../../_shared/fields.ts';
+  given,
+  optionalArray,
+  optionalObject,
+  optionalString,
+  readObjects,
+  requiredString,
+} from '../../_shared/check.ts';
+import { fromSchemaSubset } from '../../_shared/json-schema/from-subset.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { formatName, official, pick, leftovers } from '../wire.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 /** Hosted tools that other formats have too. */
 export const hosted = {
@@ -28,18 +26,14 @@ export const hosted = {
  * `$tools`. Throws 400 with the path.
  */
 export function decodeTools(value: JsonValue | undefined, request: Leftovers): readonly Tool[] {
-  const entries = optionalArray(value, 'tools');
-  if (entries === undefined) return [];
   const tools: Tool[] = [];
   const shells: JsonObject[] = [];
-  for (const [index, raw] of entries.entries()) {
-    const at = `tools[${index}]`;
-    if (!isObject(raw)) throw wrongType(at, 'an object');
+  const entries = readObjects(value, 'tools', (raw, at, index) => {
     const before = tools.length;
-    const shell = decodeEntry(official(raw, toolFields), at, index, tools);
+    const shell = decodeEntry(official(raw, 'tools'), at, index, tools);
     if (shell !== undefined || tools.length === before) shells.push({ entry: index, ...shell });
-  }
-  if (shells.length > 0 || entries.length === 0) request.put('$tools', shells);
+  });
+  if (shells.length > 0 || (given(value) && entries.length === 0)) request.put('$tools', shells);
   return tools;
 }
 
@@ -50,11 +44,9 @@ function decodeEntry(entry: JsonObject, at: string, index: number, tools: Tool[]
     const value = entry[key];
     if (!given(value)) continue;
     if (key === 'functionDeclarations') {
-      const list = optionalArray(value, `${at}.${key}`) ?? [];
+      const list = readObjects(value, `${at}.${key}`, (raw, path) => decodeDeclaration(raw, path, index));
       if (list.length === 0) shell = { functionDeclarations: [] };
-      for (const [number, declaration] of list.entries()) {
-        tools.push(decodeDeclaration(declaration, `${at}.${key}[${number}]`, index));
-      }
+      for (const declaration of list) tools.push(declaration);
     } else tools.push(decodeHosted(key, value, `${at}.${key}`, index));
   }
   return shell;
@@ -73,9 +65,8 @@ function decodeHosted(key: string, value: JsonValue, at: string, entry: number):
 
 const readFields = setOf('name description parameters parametersJsonSchema');
 
-function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
-  if (!isObject(raw)) throw wrongType(at, 'an object');
-  const declaration = official(raw, declarationFields);
+function decodeDeclaration(raw: JsonObject, at: string, entry: number): Tool {
+  const declaration = official(raw, 'functionDeclaration');
   const extras = leftovers().put('$entry', entry).take(declaration, readFields);
   const description = optionalString(declaration.description, `${at}.description`);
   const subset = optionalObject(declaration.parameters, `${at}.parameters`);
@@ -96,9 +87,9 @@ function decodeDeclaration(raw: JsonValue, at: string, entry: number): Tool {
 export function decodeToolConfig(value: JsonValue | undefined, request: Leftovers): ToolChoice | undefined {
   const raw = optionalObject(value, 'toolConfig');
   if (raw === undefined) return undefined;
-  const config = official(raw, toolConfigFields);
+  const config = official(raw, 'toolConfig');
   const rawCalling = optionalObject(config.functionCallingConfig, 'toolConfig.functionCallingConfig');
-  const calling = rawCalling === undefined ? undefined : official(rawCalling, callingFields);
+  const calling = rawCalling === undefined ? undefined : official(rawCalling, 'functionCallingConfig');
   request.take(config, new Set(['functionCallingConfig']), 'toolConfig.');
   if (calling === undefined) {
     if (Object.keys(pick(config, Object.keys(config))).length === 0) request.put('$toolConfig', {});

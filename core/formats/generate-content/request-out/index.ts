@@ -1,13 +1,14 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
+import { answerTool } from '../../_shared/answer-form.ts';
+import { refuse } from '../../_shared/writing.ts';
 import type { ChatRequest, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { putAt, writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { putAt, writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { writeContents } from './turns.ts';
 import { encodeBlock } from './parts.ts';
 import { encodeToolConfig, encodeTools } from './tools.ts';
-import { Encoding } from './scope.ts';
+import { startWriting, type Writing } from './scope.ts';
 import { objectAt, putBack } from '../../_shared/extra.ts';
 import { writeReasoning } from '../reasoning.ts';
 import { writeResponseFormat } from '../response-format.ts';
@@ -17,20 +18,15 @@ import { formatName, own } from '../wire.ts';
 /** Most stop sequences that the provider takes. */
 const stopLimit = 5;
 
-/** The function that stands in for structured output where the model has none. */
-export const answerTool = 'json_output';
-
 /** A neutral request in this format's words. */
 export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const encoding = new Encoding(request, target);
-  const body = encodeBody(request, encoding);
-  const unwrapTool = forceAnswer(body, request, encoding);
+  const writing = startWriting(request, target);
+  const body = encodeBody(request, writing);
+  const unwrapTool = forceAnswer(body, request, writing);
   return {
     ...methodPath(target.model, target.stream ? 'streamGenerateContent' : 'generateContent'),
     body,
-    ...(encoding.native ? {} : { toolNames: encoding.names }),
-    ...(encoding.customTools.length === 0 ? {} : { customTools: encoding.customTools }),
-    ...(unwrapTool === undefined ? {} : { unwrapTool }),
+    ...writing.undoing(writing.customTools, unwrapTool),
   };
 }
 
@@ -43,55 +39,53 @@ export function methodPath(model: string, method: string): Omit<EncodedRequest, 
 }
 
 /** Everything of the body but what differs between the operations. */
-export function encodeBody(request: ChatRequest, encoding: Encoding): MutableObject {
-  const { target } = encoding;
+export function encodeBody(request: ChatRequest, writing: Writing): MutableObject {
+  const { target } = writing;
   const fields = own(request.extra);
   loseForeign(request.extra, formatName, '', target.lose);
   const body: MutableObject = {};
   if (typeof fields.$model === 'string') body.model = fields.$model + target.model.replace(/^models\//, '');
-  const instructions = encodeSystem(request.system, encoding);
-  const contents = writeContents(request.messages, encoding);
-  const voiceless = !encoding.native && !contents.some(({ role }) => role === 'user');
+  const instructions = encodeSystem(request.system, writing);
+  const contents = writeContents(request.messages, writing);
+  const voiceless = !writing.native && !contents.some(({ role }) => role === 'user');
   if (voiceless && instructions !== undefined) contents.unshift({ ...instructions, role: 'user' });
   else if (instructions !== undefined) body.systemInstruction = instructions;
   body.contents = contents;
-  encodeTools(body, request, encoding);
-  encodeToolConfig(body, request, encoding);
-  encodeSettings(body, request, encoding);
+  encodeTools(body, request, writing);
+  encodeToolConfig(body, request, writing);
+  encodeSettings(body, request, writing);
   putBack(body, fields, [
     'generationConfig.thinkingConfig',
     'generationConfig',
     'toolConfig.functionCallingConfig',
     'toolConfig',
   ]);
-  for (const path of Array.isArray(fields.$empty) ? fields.$empty : [])
-    if (typeof path === 'string') objectAt(body, path);
+  for (const path of ['generationConfig', 'generationConfig.thinkingConfig'])
+    if (fields[`$${path}`] === 'empty') objectAt(body, path);
   return body;
 }
 
-function encodeSystem(system: readonly Message[], encoding: Encoding): MutableObject | undefined {
+function encodeSystem(system: readonly Message[], writing: Writing): MutableObject | undefined {
   const parts: MutableObject[] = [];
   const content: MutableObject = {};
   for (const message of system) {
-    loseForeign(message.extra, formatName, message.at, encoding.target.lose);
-    if (message.cache !== undefined) encoding.target.lose(`${message.at}.cache`);
+    loseForeign(message.extra, formatName, message.at, writing.target.lose);
+    if (message.cache !== undefined) writing.target.lose(`${message.at}.cache`);
     const fields = own(message.extra);
     if (typeof fields.$role === 'string') content.role = fields.$role;
     putBack(content, fields);
     for (const block of message.content) {
-      if (block.type !== 'text' && !encoding.native) {
-        if (encoding.target.unsupported === 'refuse')
-          throw cannotCarry(block.at ?? 'system', 'anything but text as an instruction', formatName);
-        encoding.target.lose(block.at ?? 'system', 'content');
-      } else for (const { part } of encodeBlock(block, encoding)) parts.push(part);
+      if (block.type !== 'text' && !writing.native)
+        refuse(block, 'anything but text as an instruction', writing);
+      else for (const part of encodeBlock(block, writing)) parts.push(part);
     }
   }
-  if (system.length === 0 || (parts.length === 0 && !encoding.native)) return undefined;
+  if (system.length === 0 || (parts.length === 0 && !writing.native)) return undefined;
   return { ...content, parts };
 }
 
-function encodeSettings(body: MutableObject, request: ChatRequest, encoding: Encoding): void {
-  const { native, target } = encoding;
+function encodeSettings(body: MutableObject, request: ChatRequest, writing: Writing): void {
+  const { native, target } = writing;
   const { settings } = request;
   const fields = own(request.extra);
   const handled = new Set<string>(respelled.map((row) => row.name));
@@ -106,7 +100,7 @@ function encodeSettings(body: MutableObject, request: ChatRequest, encoding: Enc
     if (native && writeAsWritten(body, settings, fields, row)) continue;
     if (value === undefined) continue;
     if (refuses?.includes(row.name)) target.lose(`settings.${row.name}`);
-    else if (row.write === undefined) writeForModel(body, request, encoding, row.name);
+    else if (row.write === undefined) writeForModel(body, request, writing, row.name);
     else {
       const written = row.write(value as Parameters<typeof row.write>[0]);
       const path = row.paths[0];
@@ -117,7 +111,7 @@ function encodeSettings(body: MutableObject, request: ChatRequest, encoding: Enc
 }
 
 /** The settings whose words depend on the model. */
-function writeForModel(body: MutableObject, request: ChatRequest, { target }: Encoding, name: string): void {
+function writeForModel(body: MutableObject, request: ChatRequest, { target }: Writing, name: string): void {
   const { reasoning, responseFormat } = request.settings;
   if (name === 'reasoning' && reasoning !== undefined) {
     // A Responses client says itself whether it wants a summary; the others show thoughts whenever there are some.
@@ -139,7 +133,7 @@ function writeForModel(body: MutableObject, request: ChatRequest, { target }: En
 function forceAnswer(
   body: MutableObject,
   request: ChatRequest,
-  { native, target }: Encoding,
+  { native, target }: Writing,
 ): string | undefined {
   const { responseFormat } = request.settings;
   if (native || target.traits.jsonSchema !== false || responseFormat?.type !== 'json-schema')

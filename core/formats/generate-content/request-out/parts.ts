@@ -11,47 +11,42 @@ import type { Proof } from '../../../model/extra.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType } from '../../_shared/data-url.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import type { Encoding } from './scope.ts';
+import type { MutableObject } from '../../../model/json.ts';
+import { asksByLevel, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { writeResponse } from '../tools.ts';
 import { typeOfAddress, wantsBytes, writeDetail } from '../parts.ts';
 import { formatName, own } from '../wire.ts';
-import { refuseContent } from '../../_shared/refuse.ts';
-
-/** A part, and whether a proof of another vendor was taken off it. */
-export interface EncodedPart {
-  readonly part: MutableObject;
-  readonly unproved?: boolean;
-}
+import { defined } from '../../_shared/fields.ts';
+import { loseProof, placeOf, refuse } from '../../_shared/writing.ts';
 
 /** A block of a message as parts: usually one, none for what is dropped. Throws 400 for content that cannot be carried. */
-export function encodeBlock(block: Block, encoding: Encoding): readonly EncodedPart[] {
-  const { target } = encoding;
-  loseForeign(block.extra, formatName, block.at, target.lose);
-  if (block.cache !== undefined) target.lose(`${block.at}.cache`);
+export function encodeBlock(block: Block, writing: Writing): readonly MutableObject[] {
+  const { lose } = writing.target;
+  loseForeign(block.extra, formatName, block.at, lose);
+  if (block.cache !== undefined) lose(`${placeOf(block)}.cache`);
+  if (block.type === 'tool-result') return encodeResult(block, writing);
+  const part = encodePart(block, writing);
+  return part === undefined ? [] : [part];
+}
+
+function encodePart(block: Exclude<Block, ToolResultBlock>, writing: Writing): MutableObject | undefined {
   switch (block.type) {
     case 'text':
-      return encodeText(block, encoding);
+      return encodeText(block, writing);
     case 'refusal':
       // The words go on as plain text: that they decline is lost.
-      target.lose(block.at ?? 'refusal');
-      return block.text === '' ? [] : [{ part: { text: block.text } }];
-    case 'image':
-    case 'audio':
-    case 'video':
-    case 'file':
-      return encodeMedia(block, encoding).map((part) => ({ part }));
+      writing.target.lose(placeOf(block));
+      return block.text === '' ? undefined : { text: block.text };
     case 'reasoning':
-      return encodeReasoning(block, encoding);
+      return encodeReasoning(block, writing);
     case 'tool-call':
-      return [encodeCall(block, encoding)];
-    case 'tool-result':
-      return encodeResult(block, encoding).map((part) => ({ part }));
+      return encodeCall(block, writing);
     case 'opaque':
-      if (block.format === formatName) return [{ part: { ...block.value } }];
-      refuseContent(block, `a part of the ${block.format} format`, formatName, encoding.target);
-      return [];
+      if (block.format === formatName) return { ...block.value };
+      return refuse(block, `a part of the ${block.format} format`, writing);
+    default:
+      return encodeMedia(block, writing);
   }
 }
 
@@ -60,54 +55,54 @@ function isOwn(proof: Proof | undefined): proof is Proof {
 }
 
 /** Puts our own proof where it belongs; a foreign one is reported and never sent. */
-function sign(part: MutableObject, block: TextBlock | ToolCallBlock, { target }: Encoding): boolean {
-  if (block.proof === undefined) return false;
-  if (isOwn(block.proof)) {
-    part.thoughtSignature = block.proof.value;
-    return false;
+function sign(part: MutableObject, block: TextBlock | ToolCallBlock, writing: Writing): void {
+  if (isOwn(block.proof)) part.thoughtSignature = block.proof.value;
+  else if (block.proof !== undefined) {
+    loseProof(block, writing);
+    writing.unproved.add(part);
   }
-  target.lose(`${block.at}.proof`);
-  return true;
 }
 
-function encodeText(block: TextBlock, encoding: Encoding): readonly EncodedPart[] {
-  if (block.citations !== undefined) encoding.target.lose(`${block.at}.citations`);
-  if (!encoding.native && block.text === '' && !isOwn(block.proof)) return [];
-  const fields = own(block.extra);
-  const part: MutableObject = fields.$noText === true && block.text === '' ? {} : { text: block.text };
-  const unproved = sign(part, block, encoding);
-  putBack(part, fields);
-  return [{ part, unproved }];
+function textPart({ text, extra }: TextBlock | ReasoningBlock): MutableObject {
+  return own(extra).$noText === true && text === '' ? {} : { text };
+}
+
+function encodeText(block: TextBlock, writing: Writing): MutableObject | undefined {
+  if (block.citations !== undefined) writing.target.lose(`${placeOf(block)}.citations`);
+  if (!writing.native && block.text === '' && !isOwn(block.proof)) return undefined;
+  const part = textPart(block);
+  sign(part, block, writing);
+  putBack(part, own(block.extra));
+  return part;
 }
 
 /** Thoughts are sent only when this format's provider thought them; a native client's own are its affair. */
-function encodeReasoning(block: ReasoningBlock, { native, target }: Encoding): readonly EncodedPart[] {
-  const ours = isOwn(block.proof) || (native && block.proof === undefined);
-  if (!ours) {
+function encodeReasoning(block: ReasoningBlock, { native, target }: Writing): MutableObject | undefined {
+  const { proof } = block;
+  if (!isOwn(proof) && !(native && proof === undefined)) {
     target.lose(block.at ?? 'reasoning');
-    return [];
+    return undefined;
   }
-  const fields = own(block.extra);
-  const part: MutableObject = fields.$noText === true && block.text === '' ? {} : { text: block.text };
+  const part = textPart(block);
   part.thought = true;
-  if (block.proof !== undefined) part.thoughtSignature = block.proof.value;
-  putBack(part, fields);
-  return [{ part }];
+  if (proof !== undefined) part.thoughtSignature = proof.value;
+  putBack(part, own(block.extra));
+  return part;
 }
 
-function encodeMedia(block: MediaBlock, encoding: Encoding): readonly MutableObject[] {
-  const part = encodeSource(block, encoding);
-  if (part === undefined) return [];
-  if (block.detail !== undefined) writeResolution(part, block, block.detail, encoding);
+function encodeMedia(block: MediaBlock, writing: Writing): MutableObject | undefined {
+  const part = encodeSource(block, writing);
+  if (part === undefined) return undefined;
+  if (block.detail !== undefined) writeResolution(part, block, block.detail, writing);
   putBack(part, own(block.extra), ['inlineData', 'fileData']);
-  return [part];
+  return part;
 }
 
-function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | undefined {
-  const { source } = block;
-  const { native, target } = encoding;
-  const shown = native && block.name !== undefined ? { displayName: block.name } : {};
-  if (!native && block.name !== undefined) target.lose(`${block.at}.name`);
+function encodeSource(block: MediaBlock, writing: Writing): MutableObject | undefined {
+  const { source, name } = block;
+  const { native, target } = writing;
+  const shown = native ? defined({ displayName: name }) : {};
+  if (!native && name !== undefined) target.lose(`${placeOf(block)}.name`);
   switch (source.kind) {
     case 'data': {
       const mimeType = native ? source.mimeType : officialType(source.mimeType);
@@ -115,96 +110,74 @@ function encodeSource(block: MediaBlock, encoding: Encoding): MutableObject | un
     }
     case 'url': {
       if (!native && wantsBytes(block, target.traits))
-        return refuseContent(
-          block,
-          `${block.type === 'image' ? 'an image' : 'a file'} by URL`,
-          formatName,
-          encoding.target,
-        );
+        return refuse(block, `${block.type === 'image' ? 'an image' : 'a file'} by URL`, writing);
       const mimeType = native ? source.mimeType : typeOf(block, source);
-      return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.url, ...shown } };
+      return { fileData: { ...defined({ mimeType }), fileUri: source.url, ...shown } };
     }
     case 'file': {
-      if (source.format !== formatName)
-        return refuseContent(block, `a file kept by another provider`, formatName, encoding.target);
-      const { mimeType } = source;
-      return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id, ...shown } };
+      const { format, id, mimeType } = source;
+      if (format !== formatName) return refuse(block, 'a file kept by another provider', writing);
+      return { fileData: { ...defined({ mimeType }), fileUri: id, ...shown } };
     }
   }
 }
 
-function typeOf(block: MediaBlock, { url, mimeType }: Source & { kind: 'url' }): string | undefined {
-  return mimeType === undefined ? guessType(block, url) : officialType(mimeType);
-}
-
 /** The provider wants a type for addresses too; JPEG is the likeliest image. */
-function guessType(block: MediaBlock, url: string): string | undefined {
-  const suggested = typeOfAddress(url);
-  if (suggested !== undefined) return suggested;
-  return block.type === 'image' ? 'image/jpeg' : undefined;
+function typeOf({ type }: MediaBlock, { url, mimeType }: Source & { kind: 'url' }): string | undefined {
+  if (mimeType !== undefined) return officialType(mimeType);
+  return typeOfAddress(url) ?? (type === 'image' ? 'image/jpeg' : undefined);
 }
 
-/** Models with thinking budgets (2.5) have no resolution for a single part. `auto` says nothing. */
-function writeResolution(
-  part: MutableObject,
-  block: MediaBlock,
-  detail: string,
-  { native, target }: Encoding,
-): void {
-  const resolution =
-    native || target.traits.reasoning === undefined || target.traits.reasoning === 'level'
-      ? writeDetail(detail)
-      : undefined;
+/** `auto` says nothing. */
+function writeResolution(part: MutableObject, block: MediaBlock, detail: string, writing: Writing): void {
+  const resolution = writing.native || asksByLevel(writing) ? writeDetail(detail) : undefined;
   if (resolution !== undefined) part.mediaResolution = resolution;
-  else if (detail !== 'auto') target.lose(`${block.at}.detail`);
+  else if (detail !== 'auto') writing.target.lose(`${placeOf(block)}.detail`);
 }
 
-function encodeCall(block: ToolCallBlock, encoding: Encoding): EncodedPart {
+function encodeCall(block: ToolCallBlock, writing: Writing): MutableObject {
   const fields = own(block.extra);
   const call: MutableObject = {};
   if (fields.$noId !== true) call.id = block.id;
-  call.name = encoding.toolName(block.name);
+  call.name = writing.toolName(block.name);
   if (block.input !== '' || fields.$noArgs !== true)
     call.args = block.custom === true ? { input: block.input } : argumentsObject(block.input);
   const part: MutableObject = { functionCall: call };
-  const unproved = sign(part, block, encoding);
+  sign(part, block, writing);
   putBack(part, fields, ['functionCall']);
-  return { part, unproved };
+  return part;
 }
 
-function encodeResult(block: ToolResultBlock, encoding: Encoding): readonly MutableObject[] {
+function encodeResult(block: ToolResultBlock, writing: Writing): readonly MutableObject[] {
   const fields = own(block.extra);
   const result: MutableObject = {};
   if (typeof fields.$id === 'string') result.id = fields.$id;
   else if (fields.$noId !== true) result.id = block.id;
-  result.name = encoding.toolName(block.name ?? encoding.calledName(block.id));
-  const { text, media } = splitContent(block, encoding);
+  result.name = writing.toolName(block.name ?? writing.calledNames.get(block.id) ?? 'unknown');
+  const { text, media } = splitContent(block, writing);
   if (fields.$noResponse !== true) result.response = writeResponse(text, block.failed === true, fields.$key);
-  const parts = takesMediaResults(encoding) ? media : [];
+  // For older models it follows in the same turn.
+  const parts = writing.native || asksByLevel(writing) ? media : [];
   if (parts.length > 0 || fields.$noParts === true) result.parts = parts;
   const part: MutableObject = { functionResponse: result };
   putBack(part, fields, ['functionResponse']);
   return parts.length === media.length ? [part] : [part, ...media];
 }
 
-/** Models with thinking budgets and older ones take no media in results: it follows in the same turn. */
-function takesMediaResults({ native, target }: Encoding): boolean {
-  return native || target.traits.reasoning === undefined || target.traits.reasoning === 'level';
-}
-
 function splitContent(
-  block: ToolResultBlock,
-  encoding: Encoding,
+  { content }: ToolResultBlock,
+  writing: Writing,
 ): { readonly text: string; readonly media: readonly MutableObject[] } {
+  const { lose } = writing.target;
   const texts: string[] = [];
   const media: MutableObject[] = [];
-  for (const piece of block.content) {
+  for (const piece of content) {
     if (piece.type === 'text') {
-      loseForeign(piece.extra, formatName, piece.at, encoding.target.lose);
-      if (piece.citations !== undefined) encoding.target.lose(`${piece.at}.citations`);
-      if (piece.cache !== undefined) encoding.target.lose(`${piece.at}.cache`);
+      loseForeign(piece.extra, formatName, piece.at, lose);
+      if (piece.citations !== undefined) lose(`${placeOf(piece)}.citations`);
+      if (piece.cache !== undefined) lose(`${placeOf(piece)}.cache`);
       texts.push(piece.text);
-    } else for (const { part } of encodeBlock(piece, encoding)) media.push(part);
+    } else for (const part of encodeBlock(piece, writing)) media.push(part);
   }
   return { text: texts.join('\n'), media };
 }

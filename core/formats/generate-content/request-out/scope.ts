@@ -1,44 +1,42 @@
-import type { Block, ChatRequest } from '../../../model/chat.ts';
+import type { ChatRequest } from '../../../model/chat.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import type { Inlined } from '../../_shared/json-schema/references.ts';
-import { ToolNames } from '../../_shared/tool-ids.ts';
 import type { EncodeTarget } from '../../../sdk/format.ts';
+import { writingOf, type Writing as SharedWriting } from '../../_shared/writing.ts';
 import { formatName } from '../wire.ts';
 
 /** Longest function name. */
 const longestName = 128;
 
-/** What the parts of one request's encoding share. */
-export class Encoding {
-  readonly target: EncodeTarget;
-  /** The client wrote this format: everything goes back as it was. */
-  readonly native: boolean;
-  readonly names: ToolNames;
-  readonly customTools: string[] = [];
-  readonly inlined: Inlined = { characters: 0 };
-  readonly #callNames = new Map<string, string>();
+/** What the encoders of one request share. */
+export interface Writing extends SharedWriting {
+  /** What references have added to the schemas of the request. */
+  readonly inlined: Inlined;
+  /** The names of the functions that the history calls, by the ids of the calls. */
+  readonly calledNames: ReadonlyMap<string, string>;
+  /** The client's names of the free-text tools that go as functions. */
+  readonly customTools: string[];
+  /** Parts from which a proof of another vendor was taken off. */
+  readonly unproved: Set<MutableObject>;
+}
 
-  constructor(request: ChatRequest, target: EncodeTarget) {
-    this.target = target;
-    this.native = request.format === formatName;
-    this.names = new ToolNames(
-      Math.min(target.traits.toolNameLimit ?? longestName, longestName),
-      /[A-Za-z0-9_.:-]/,
-      /[A-Za-z_]/,
-    );
-    for (const message of request.messages) for (const block of message.content) this.#note(block);
-  }
+/** What the encoders of this request share. */
+export function startWriting(request: ChatRequest, target: EncodeTarget): Writing {
+  const writing = writingOf(formatName, request, target, longestName, /[A-Za-z0-9_.:-]/, /[A-Za-z_]/);
+  const blocks = request.messages.flatMap(({ content }) => content);
+  const calls = blocks.filter((block) => block.type === 'tool-call');
+  return {
+    ...writing,
+    // A native client's own spelling is its own affair.
+    ...(writing.native ? { toolName: (tool: string) => tool } : {}),
+    inlined: { characters: 0 },
+    calledNames: new Map(calls.map(({ id, name }) => [id, name])),
+    customTools: [],
+    unproved: new Set(),
+  };
+}
 
-  #note(block: Block): void {
-    if (block.type === 'tool-call') this.#callNames.set(block.id, block.name);
-  }
-
-  /** A function's name as the provider takes it; a native client's own spelling is its own affair. */
-  toolName(tool: string): string {
-    return this.native ? tool : this.names.there(tool);
-  }
-
-  /** The name of the function whose call had this id. */
-  calledName(id: string): string {
-    return this.#callNames.get(id) ?? 'unknown';
-  }
+/** Models that are asked by level (3 and later) want signatures, and take media in results and a resolution for each part. */
+export function asksByLevel({ target: { traits } }: Writing): boolean {
+  return traits.reasoning === undefined || traits.reasoning === 'level';
 }

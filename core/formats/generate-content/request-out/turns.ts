@@ -1,11 +1,11 @@
-import { cannotCarry } from '../../../sdk/errors.ts';
 import type { Message } from '../../../model/chat.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import { encodeBlock } from './parts.ts';
-import type { Encoding } from './scope.ts';
+import { asksByLevel, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { placeholderSignature } from '../reasoning.ts';
+import { placeOf, refuse } from '../../_shared/writing.ts';
 import { formatName, own } from '../wire.ts';
 
 /** A turn under construction: `parts` is also what `content` holds. */
@@ -15,33 +15,26 @@ interface Turn {
 }
 
 /** The history as `contents`: turns of other formats alternate, those of a native client stay as they are. */
-export function writeContents(messages: readonly Message[], encoding: Encoding): MutableObject[] {
+export function writeContents(messages: readonly Message[], writing: Writing): MutableObject[] {
+  const { native, unproved } = writing;
   const turns: Turn[] = [];
-  const unproved = new Set<MutableObject>();
   for (const message of messages) {
-    const turn =
-      message.role === 'system' ? midSystem(message, encoding) : writeTurn(message, encoding, unproved);
+    const turn = message.role === 'system' ? midSystem(message, writing) : writeTurn(message, writing);
     if (turn === undefined) continue;
     const last = turns.at(-1);
-    if (!encoding.native && last !== undefined && last.content.role === turn.content.role)
+    if (!native && last !== undefined && last.content.role === turn.content.role)
       for (const part of turn.parts) last.parts.push(part);
     else turns.push(turn);
   }
-  if (needsSignatures(encoding)) signSteps(turns, encoding.native ? unproved : undefined);
+  if (asksByLevel(writing)) signSteps(turns, native ? unproved : undefined);
   return turns.map(({ content }) => content);
 }
 
-function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableObject>): Turn | undefined {
-  const { native, target } = encoding;
+function writeTurn(message: Message, writing: Writing): Turn | undefined {
+  const { native, target } = writing;
   loseForeign(message.extra, formatName, message.at, target.lose);
-  if (message.cache !== undefined) target.lose(`${message.at}.cache`);
-  const parts: MutableObject[] = [];
-  for (const block of message.content) {
-    for (const written of encodeBlock(block, encoding)) {
-      parts.push(written.part);
-      if (written.unproved === true) unproved.add(written.part);
-    }
-  }
+  if (message.cache !== undefined) target.lose(`${placeOf(message)}.cache`);
+  const parts = message.content.flatMap((block) => encodeBlock(block, writing));
   if (parts.length === 0 && !(native && message.content.length === 0)) return undefined;
   const fields = own(message.extra);
   const content: MutableObject = {};
@@ -53,16 +46,14 @@ function writeTurn(message: Message, encoding: Encoding, unproved: Set<MutableOb
 }
 
 /** There is no system turn here: instructions in mid-history are told by the user, in a wrapping that says what they are. */
-function midSystem(message: Message, encoding: Encoding): Turn | undefined {
-  const { target } = encoding;
-  loseForeign(message.extra, formatName, message.at, target.lose);
-  target.lose(`${message.at}.role`);
+function midSystem(message: Message, writing: Writing): Turn | undefined {
+  const { lose } = writing.target;
+  loseForeign(message.extra, formatName, message.at, lose);
+  lose(`${placeOf(message)}.role`);
   const texts: string[] = [];
   for (const block of message.content) {
     if (block.type === 'text') texts.push(block.text);
-    else if (target.unsupported === 'refuse')
-      throw cannotCarry(block.at ?? 'messages', 'anything but text as an instruction', formatName);
-    else target.lose(block.at ?? 'messages', 'content');
+    else refuse(block, 'anything but text as an instruction', writing);
   }
   const text = texts.join('\n');
   if (text === '') return undefined;
@@ -70,12 +61,7 @@ function midSystem(message: Message, encoding: Encoding): Turn | undefined {
   return { content: { role: 'user', parts }, parts };
 }
 
-/** Models that are asked by level want a signature on the first call of each step of the current turn. */
-function needsSignatures({ target }: Encoding): boolean {
-  return target.traits.reasoning === undefined || target.traits.reasoning === 'level';
-}
-
-/** Gives the placeholder to first calls that have no signature. `only`: among these parts, whose own signature could not be sent. */
+/** Gives the placeholder to the first call of each step of the current turn, where that has no signature. `only`: among these parts, whose own signature could not be sent. */
 function signSteps(turns: readonly Turn[], only: ReadonlySet<MutableObject> | undefined): void {
   for (let index = turns.length - 1; index >= 0; index -= 1) {
     const turn = turns[index];

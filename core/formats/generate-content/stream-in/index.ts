@@ -1,21 +1,27 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { cutShort } from '../../_shared/stream-frames.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error/index.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { upstreamError, cutShort, tellsError } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { ChunkEvents } from './events.ts';
 import { readFinish, reasonIn } from '../finish.ts';
 import { garbage, replyText } from '../errors.ts';
 import { readGrounding } from '../citations.ts';
 import { readLogprobs } from '../logprobs.ts';
-import { candidateFields, chunkFields, levels, formatName, replySigns, leftovers } from '../wire.ts';
+import {
+  candidateFields,
+  chunkFields,
+  levels,
+  formatName,
+  replySigns,
+  leftovers,
+  withExtra,
+} from '../wire.ts';
 import { Candidate, PartReader, type HeldFinish } from './parts.ts';
 import { readUsage } from '../usage.ts';
-import { objectsOf } from '../../_shared/fields.ts';
+import { given } from '../../_shared/check.ts';
+import { fieldsBeside, objectsOf, textOf } from '../../_shared/fields.ts';
 
 /** A decoder of one reply. `whole`: the one chunk is the complete reply, so that no missing finish means a cut. */
 export class ReplyDecoder implements StreamDecoder {
@@ -69,21 +75,19 @@ export class ReplyDecoder implements StreamDecoder {
   end(): readonly GatewayEvent[] {
     if (this.#whole) this.#completeWhole();
     const candidates = [...this.#candidates.values()];
-    if (candidates.length === 0 || candidates.some(({ held, finished }) => held === undefined && !finished)) {
+    if (candidates.length === 0 || candidates.some(({ held, finished }) => held === undefined && !finished))
       throw cutShort();
-    }
     this.#finishHeld();
     return this.#events.take();
   }
 
   #head(chunk: JsonObject): void {
     const extras = leftovers().take(chunk, chunkFields);
-    const created =
-      typeof chunk.createTime === 'string' ? Math.floor(Date.parse(chunk.createTime) / 1000) : Number.NaN;
+    const created = Math.floor(Date.parse(textOf(chunk.createTime)) / 1000);
     this.#events.push({
       type: 'head',
-      id: typeof chunk.responseId === 'string' ? chunk.responseId : '',
-      model: typeof chunk.modelVersion === 'string' ? chunk.modelVersion : '',
+      id: textOf(chunk.responseId),
+      model: textOf(chunk.modelVersion),
       ...(Number.isFinite(created) ? { created } : {}),
       ...extras.extra(),
     });
@@ -106,8 +110,7 @@ export class ReplyDecoder implements StreamDecoder {
     const calling = candidate.call !== undefined;
     for (const part of partsOf(wire)) this.#parts.read(candidate, part, this.#chunk);
     const silent = this.#events.length === begun && !calling;
-    const fields: MutableObject = {};
-    for (const key of Object.keys(wire)) if (!candidateFields.has(key)) fields[key] = wire[key];
+    const fields = fieldsBeside(wire, candidateFields);
     const logprobs = readLogprobs(wire.logprobsResult);
     if (logprobs !== undefined && this.#events.attachLogprobs(logprobs, wire.logprobsResult, before))
       delete fields.logprobsResult;
@@ -118,15 +121,11 @@ export class ReplyDecoder implements StreamDecoder {
       this.#hold(candidate, { raw: reason, fields, chunk: this.#chunk });
       return;
     }
-    const { finishReason: word } = wire;
-    if (word !== undefined && word !== null && word !== '') fields.finishReason = word;
+    if (given(wire.finishReason) && wire.finishReason !== '') fields.finishReason = wire.finishReason;
     // A content that holds nothing says something only where it is all that there is of an end.
     if (Object.keys(fields).every((key) => key === '$content') || this.#events.attach(fields, before)) return;
-    this.#events.produce({
-      type: 'opaque',
-      format: formatName,
-      value: { candidates: [{ ...fields, index: candidate.index }] },
-    });
+    const value = { candidates: [{ ...fields, index: candidate.index }] };
+    this.#events.produce({ type: 'opaque', format: formatName, value });
   }
 
   /** Sources for clients of other formats; the metadata itself goes on verbatim. */
@@ -146,23 +145,16 @@ export class ReplyDecoder implements StreamDecoder {
   #blocked(chunk: JsonObject): void {
     const feedback = isObject(chunk.promptFeedback) ? chunk.promptFeedback : undefined;
     if (typeof feedback?.blockReason !== 'string' || this.#candidates.size > 0) return;
-    this.#hold(this.#at(0), {
-      raw: feedback.blockReason,
-      fields: { $noCandidate: true },
-      chunk: this.#chunk,
-    });
+    const fields = { $noCandidate: true };
+    this.#hold(this.#at(0), { raw: feedback.blockReason, fields, chunk: this.#chunk });
   }
 
   /** Fields of a later chunk that have no event; those of the first are the head's. */
   #chunkExtras(chunk: JsonObject): void {
-    const fields: MutableObject = {};
-    const leveled: MutableObject = {};
-    for (const key of Object.keys(chunk)) {
-      if (chunkFields.has(key)) continue;
-      fields[key] = chunk[key];
-      leveled[levels.chunk + key] = chunk[key];
-    }
+    const fields = fieldsBeside(chunk, chunkFields);
     if (Object.keys(fields).length === 0) return;
+    const leveled: MutableObject = {};
+    for (const key of Object.keys(fields)) leveled[levels.chunk + key] = fields[key];
     const held = this.#heldNow();
     if (held !== undefined) Object.assign(held.fields, leveled);
     else if (!this.#events.attach(leveled, 0)) this.#carryChunk(fields);
@@ -223,24 +215,19 @@ export class ReplyDecoder implements StreamDecoder {
         reason: reasonOf(held, candidate),
         ...(fields.$noReason === true ? {} : { raw }),
         format: formatName,
-        ...(Object.keys(fields).length === 0 ? {} : { extra: { [formatName]: fields } }),
+        ...withExtra(fields),
       });
     });
   }
 
   /** A whole reply is complete as it stands, whether it says why it ended or not. */
   #completeWhole(): void {
-    if (this.#candidates.size === 0) {
-      this.#hold(this.#at(0), {
-        raw: '',
-        fields: { $noCandidate: true, $noReason: true },
-        chunk: this.#chunk,
-      });
-    }
-    for (const candidate of this.#candidates.values()) {
+    const chunk = this.#chunk;
+    if (this.#candidates.size === 0)
+      this.#hold(this.#at(0), { raw: '', fields: { $noCandidate: true, $noReason: true }, chunk });
+    for (const candidate of this.#candidates.values())
       if (candidate.held === undefined)
-        this.#hold(candidate, { raw: '', fields: { $noReason: true }, chunk: this.#chunk });
-    }
+        this.#hold(candidate, { raw: '', fields: { $noReason: true }, chunk });
   }
 }
 

@@ -6,14 +6,14 @@ import { brokenArguments } from '../../_shared/call-arguments.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { ChunkEvents } from './events.ts';
 import { dataField } from '../request-in/parts.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { replyText } from '../errors.ts';
 import { mediaType } from '../parts.ts';
 import { PartialArguments } from './arguments.ts';
 import { blockLimit, levels, formatName, leftovers } from '../wire.ts';
 import { readSignature } from '../reasoning.ts';
-import { unusable } from '../../_shared/unusable.ts';
-import { objectsOf } from '../../_shared/fields.ts';
+import { unusable } from '../../_shared/upstream-error/index.ts';
+import { defined, isText, objectsOf, setOf, textOf } from '../../_shared/fields.ts';
 
 interface OpenBlock {
   readonly kind: 'text' | 'reasoning';
@@ -74,9 +74,9 @@ export class PartReader {
     if (field === 'text') this.#text(candidate, part, chunk);
     else if (field === 'functionCall' && isObject(functionCall)) this.#call(candidate, part, functionCall);
     else if (field === 'inlineData' && part.thought !== true && isObject(inlineData))
-      this.#inline(candidate, part, inlineData);
+      this.#media(candidate, part, field, inlineData);
     else if (field === 'fileData' && isObject(fileData) && isWebFile(fileData))
-      this.#file(candidate, part, fileData);
+      this.#media(candidate, part, field, fileData);
     else {
       this.close(candidate);
       this.#opaque(candidate, part);
@@ -96,7 +96,7 @@ export class PartReader {
   }
 
   #text(candidate: Candidate, part: JsonObject, chunk: number): void {
-    const text = typeof part.text === 'string' ? part.text : '';
+    const text = textOf(part.text);
     const proof = proofOf(part);
     const extras = leftovers().take(part, textFields, levels.part);
     if (part.thought === false) extras.put(`${levels.part}thought`, false);
@@ -113,13 +113,8 @@ export class PartReader {
     } else if (part.text === undefined) extras.put('$noText', true);
     if (proof === undefined) return;
     candidate.open = undefined;
-    this.#events.produce({
-      type: `${kind}-end`,
-      block,
-      choice,
-      proof,
-      ...(text === '' ? extras.extra() : {}),
-    });
+    const extra = text === '' ? extras.extra() : {};
+    this.#events.produce({ type: `${kind}-end`, block, choice, proof, ...extra });
   }
 
   /** The open block of this kind, or a new one. */
@@ -149,8 +144,8 @@ export class PartReader {
 
   /** A part of a call: all of it, its beginning, or more of the one that goes on. */
   #call(candidate: Candidate, part: JsonObject, call: JsonObject): void {
-    const id = typeof call.id === 'string' && call.id !== '' ? call.id : undefined;
-    const begins = typeof call.name === 'string' && call.name !== '';
+    const id = isText(call.id) ? call.id : undefined;
+    const begins = isText(call.name);
     const { call: open } = candidate;
     const isSame = begins
       ? id !== undefined && id === open?.id
@@ -184,24 +179,13 @@ export class PartReader {
         ? ''
         : (brokenArguments(call.args) ?? replyText(call.args));
     if (input === '' && !streamed) extras.put('$noArgs', true);
-    const proof = proofOf(part);
+    const proved = defined({ proof: proofOf(part) });
     const place = { block: this.#block(), choice: candidate.index };
-    const proved = proof === undefined ? {} : { proof };
-    this.#events.push({
-      type: 'tool-start',
-      ...place,
-      id,
-      name: String(call.name),
-      ...proved,
-      ...extras.extra(),
-    });
+    const name = String(call.name);
+    this.#events.push({ type: 'tool-start', ...place, id, name, ...proved, ...extras.extra() });
     if (streamed) {
-      const begun = {
-        block: place.block,
-        id: stated,
-        arguments: new PartialArguments(),
-        extras: leftovers(),
-      };
+      const { block } = place;
+      const begun = { block, id: stated, arguments: new PartialArguments(), extras: leftovers() };
       candidate.call = begun;
       this.#more(candidate, begun, call);
       return;
@@ -219,39 +203,17 @@ export class PartReader {
     if (call.willContinue !== true) this.endCall(candidate);
   }
 
-  #inline(candidate: Candidate, part: JsonObject, inline: JsonObject): void {
-    const extras = leftovers()
-      .take(part, inlinePartFields, levels.part)
-      .take(inline, inlineFields, 'inlineData.');
-    this.#media(candidate, inline.mimeType, extras, {
-      data: typeof inline.data === 'string' ? inline.data : '',
-    });
-  }
-
-  #file(candidate: Candidate, part: JsonObject, file: JsonObject): void {
-    const extras = leftovers().take(part, filePartFields, levels.part).take(file, fileFields, 'fileData.');
-    this.#media(candidate, file.mimeType, extras, { url: String(file.fileUri) });
-  }
-
-  #media(
-    candidate: Candidate,
-    type: JsonValue | undefined,
-    extras: Leftovers,
-    bytes: { readonly data: string } | { readonly url: string },
-  ): void {
+  #media(candidate: Candidate, part: JsonObject, key: 'inlineData' | 'fileData', wire: JsonObject): void {
     this.close(candidate);
-    const mimeType = typeof type === 'string' ? type : undefined;
-    const typed = mimeType === undefined ? {} : { mimeType };
+    const extras = leftovers().take(part, mediaPartFields[key], levels.part);
+    extras.take(wire, mediaFields[key], `${key}.`);
+    const mimeType = typeof wire.mimeType === 'string' ? wire.mimeType : undefined;
     const place = { block: this.#block(), choice: candidate.index };
-    this.#events.push({
-      type: 'media-start',
-      ...place,
-      media: mediaType(mimeType),
-      ...typed,
-      ...extras.extra(),
-    });
-    if ('data' in bytes) this.#events.push({ type: 'media-delta', ...place, data: bytes.data });
-    this.#events.produce({ type: 'media-end', ...place, ...('url' in bytes ? bytes : {}) });
+    const media = mediaType(mimeType);
+    this.#events.push({ type: 'media-start', ...place, media, ...defined({ mimeType }), ...extras.extra() });
+    const isInline = key === 'inlineData';
+    if (isInline) this.#events.push({ type: 'media-delta', ...place, data: textOf(wire.data) });
+    this.#events.produce({ type: 'media-end', ...place, ...(isInline ? {} : { url: String(wire.fileUri) }) });
   }
 
   #block(): number {
@@ -266,16 +228,12 @@ const callPartFields = setOf('functionCall thoughtSignature');
 const callFields = setOf('id name args partialArgs willContinue');
 /** A proof that comes after its call has begun has no other place. */
 const partOfCall = setOf('functionCall');
-const inlinePartFields = setOf('inlineData');
-const inlineFields = setOf('mimeType data');
-const filePartFields = setOf('fileData');
-const fileFields = setOf('mimeType fileUri');
+const mediaPartFields = { inlineData: setOf('inlineData'), fileData: setOf('fileData') };
+const mediaFields = { inlineData: setOf('mimeType data'), fileData: setOf('mimeType fileUri') };
 
 function proofOf(part: JsonObject): Proof | undefined {
   const { thoughtSignature } = part;
-  return typeof thoughtSignature === 'string' && thoughtSignature !== ''
-    ? readSignature(thoughtSignature)
-    : undefined;
+  return isText(thoughtSignature) ? readSignature(thoughtSignature) : undefined;
 }
 
 function isWebFile(file: JsonObject): boolean {

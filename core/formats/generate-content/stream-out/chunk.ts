@@ -1,5 +1,4 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { levels } from '../wire.ts';
 
 interface CandidateDraft {
@@ -32,14 +31,14 @@ export class Chunk {
     this.#candidate(choice).parts.push(part);
   }
 
-  /** The part of a text block, begun when this chunk has none. */
-  partOf(choice: number, block: number, begin: () => MutableObject): MutableObject {
-    const draft = this.#candidate(choice);
-    let part = draft.partOf.get(block);
+  /** The part of a block of words, begun when this chunk has none. */
+  wordsOf(choice: number, block: number, kind: 'text' | 'reasoning'): MutableObject {
+    const { parts, partOf } = this.#candidate(choice);
+    let part = partOf.get(block);
     if (part === undefined) {
-      part = begin();
-      draft.partOf.set(block, part);
-      draft.parts.push(part);
+      part = kind === 'reasoning' ? { text: '', thought: true } : { text: '' };
+      partOf.set(block, part);
+      parts.push(part);
     }
     return part;
   }

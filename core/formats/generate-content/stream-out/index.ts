@@ -1,40 +1,24 @@
 import type { GatewayError } from '../../../sdk/errors.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra, Proof } from '../../../model/extra.ts';
-import { type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
 import type { EventOf } from '../../_shared/floor.ts';
 import { Losses } from '../../_shared/losses.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext, StreamEncoder, WireFrame } from '../../../sdk/format.ts';
+import { Choice } from './choice.ts';
 import { Chunk } from './chunk.ts';
 import { errorBody } from '../errors.ts';
 import { writeFinish } from '../finish.ts';
-import { writeGrounding, type Cited } from '../citations.ts';
+import { writeGrounding } from '../citations.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { writeSignature } from '../reasoning.ts';
 import { writeUsage } from '../usage.ts';
 import { callPart, mediaPart, responseId } from './parts.ts';
 import { formatName, own } from '../wire.ts';
-import { objectsOf } from '../../_shared/fields.ts';
-
-interface Block {
-  readonly kind: 'text' | 'reasoning' | 'tool' | 'media';
-  /** Text so far, arguments so far, or base64 so far. */
-  text: string;
-  readonly start?: EventOf<'tool-start' | 'media-start'>;
-}
+import { objectsOf, textOf } from '../../_shared/fields.ts';
 
 const none: readonly WireFrame[] = [];
-
-/** One answer of several. */
-class Choice {
-  readonly blocks = new Map<number, Block>();
-  readonly cited: Cited[] = [];
-  finished = false;
-  /** Its last chunk may go out without a part: so it came from this format's own provider. */
-  bare = false;
-}
 
 /**
  * Events as chunks. A chunk goes out with every piece of text and every finished part; `whole` holds everything back for one last chunk,
@@ -66,7 +50,7 @@ export class ReplyEncoder implements StreamEncoder {
   }
 
   end(): readonly WireFrame[] {
-    if (this.#done) return [];
+    if (this.#done) return none;
     if (this.#choices.size === 0) this.#choice(0);
     for (const [index, choice] of this.#choices)
       if (!choice.finished) this.#finish({ type: 'finish', choice: index, reason: 'stop' });
@@ -112,13 +96,15 @@ export class ReplyEncoder implements StreamEncoder {
         return this.#opaque(event);
       case 'text-start':
       case 'refusal-start':
-        return this.#open(event, { kind: 'text', text: '' });
+        this.#live(event)?.open(event.block, 'text');
+        return;
       case 'reasoning-start':
-        return this.#open(event, { kind: 'reasoning', text: '' });
+        this.#live(event)?.open(event.block, 'reasoning');
+        return;
       case 'tool-start':
-        return this.#open(event, { kind: 'tool', text: '', start: event });
       case 'media-start':
-        return this.#open(event, { kind: 'media', text: '', start: event });
+        this.#live(event)?.open(event.block, event.type === 'tool-start' ? 'tool' : 'media', event);
+        return;
       case 'text-delta':
       case 'refusal-delta':
         return this.#text(event, 'text');
@@ -145,10 +131,7 @@ export class ReplyEncoder implements StreamEncoder {
 
   #choice(index: number): Choice {
     let choice = this.#choices.get(index);
-    if (choice === undefined) {
-      choice = new Choice();
-      this.#choices.set(index, choice);
-    }
+    if (choice === undefined) this.#choices.set(index, (choice = new Choice()));
     return choice;
   }
 
@@ -158,46 +141,25 @@ export class ReplyEncoder implements StreamEncoder {
     return choice.finished ? undefined : choice;
   }
 
-  #open(event: { readonly block: number; readonly choice: number }, block: Block): void {
-    const choice = this.#live(event);
-    if (choice !== undefined && !choice.blocks.has(event.block)) choice.blocks.set(event.block, block);
-  }
-
   #text(
     event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>,
     kind: 'text' | 'reasoning',
   ): void {
-    const choice = this.#live(event);
-    if (choice === undefined) return;
-    this.#open(event, { kind, text: '' });
-    const block = choice.blocks.get(event.block);
-    if (block === undefined || (block.kind !== 'text' && block.kind !== 'reasoning') || event.text === '')
-      return;
+    const block = this.#live(event)?.open(event.block, kind);
+    if ((block?.kind !== 'text' && block?.kind !== 'reasoning') || event.text === '') return;
     if (block.kind === 'text') block.text += event.text;
-    const part = this.#textPart(event, block.kind);
-    part.text = typeof part.text === 'string' ? part.text + event.text : event.text;
-    this.#takeText(event, part);
-    this.#flushUnlessMore(event.extra);
-  }
-
-  #textPart(
-    event: { readonly block: number; readonly choice: number },
-    kind: 'text' | 'reasoning',
-  ): MutableObject {
-    return this.#filling().partOf(event.choice, event.block, () =>
-      kind === 'reasoning' ? { text: '', thought: true } : { text: '' },
-    );
-  }
-
-  #takeText(event: EventOf<'text-delta' | 'reasoning-delta' | 'refusal-delta'>, part: MutableObject): void {
     const chunk = this.#filling();
+    const part = chunk.wordsOf(event.choice, event.block, block.kind);
+    part.text = textOf(part.text) + event.text;
     const { logprobsResult: verbatim, ...fields } = own(event.extra);
     chunk.take(fields, event.choice, part);
     const tokens = event.type === 'text-delta' ? event.logprobs : undefined;
     const more = verbatim ?? (tokens === undefined ? undefined : writeLogprobs(tokens));
-    if (more === undefined) return;
-    const candidate = chunk.fields(event.choice);
-    candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
+    if (more !== undefined) {
+      const candidate = chunk.fields(event.choice);
+      candidate.logprobsResult = joinLists(candidate.logprobsResult, more);
+    }
+    this.#flushUnlessMore(event.extra);
   }
 
   #gather(event: EventOf<'tool-delta' | 'media-delta'>, piece: string): void {
@@ -216,11 +178,13 @@ export class ReplyEncoder implements StreamEncoder {
   #seal(event: EventOf<'text-end' | 'reasoning-end' | 'refusal-end'>, proof: Proof | undefined): void {
     const choice = this.#live(event);
     if (choice === undefined || proof === undefined) return;
-    const part = this.#textPart(event, event.type === 'reasoning-end' ? 'reasoning' : 'text');
+    const chunk = this.#filling();
+    const kind = event.type === 'reasoning-end' ? 'reasoning' : 'text';
+    const part = chunk.wordsOf(event.choice, event.block, kind);
     part.thoughtSignature = writeSignature(proof);
     const fields = own(event.extra);
     if (fields.$noText === true && part.text === '') delete part.text;
-    this.#filling().take(fields, event.choice, part);
+    chunk.take(fields, event.choice, part);
     this.#flushUnlessMore(event.extra);
   }
 
@@ -255,7 +219,12 @@ export class ReplyEncoder implements StreamEncoder {
     const fields = ours ? own(event.extra) : {};
     const chunk = this.#filling();
     chunk.take(fields, fields.$noCandidate === true ? undefined : event.choice);
-    if (fields.$noCandidate !== true) this.#finishCandidate(chunk.fields(event.choice), event, fields);
+    if (fields.$noCandidate !== true) {
+      const candidate = chunk.fields(event.choice);
+      if (fields.$noReason !== true)
+        candidate.finishReason = ours && event.raw !== undefined ? event.raw : writeFinish(event.reason);
+      if (fields.$content !== undefined) candidate.content = fields.$content;
+    }
     choice.bare = ours;
     if (choice.cited.length > 0)
       chunk.fields(event.choice).groundingMetadata ??= writeGrounding(choice.cited);
@@ -263,24 +232,14 @@ export class ReplyEncoder implements StreamEncoder {
     if (ours && this.#counted) this.#flushUnlessMore(event.extra);
   }
 
-  #finishCandidate(candidate: MutableObject, event: EventOf<'finish'>, fields: JsonObject): void {
-    if (fields.$noReason !== true) {
-      candidate.finishReason =
-        event.format === formatName && event.raw !== undefined ? event.raw : writeFinish(event.reason);
-    }
-    if (fields.$content !== undefined) candidate.content = fields.$content;
-  }
-
   #opaque(event: EventOf<'opaque'>): void {
     if (!this.#losses.isOwn(event)) return;
     const { $more: more, ...value } = event.value;
     const chunk = this.#filling();
+    const { choice = 0 } = event;
     if (Array.isArray(value.candidates)) this.#carry(chunk, value);
-    else {
-      const choice = this.#live({ choice: event.choice ?? 0 });
-      if (choice === undefined) return;
-      chunk.add(event.choice ?? 0, value);
-    }
+    else if (this.#live({ choice }) === undefined) return;
+    else chunk.add(choice, value);
     if (more !== true) this.#flushUnlessMore(undefined);
   }
 

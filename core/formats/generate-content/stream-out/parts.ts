@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
 import { officialType, sniffBase64 } from '../../_shared/data-url.ts';
 import type { EventOf } from '../../_shared/floor.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import { formatName, own } from '../wire.ts';
 import { writeSignature } from '../reasoning.ts';
 

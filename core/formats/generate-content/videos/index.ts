@@ -3,7 +3,7 @@ import type { ImageInput } from '../../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import type { VideoRequest } from '../../../model/video.ts';
 import type { EncodedRequest, EncodeTarget, RouteParams } from '../../../sdk/format.ts';
-import { given, optionalArray, optionalObject, optionalString } from '../../_shared/check.ts';
+import { given, optionalArray, optionalObject, optionalString, readObjects } from '../../_shared/check.ts';
 import { extraOf } from '../../_shared/spelling.ts';
 import { videoCodecs } from '../../_shared/video-codec.ts';
 import {
@@ -24,8 +24,7 @@ import { modelOf } from '../request-in/index.ts';
 import { methodPath } from '../request-out/index.ts';
 import { contentRequest, readReport, writeReport } from './report.ts';
 import { formatName } from '../wire.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const parameterFields = setOf(
   'aspectRatio resolution durationSeconds seed negativePrompt sampleCount numberOfVideos',
@@ -53,15 +52,13 @@ function decode(body: JsonObject, params: RouteParams): VideoRequest {
   const parameters = optionalObject(body.parameters, 'parameters') ?? {};
   checkCount(parameters.sampleCount, 'parameters.sampleCount');
   checkCount(parameters.numberOfVideos, 'parameters.numberOfVideos');
-  const references = optionalArray(first.referenceImages, 'instances[0].referenceImages') ?? [];
+  const references = readObjects(first.referenceImages, 'instances[0].referenceImages', ({ image }, path) =>
+    imageIn(image, `${path}.image`),
+  );
   const images = [
     ...(given(first.image) ? [imageIn(first.image, 'instances[0].image')] : []),
     ...(given(first.lastFrame) ? [imageIn(first.lastFrame, 'instances[0].lastFrame')] : []),
-    ...references.map((one, index) => {
-      const path = `instances[0].referenceImages[${index}]`;
-      if (!isObject(one)) throw wrongType(path, 'an object');
-      return imageIn(one.image, `${path}.image`);
-    }),
+    ...references,
   ];
   const instance = unread(first, instanceFields);
   const extra: JsonObject = {
@@ -113,17 +110,14 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
   loseSettings(request, ['seconds', 'size', 'aspectRatio', 'resolution', 'seed', 'negativePrompt'], target);
   const { $instance: instance, ...own } = ownExtra(request, formatName, target);
   const { prompt, seconds, seed, negativePrompt, imageRole } = request;
-  const ratio = wantedRatio(request, ratios, target);
+  const aspectRatio = wantedRatio(request, ratios, target);
+  const durationSeconds = seconds === undefined ? undefined : Math.ceil(seconds);
   const resolution = wantedResolution(request);
   const images = atMost(request.images, imageRole === 'reference' ? 3 : 2, formatName, target).map(imageOut);
   const [first, last] = images;
   const parameters: JsonObject = {
     ...own,
-    ...(ratio === undefined ? {} : { aspectRatio: ratio }),
-    ...(resolution === undefined ? {} : { resolution }),
-    ...(seconds === undefined ? {} : { durationSeconds: Math.ceil(seconds) }),
-    ...(negativePrompt === undefined ? {} : { negativePrompt }),
-    ...(seed === undefined ? {} : { seed }),
+    ...defined({ aspectRatio, resolution, durationSeconds, negativePrompt, seed }),
   };
   const whole = withMetadata(parameters, request.metadata, target);
   return {
@@ -135,9 +129,7 @@ function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {
           prompt,
           ...(imageRole === 'reference'
             ? { referenceImages: images.map((image) => ({ image, referenceType: 'asset' })) }
-            : {
-                ...defined({ image: first, lastFrame: last }),
-              }),
+            : defined({ image: first, lastFrame: last })),
         },
       ],
       ...(Object.keys(whole).length === 0 ? {} : { parameters: whole }),

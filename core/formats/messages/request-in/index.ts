@@ -1,15 +1,7 @@
 import { missing, wrongValue } from '../../../sdk/errors.ts';
-import type { ChatRequest, ChatSettings, Message } from '../../../model/chat.ts';
-import { type JsonObject } from '../../../model/json.ts';
-import {
-  given,
-  readObjects,
-  optionalBoolean,
-  optionalObject,
-  requiredModel,
-  requiredString,
-  requiredArray,
-} from '../../_shared/check.ts';
+import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { given, optionalBoolean, optionalObject, requiredArray, requiredModel } from '../../_shared/check.ts';
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolChoice, decodeTools } from './tools.ts';
@@ -17,9 +9,9 @@ import { decodeReasoning } from '../reasoning.ts';
 import { decodeFormat } from '../response-format.ts';
 import { settingRows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { splitInstructions } from '../../_shared/history.ts';
-import { defined } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { readMessages } from '../../_shared/history.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const topFields = new Set([
   ...setOf(`
@@ -39,8 +31,7 @@ export function decodeRequest(body: JsonObject, operation: ChatRequest['operatio
   const settings = decodeSettings(body, left);
   const { toolChoice, parallelTools } = decodeToolChoice(body.tool_choice, left);
   const { system, messages } = decodeMessages(body);
-  if (body.tools !== undefined && Array.isArray(body.tools) && body.tools.length === 0)
-    left.put('$tools', 'empty');
+  if (Array.isArray(body.tools) && body.tools.length === 0) left.put('$tools', 'empty');
   return {
     operation,
     format: formatName,
@@ -73,27 +64,10 @@ function decodeSettings(body: JsonObject, left: Leftovers): ChatSettings {
 /** `system` and the history. */
 function decodeMessages(body: JsonObject): Pick<ChatRequest, 'system' | 'messages'> {
   const list = requiredArray(body.messages, 'messages');
-  if (list.length === 0) throw wrongValue('messages', 'a list of at least one message');
-  const decoded = readObjects(list, 'messages', decodeMessage);
-  const { leading, rest } = splitInstructions(decoded, formatName);
+  const { leading, rest } = readMessages(list, formatName, decodeContent);
   if (rest[0]?.role === 'assistant')
     throw wrongValue(`messages[${leading.length}].role`, '"user": the first message is the user\'s');
   if (!given(body.system)) return { system: leading, messages: rest };
   const standing = { role: 'system', ...decodeContent(body.system, 'system'), at: 'system' } as const;
   return { system: [standing, ...leading], messages: rest };
-}
-
-const messageFields = setOf('role content');
-
-function decodeMessage(value: JsonObject, at: string): Message {
-  const role = requiredString(value.role, `${at}.role`);
-  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
-    throw wrongValue(`${at}.role`, '"user", "assistant" or "system"');
-  }
-  return {
-    role,
-    ...decodeContent(value.content, `${at}.content`),
-    ...leftovers().take(value, messageFields).extra(),
-    at,
-  };
 }

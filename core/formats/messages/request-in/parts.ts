@@ -1,13 +1,6 @@
 import { missing, wrongType } from '../../../sdk/errors.ts';
-import type {
-  Block,
-  MediaBlock,
-  ReasoningBlock,
-  Source,
-  TextBlock,
-  ToolResultBlock,
-} from '../../../model/chat.ts';
-import { type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { Block, Message, Source } from '../../../model/chat.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
   given,
@@ -24,92 +17,83 @@ import { proofIn } from '../../_shared/proof.ts';
 import { readBlocks } from '../../_shared/read-blocks.ts';
 import { decodeCitation } from '../citations.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { defined, isText, setOf } from '../../_shared/fields.ts';
 
 /** Content as blocks, and whether it was one string. */
-export interface Content {
-  readonly content: readonly Block[];
-  readonly plain?: boolean;
-}
+export type Content = Pick<Message, 'content' | 'plain'>;
 
 /** A message's content: a string or blocks. Throws 400 with the path. */
 export function decodeContent(value: JsonValue | undefined, path: string): Content {
-  if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
   if (!given(value)) throw missing(path);
+  return contentOf(value, path, (list) => readBlocks(list, path, reader));
+}
+
+function contentOf(value: JsonValue, path: string, read: (list: JsonValue) => Block[]): Content {
+  if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
   if (!Array.isArray(value)) throw wrongType(path, 'a string or an array');
-  return { content: readBlocks(value as readonly JsonValue[], path, reader) };
+  return { content: read(value) };
 }
 
-const reader: Parameters<typeof readBlocks>[2] = {
-  block: decodeBlock,
-  signature: ({ type, thinking, signature }) =>
-    type === 'thinking' && thinking === '' ? signature : undefined,
-};
-
-function decodeBlock(block: JsonObject, at: string): Block {
-  switch (requiredString(block.type, `${at}.type`)) {
-    case 'tool_use':
-      return decodeCall(block, at);
-    case 'tool_result':
-      return decodeResult(block, at);
-    case 'thinking':
-      return decodeThinking(block, at);
-    case 'redacted_thinking':
-      return decodeRedacted(block, at);
-    default:
-      return decodePart(block, at);
-  }
-}
-
-/** A block that may also stand inside a tool result. What is not known travels verbatim. */
-function decodePart(block: JsonObject, at: string): Block {
-  switch (requiredString(block.type, `${at}.type`)) {
-    case 'text':
-      return decodeText(block, at);
-    case 'image':
-      return decodeMedia('image', block, at);
-    case 'document':
-      return decodeMedia('file', block, at);
-    default:
-      return { type: 'opaque', format: formatName, value: block, at };
-  }
-}
-
-const textFields = setOf('type text citations cache_control');
-
-function decodeText(block: JsonObject, at: string): TextBlock {
-  const left = leftovers().take(block, textFields);
-  const text = requiredString(block.text, `${at}.text`);
-  const citations = given(block.citations)
-    ? readObjects(block.citations, `${at}.citations`, decodeCitation)
-    : undefined;
-  return {
-    type: 'text',
-    text,
-    ...(citations === undefined ? {} : { citations }),
-    ...cacheOf(block, at, left),
-    ...left.extra(),
-    at,
-  };
+/** How a block of one type is read. */
+interface Reading {
+  /** Its fields that have a neutral meaning; all others are kept. */
+  readonly known: ReadonlySet<string>;
+  /** Undefined for a block whose inside only this format knows. */
+  readonly read: (block: JsonObject, at: string, left: Leftovers) => Block | undefined;
 }
 
 const mediaFields = setOf('type source title cache_control');
 
-function decodeMedia(type: 'image' | 'file', block: JsonObject, at: string): Block {
-  const wire = requiredObject(block.source, `${at}.source`);
-  const left = leftovers().take(block, mediaFields);
-  const source = decodeSource(type, wire, `${at}.source`, left);
-  if (source === undefined) return { type: 'opaque', format: formatName, value: block, at };
-  const title = optionalString(block.title, `${at}.title`);
-  const media: MediaBlock = {
-    type,
-    source,
-    ...(title === undefined ? {} : { name: title }),
-    ...cacheOf(block, at, left),
-    ...left.extra(),
-    at,
+/** Blocks that may also stand inside a tool result. */
+const parts: readonly (readonly [string, Reading])[] = [
+  ['text', { known: setOf('type text citations cache_control'), read: readText }],
+  ['image', { known: mediaFields, read: (block, at, left) => readMedia('image', block, at, left) }],
+  ['document', { known: mediaFields, read: (block, at, left) => readMedia('file', block, at, left) }],
+];
+const decodePart = decoder(parts);
+
+const reader: Parameters<typeof readBlocks>[2] = {
+  block: decoder([
+    ...parts,
+    ['tool_use', { known: setOf('type id name input cache_control'), read: readCall }],
+    ['tool_result', { known: setOf('type tool_use_id content is_error cache_control'), read: readResult }],
+    ['thinking', { known: setOf('type thinking signature'), read: readThinking }],
+    ['redacted_thinking', { known: setOf('type data'), read: readRedacted }],
+  ]),
+  signature: ({ type, thinking, signature }) =>
+    type === 'thinking' && thinking === '' ? signature : undefined,
+};
+
+/** Reads blocks of these types. What is not known travels verbatim. */
+function decoder(types: readonly (readonly [string, Reading])[]) {
+  const readings = new Map(types);
+  return (block: JsonObject, at: string): Block => {
+    const reading = readings.get(requiredString(block.type, `${at}.type`));
+    const left = leftovers();
+    const neutral = reading?.read(block, at, left.take(block, reading.known));
+    if (neutral === undefined) return { type: 'opaque', format: formatName, value: block, at };
+    const cache = reading?.known.has('cache_control') === true ? cacheOf(block, at, left) : undefined;
+    return { ...neutral, ...cache, ...left.extra(), at };
   };
-  return media;
+}
+
+function readText(block: JsonObject, at: string): Block {
+  const text = requiredString(block.text, `${at}.text`);
+  if (!given(block.citations)) return { type: 'text', text };
+  return { type: 'text', text, citations: readObjects(block.citations, `${at}.citations`, decodeCitation) };
+}
+
+function readMedia(
+  type: 'image' | 'file',
+  block: JsonObject,
+  at: string,
+  left: Leftovers,
+): Block | undefined {
+  const wire = requiredObject(block.source, `${at}.source`);
+  const source = decodeSource(type, wire, `${at}.source`, left);
+  if (source === undefined) return undefined;
+  return { type, source, ...defined({ name: optionalString(block.title, `${at}.title`) }) };
 }
 
 const sourceFields = setOf('type data url file_id media_type');
@@ -155,71 +139,41 @@ function decodeSource(
   }
 }
 
-const callFields = setOf('type id name input cache_control');
-
-function decodeCall(block: JsonObject, at: string): Block {
-  const left = leftovers().take(block, callFields);
+function readCall(block: JsonObject, at: string): Block {
   const input = optionalObject(block.input, `${at}.input`);
   return {
     type: 'tool-call',
     id: requiredString(block.id, `${at}.id`),
     name: requiredString(block.name, `${at}.name`),
     input: input === undefined ? '' : (brokenArguments(input) ?? jsonText(input, `${at}.input`)),
-    ...cacheOf(block, at, left),
-    ...left.extra(),
-    at,
   };
 }
 
-const resultFields = setOf('type tool_use_id content is_error cache_control');
-
-function decodeResult(block: JsonObject, at: string): ToolResultBlock {
-  const left = leftovers().take(block, resultFields);
+function readResult(block: JsonObject, at: string, left: Leftovers): Block {
+  const { content } = block;
   const failed = optionalBoolean(block.is_error, `${at}.is_error`);
-  if (!given(block.content)) left.put('$content', 'absent');
+  if (!given(content)) left.put('$content', 'absent');
+  const path = `${at}.content`;
   return {
     type: 'tool-result',
     id: requiredString(block.tool_use_id, `${at}.tool_use_id`),
-    ...decodeResultContent(block.content, `${at}.content`),
-    ...(failed === undefined ? {} : { failed }),
-    ...cacheOf(block, at, left),
-    ...left.extra(),
-    at,
+    ...(given(content)
+      ? contentOf(content, path, (list) => readObjects(list, path, decodePart))
+      : { content: [] }),
+    ...defined({ failed }),
   };
 }
 
-function decodeResultContent(value: JsonValue | undefined, path: string): Content {
-  if (typeof value === 'string') return { content: [{ type: 'text', text: value, at: path }], plain: true };
-  if (!given(value)) return { content: [] };
-  if (!Array.isArray(value)) throw wrongType(path, 'a string or an array');
-  return { content: readObjects(value as readonly JsonValue[], path, decodePart) };
-}
-
-const thinkingFields = setOf('type thinking signature');
-
-function decodeThinking(block: JsonObject, at: string): ReasoningBlock {
+function readThinking(block: JsonObject, at: string): Block {
   const signature = optionalString(block.signature, `${at}.signature`);
-  return {
-    type: 'reasoning',
-    text: optionalString(block.thinking, `${at}.thinking`) ?? '',
-    ...(signature === undefined || signature === ''
-      ? {}
-      : { proof: proofIn(formatName, 'signature', signature) }),
-    ...leftovers().take(block, thinkingFields).extra(),
-    at,
-  };
+  const text = optionalString(block.thinking, `${at}.thinking`) ?? '';
+  if (!isText(signature)) return { type: 'reasoning', text };
+  return { type: 'reasoning', text, proof: proofIn(formatName, 'signature', signature) };
 }
 
-const redactedFields = setOf('type data');
-
-function decodeRedacted(block: JsonObject, at: string): ReasoningBlock {
-  return {
-    type: 'reasoning',
-    text: '',
-    proof: proofIn(formatName, 'encrypted', requiredString(block.data, `${at}.data`)),
-    ...leftovers().take(block, redactedFields).extra(),
-    at,
-  };
+function readRedacted(block: JsonObject, at: string): Block {
+  const proof = proofIn(formatName, 'encrypted', requiredString(block.data, `${at}.data`));
+  return { type: 'reasoning', text: '', proof };
 }
 
 const cacheFields = setOf('type ttl');

@@ -1,6 +1,6 @@
 import { wrongValue } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
-import { type JsonObject, type JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import {
   given,
   readObjects,
@@ -12,7 +12,8 @@ import {
 } from '../../_shared/check.ts';
 import { cacheOf } from './parts.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** The request's tools. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {

@@ -1,8 +1,8 @@
 import type { ChatRequest } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
-import { fieldsBeside } from '../../_shared/fields.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
+import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { writeSettings } from '../../_shared/settings.ts';
 import { visibleStops, writingOf } from '../../_shared/writing.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encodeHistory } from './turns.ts';
@@ -12,10 +12,10 @@ import { travelling } from '../headers.ts';
 import { askForThinking, defaultMaxTokens, type Thinking } from '../../_shared/thinking/index.ts';
 import { historyForbidsThinking, makeRoomForThinking, thinks } from '../../_shared/thinking/room.ts';
 import { isNative, nativeThinking, thinkingWords } from '../reasoning.ts';
-import { notCounted, settingRows } from '../settings.ts';
+import { settingRows } from '../settings.ts';
 import { formatName, own } from '../wire.ts';
 import type { Writing } from './scope.ts';
-import { setOf, putBack } from '../../_shared/extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 
 /** The longest tool name of the format. */
@@ -35,7 +35,7 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   refuseChoices(request, formatName);
   const body: MutableObject = { model: target.model };
   Object.assign(body, encodeHistory(request, writing));
-  const customTools = writeTools(request, body, writing);
+  const customTools = encodeTools(body, request, writing);
   writePlainSettings(request, body, writing);
   const verbatim = writeReasoning(request, body, writing);
   const unwrapTool = writeResponseFormat(request, body, writing);
@@ -53,17 +53,11 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
   };
 }
 
-function writeTools(request: ChatRequest, body: MutableObject, writing: Writing): readonly string[] {
-  const { tools, choice, customTools } = encodeTools(request, writing);
-  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
-  if (choice !== undefined) body.tool_choice = choice;
-  return customTools;
-}
-
 function writePlainSettings(request: ChatRequest, body: MutableObject, writing: Writing): void {
   const { target, native } = writing;
-  const counting = request.operation === 'count-tokens';
-  const refuses = [...(target.traits.refuses ?? []), ...(counting ? notCounted : [])];
+  // A count has no place for any of them.
+  const refuses =
+    request.operation === 'count-tokens' ? settingRows.map((row) => row.name) : target.traits.refuses;
   writeSettings(request.settings, settingRows, body, { refuses, handled, lose: target.lose });
   if (native) return;
   if (body.temperature !== undefined && body.top_p !== undefined) {

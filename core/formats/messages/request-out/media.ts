@@ -1,7 +1,7 @@
 import type { MediaBlock, Source } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
 import { officialType, parseDataUrl, sniffBase64 } from '../../_shared/data-url.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 import { imageTypes, formatName, own } from '../wire.ts';
 import { placeOf, refuse } from '../../_shared/writing.ts';
 import type { Writing } from './scope.ts';

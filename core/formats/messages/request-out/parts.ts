@@ -6,9 +6,8 @@ import type {
   ToolCallBlock,
   ToolResultBlock,
 } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { encodeCitation } from '../citations.ts';
 import { encodeSource } from './media.ts';

@@ -1,5 +1,5 @@
 import { cacheMark, type Writing as HistoryWriting } from '../../_shared/writing.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { MutableObject } from '../../../model/json.ts';
 
 /** What the encoders of one request share. */
 export interface Writing extends HistoryWriting {

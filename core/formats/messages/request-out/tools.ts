@@ -1,67 +1,50 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { formatName, own } from '../wire.ts';
-import { freeTextSchema } from '../../_shared/free-text.ts';
-import { allowedTools, freeTextTools, objectSchema } from '../../_shared/writing.ts';
+import { defined } from '../../_shared/fields.ts';
+import { allowedTools, asFunction, freeTextTools, objectSchema } from '../../_shared/writing.ts';
 import { addCache, type Writing } from './scope.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
-/** `tools` and `tool_choice` of the wire, and what the reply must undo. */
-export interface EncodedTools {
-  readonly tools: readonly JsonObject[];
-  readonly choice?: JsonObject;
-  /** Free-text tools that were wrapped as functions, by the client's names. */
-  readonly customTools: readonly string[];
-}
-
-/** The request's tools and its choice among them. Throws 400 for a tool that only another format knows. */
-export function encodeTools(request: ChatRequest, writing: Writing): EncodedTools {
+/**
+ * Writes `tools` and `tool_choice`. Returns the client's names of the free-text tools that go as functions. Throws 400 for a tool that only
+ * another format knows.
+ */
+export function encodeTools(body: MutableObject, request: ChatRequest, writing: Writing): readonly string[] {
   const allowed = allowedTools(request, writing);
-  const tools: JsonObject[] = [];
-  for (const tool of allowed) {
-    const wire = encodeTool(tool, writing);
-    if (wire !== undefined) tools.push(wire);
-  }
+  const tools = allowed.map((tool) => encodeTool(tool, writing)).filter((wire) => wire !== undefined);
   const choice = encodeChoice(request, tools.length > 0, writing);
-  return {
-    tools,
-    ...(choice === undefined ? {} : { choice }),
-    customTools: freeTextTools(allowed),
-  };
+  if (tools.length > 0 || own(request.extra).$tools === 'empty') body.tools = tools;
+  if (choice !== undefined) body.tool_choice = choice;
+  return freeTextTools(allowed);
 }
 
 function encodeTool(tool: Tool, writing: Writing): JsonObject | undefined {
   const at = tool.at ?? 'tools';
   loseForeign(tool.extra, formatName, at, writing.target.lose);
-  const wire = toolWire(tool, at, writing);
+  const wire = toolWire(tool, writing);
   if (wire === undefined || tool.type === 'opaque') return wire;
   addCache(wire, tool, writing, at);
   putBack(wire, own(tool.extra), ['cache_control']);
   return wire;
 }
 
-function toolWire(tool: Tool, at: string, writing: Writing): MutableObject | undefined {
+function toolWire(tool: Tool, writing: Writing): MutableObject | undefined {
   const { $type } = own(tool.extra);
-  const { lose } = writing.target;
   switch (tool.type) {
     case 'function':
+    case 'custom': {
+      const { name, description, schema, strict } = asFunction(tool, writing);
       return {
-        ...($type === undefined ? {} : { type: $type }),
-        name: writing.toolName(tool.name),
-        ...(tool.description === undefined ? {} : { description: tool.description }),
-        input_schema: objectSchema(tool.schema, writing),
-        ...(tool.strict === undefined ? {} : { strict: tool.strict }),
+        ...defined({ type: $type }),
+        name: writing.toolName(name),
+        ...defined({ description }),
+        input_schema: objectSchema(schema, writing),
+        ...defined({ strict }),
       };
-    case 'custom':
-      if (tool.format !== undefined && tool.format.type !== 'text') lose(`${at}.format`);
-      return {
-        name: writing.toolName(tool.name),
-        ...(tool.description === undefined ? {} : { description: tool.description }),
-        input_schema: freeTextSchema,
-      };
+    }
     case 'web-search':
       return hosted($type ?? 'web_search_20250305', tool.name, 'web_search', writing);
     case 'code-execution':

@@ -1,8 +1,7 @@
 import type { ChatRequest, Message } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import { HistoryWriter, type HistoryWords, type WrittenHistory } from '../../_shared/history.ts';
 import { placeOf } from '../../_shared/writing.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import { noResult } from '../../_shared/turn-order.ts';
 import { encodeBlock } from './parts.ts';

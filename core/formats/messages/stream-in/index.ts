@@ -1,28 +1,26 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import {
+  isObject,
+  parseObject,
+  type JsonObject,
+  type JsonValue,
+  type MutableObject,
+} from '../../../model/json.ts';
 import { OpenBlocks, type OpenBlock } from '../../_shared/open-blocks.ts';
-import { isText, objectsOf, textOf } from '../../_shared/fields.ts';
+import { isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { cutShort, typed } from '../../_shared/stream-frames.ts';
+import { typed } from '../../_shared/stream-frames.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error/index.ts';
+import { upstreamError, cutShort, tellsError, unusable } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import { decodeCitation } from '../citations.ts';
 import { decodeUsage, mergeUsage } from '../usage.ts';
 import { formatName, keepFrame, unknownIn, withExtra } from '../wire.ts';
-import { unusable } from '../../_shared/unusable.ts';
 import { unfold } from '../whole.ts';
-import { setOf, type Kept } from '../../_shared/extra.ts';
+import type { Kept } from '../../_shared/extra.ts';
 import { reasonOfStop } from '../finish.ts';
 
 const none: readonly GatewayEvent[] = [];
-
-interface InBlock extends Kept {
-  readonly block: number;
-  readonly choice: number;
-}
 
 /** Turns a provider's frames into events. What it does not know travels verbatim as `opaque`. */
 export class MessagesStreamDecoder implements StreamDecoder {
@@ -66,9 +64,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#finished && !this.#stopped) {
-      throw cutShort();
-    }
+    if (!this.#finished && !this.#stopped) throw cutShort();
     const events: GatewayEvent[] = [];
     this.#open.closeAll(events);
     return events;
@@ -81,12 +77,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const rest = unknownIn(message, startFields, frame, 'message');
     if (isObject(message.usage)) rest.$usage = message.usage;
     const events: GatewayEvent[] = [
-      {
-        type: 'head',
-        id: textOf(message.id),
-        model: textOf(message.model),
-        ...withExtra(rest),
-      },
+      { type: 'head', id: textOf(message.id), model: textOf(message.model), ...withExtra(rest) },
     ];
     this.#count(message.usage, events);
     return events;
@@ -103,76 +94,54 @@ export class MessagesStreamDecoder implements StreamDecoder {
     const index = indexOf(frame);
     const events: GatewayEvent[] = [];
     this.#open.close(index, events);
-    const opened = this.#open.begin(kinds.get(content.type) ?? 'opaque', index);
-    if (content.type === 'redacted_thinking') opened.redacted = textOf(content.data);
-    this.#begin(opened, content, frame, events);
-    return events;
-  }
-
-  #begin(opened: OpenBlock, content: JsonObject, frame: JsonObject, events: GatewayEvent[]): void {
-    const { kind, block } = opened;
-    if (kind === 'opaque' || kind === 'media') {
+    const known = blocks.get(content.type);
+    const opened = this.#open.begin(known?.kind ?? 'opaque', index);
+    if (known === undefined) {
       events.push(opaque(frame));
-      return;
+      return events;
     }
-    const rest = unknownIn(content, blockFields[kind], frame, 'content_block', 'index');
-    if (kind === 'text' && content.citations !== undefined) {
+    const { kind, fields } = known;
+    const rest = unknownIn(content, fields, frame, 'content_block', 'index');
+    if (kind === 'text' && content.citations !== undefined)
       rest.$citations = content.citations === null ? null : [];
-    }
-    const base = { block, choice: 0, ...withExtra(rest) };
+    const base = { block: opened.block, choice: 0, ...withExtra(rest) };
     if (kind === 'tool') {
-      this.#beginTool(opened, base, content, events);
-    } else {
-      events.push({ type: `${kind}-start`, ...base });
-      beginWords(opened, content, events);
-    }
-  }
-
-  #beginTool(
-    opened: OpenBlock,
-    base: InBlock,
-    { id, name: tool, input }: JsonObject,
-    events: GatewayEvent[],
-  ): void {
-    this.#calls = true;
-    events.push({
-      type: 'tool-start',
-      ...base,
-      id: isText(id) ? spellToolId(id) : '',
-      name: textOf(tool),
-    });
-    // Some upstreams send the input with the start, some of them in pieces as well: the pieces win.
-    if (isObject(input) && Object.keys(input).length > 0)
-      opened.input = brokenArguments(input) ?? written(input);
+      this.#calls = true;
+      const id = isText(content.id) ? spellToolId(content.id) : '';
+      events.push({ type: 'tool-start', ...base, id, name: textOf(content.name) });
+    } else events.push({ type: `${kind}-start`, ...base });
+    beginContent(opened, content, events);
+    return events;
   }
 
   #delta(frame: JsonObject): readonly GatewayEvent[] {
     const { delta } = frame;
     if (!isObject(delta)) throw unusable('sent a piece of a block without content');
-    const opened = this.#open.at(indexOf(frame));
+    const index = indexOf(frame);
+    const opened = this.#open.at(index);
     if (opened?.kind === 'opaque') return [opaque(frame)];
+    const events: GatewayEvent[] = [];
     switch (delta.type) {
       case 'text_delta':
-        return this.#text('text', delta.text, delta, 'text', frame);
+        this.#text('text', delta.text, delta, 'text', frame, events);
+        return events;
       case 'thinking_delta':
-        return this.#text('reasoning', delta.thinking, delta, 'thinking', frame);
+        this.#text('reasoning', delta.thinking, delta, 'thinking', frame, events);
+        return events;
       case 'input_json_delta': {
         if (opened?.kind !== 'tool') throw unusable('sent a piece of a tool call without its start');
         const input = textOf(delta.partial_json);
         if (input !== '') opened.input = '';
         const base = { block: opened.block, choice: 0, ...restOf(delta, 'partial_json', frame) };
-        return [{ type: 'tool-delta', ...base, input }];
-      }
-      case 'signature_delta': {
-        const events: GatewayEvent[] = [];
-        const block = this.#open.need('reasoning', indexOf(frame), events);
-        if (typeof delta.signature === 'string') block.signature += delta.signature;
+        events.push({ type: 'tool-delta', ...base, input });
         return events;
       }
+      case 'signature_delta':
+        this.#open.need('reasoning', index, events).signature += textOf(delta.signature);
+        return events;
       case 'citations_delta': {
         if (!isObject(delta.citation)) return none;
-        const events: GatewayEvent[] = [];
-        const { block } = this.#open.need('text', indexOf(frame), events);
+        const { block } = this.#open.need('text', index, events);
         const base = { block, choice: 0, ...restOf(delta, 'citation', frame) };
         events.push({ type: 'citation', ...base, citation: decodeCitation(delta.citation) });
         return events;
@@ -184,16 +153,15 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   #text(
     kind: 'text' | 'reasoning',
-    value: JsonValue | undefined,
+    text: JsonValue | undefined,
     delta: JsonObject,
     key: string,
     frame: JsonObject,
-  ): readonly GatewayEvent[] {
-    if (typeof value !== 'string') return none;
-    const events: GatewayEvent[] = [];
+    events: GatewayEvent[],
+  ): void {
+    if (typeof text !== 'string') return;
     const { block } = this.#open.need(kind, indexOf(frame), events);
-    events.push({ type: `${kind}-delta`, block, choice: 0, ...restOf(delta, key, frame), text: value });
-    return events;
+    events.push({ type: `${kind}-delta`, block, choice: 0, ...restOf(delta, key, frame), text });
   }
 
   #blockStop(frame: JsonObject): readonly GatewayEvent[] {
@@ -254,30 +222,32 @@ export class MessagesStreamDecoder implements StreamDecoder {
 const startFields = setOf('id type role model content stop_reason stop_sequence usage');
 const stopFields = setOf('stop_reason stop_sequence');
 
-const blockFields: Readonly<Record<'text' | 'reasoning' | 'tool', ReadonlySet<string>>> = {
-  text: setOf('type text citations'),
-  reasoning: setOf('type thinking signature data'),
-  tool: setOf('type id name input'),
-};
-
-const kinds = new Map<unknown, 'text' | 'reasoning' | 'tool'>([
-  ['text', 'text'],
-  ['thinking', 'reasoning'],
-  ['redacted_thinking', 'reasoning'],
-  ['tool_use', 'tool'],
+/** The blocks that have a neutral meaning, by their type, with the fields that have one. */
+const blocks = new Map<unknown, { kind: 'text' | 'reasoning' | 'tool'; fields: ReadonlySet<string> }>([
+  ['text', { kind: 'text', fields: setOf('type text citations') }],
+  ['thinking', { kind: 'reasoning', fields: setOf('type thinking signature data') }],
+  ['redacted_thinking', { kind: 'reasoning', fields: setOf('type thinking signature data') }],
+  ['tool_use', { kind: 'tool', fields: setOf('type id name input') }],
 ]);
 
-/** The words that a block already has when it starts. */
-function beginWords(opened: OpenBlock, content: JsonObject, events: GatewayEvent[]): void {
-  const { block, kind } = opened;
+/** What a block already holds when it starts. */
+function beginContent(opened: OpenBlock, content: JsonObject, events: GatewayEvent[]): void {
+  const { kind, block } = opened;
+  const { input } = content;
   const base = { block, choice: 0 };
-  const words = kind === 'text' ? content.text : content.thinking;
-  if (isText(words))
-    events.push({ type: kind === 'text' ? 'text-delta' : 'reasoning-delta', ...base, text: words });
-  if (typeof content.signature === 'string') opened.signature = content.signature;
-  if (kind !== 'text') return;
-  for (const citation of objectsOf(content.citations))
-    events.push({ type: 'citation', ...base, citation: decodeCitation(citation) });
+  if (kind === 'tool') {
+    // Some upstreams send the input with the start, some of them in pieces as well: the pieces win.
+    if (isObject(input) && Object.keys(input).length > 0)
+      opened.input = brokenArguments(input) ?? written(input);
+  } else if (kind === 'reasoning') {
+    if (isText(content.thinking)) events.push({ type: 'reasoning-delta', ...base, text: content.thinking });
+    opened.signature = textOf(content.signature);
+    if (content.type === 'redacted_thinking') opened.redacted = textOf(content.data);
+  } else {
+    if (isText(content.text)) events.push({ type: 'text-delta', ...base, text: content.text });
+    for (const citation of objectsOf(content.citations))
+      events.push({ type: 'citation', ...base, citation: decodeCitation(citation) });
+  }
 }
 
 const endWords: ConstructorParameters<typeof OpenBlocks>[0] = {

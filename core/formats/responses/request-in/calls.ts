@@ -13,7 +13,7 @@ import {
 import { clientToolOfCall } from '../tools/client.ts';
 import { decodeContent } from './parts.ts';
 import { neutralName } from '../tools/spelling.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { setOf } from '../../_shared/fields.ts';
 import { readArguments } from '../../_openai/calls.ts';
 import { leftovers } from '../wire.ts';
 

@@ -4,13 +4,14 @@ import { given, optionalArray, optionalBoolean, optionalObject, peek } from '../
 import { readSettings } from '../../_shared/settings.ts';
 import { decodeInput, type Aside } from './turns.ts';
 import { decodeToolChoice, decodeToolList } from './tools.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { besideInstructions, readInstructions, readTruncation } from '../instructions.ts';
 import { keepReasoning, readReasoning } from '../reasoning.ts';
 import { formatFields, readResponseFormat } from '../response-format.ts';
 import { rows } from '../settings.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { keepUser } from '../../_openai/settings.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 /** Fields about what is kept between calls: they are the gateway's own business, whatever channel answers. */
 const kept = ['store', 'previous_response_id', 'conversation', 'background', 'generate'] as const;

@@ -3,7 +3,7 @@ import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalString, requiredString, requiredObject } from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
 import {
   audioType,
@@ -13,7 +13,7 @@ import {
   isAddress,
   sourceOf,
 } from '../../_openai/parts.ts';
-import { defined } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 const audioInner = setOf('data format');
 const text = ['text annotations logprobs', decodeText] as const;

@@ -3,11 +3,12 @@ import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';
+import { setOf } from '../../_shared/fields.ts';
 
 const members = {
   function: setOf(`type ${namedToolMembers.function}`),

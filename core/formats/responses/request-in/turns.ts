@@ -7,8 +7,8 @@ import { carriedBy, proofIn, unsealProof } from '../../_shared/proof.ts';
 import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
-import { setOf, type Leftovers } from '../../_shared/extra.ts';
-import { defined } from '../../_shared/fields.ts';
+import type { Leftovers } from '../../_shared/extra.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 import { formatName, leftovers } from '../wire.ts';
 
 /** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */

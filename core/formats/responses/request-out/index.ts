@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
-import { writeSettings, type MutableObject } from '../../_shared/settings.ts';
+import { writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
 import { encryptedWord, logprobsWord } from '../request-in/index.ts';
 import { writeInput } from './turns.ts';
 import { toolsAsWritten, writeTools } from './tools.ts';
-import { setOf, putBack } from '../../_shared/extra.ts';
+import { putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { handled, rows, tiers } from '../settings.ts';
 import { formatName, kept, own } from '../wire.ts';
@@ -17,7 +17,7 @@ import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { headersFor } from '../../_openai/headers.ts';
 import { writeAnswerForm } from '../../_openai/response-format.ts';
 import { takes, writeUserAndTier } from '../../_openai/settings.ts';
-import { defined, fieldsBeside, listOf, objectsOf } from '../../_shared/fields.ts';
+import { defined, fieldsBeside, listOf, objectsOf, setOf } from '../../_shared/fields.ts';
 
 /** The least output limit that the official API takes. */
 const leastOutput = 16;

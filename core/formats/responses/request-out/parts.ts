@@ -1,10 +1,10 @@
 import type { MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { formatName, kept, own } from '../wire.ts';
 import { audioFormat } from '../../_openai/parts.ts';
 import { contentWriter } from '../../_openai/content.ts';
 import { refuse, urlOf, type Scope } from '../../_openai/scope.ts';
+import type { MutableObject } from '../../../model/json.ts';
 
 /** Writes the blocks of a turn or of a result. */
 export const writeContent = contentWriter({

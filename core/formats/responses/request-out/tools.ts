@@ -1,6 +1,5 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { loseBeside, type Scope } from '../../_openai/scope.ts';

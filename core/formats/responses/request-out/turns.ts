@@ -1,7 +1,6 @@
 import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './calls.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';

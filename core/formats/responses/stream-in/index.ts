@@ -1,9 +1,8 @@
 import type { FinishReason, GatewayEvent } from '../../../model/event.ts';
 import { isObject, parseObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { BlockCounter } from '../../_shared/blocks.ts';
-import { cutShort, typed } from '../../_shared/stream-frames.ts';
-import { tellsError } from '../../_shared/told-error.ts';
-import { upstreamError } from '../../_shared/upstream-error/index.ts';
+import { typed } from '../../_shared/stream-frames.ts';
+import { upstreamError, cutShort, tellsError, unusable } from '../../_shared/upstream-error/index.ts';
 import type { Frame, StreamDecoder } from '../../../sdk/format.ts';
 import {
   CallDecoder,
@@ -18,30 +17,22 @@ import { objectsOf, textOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
 import { formatName, withExtra } from '../wire.ts';
+import { OpenItems, type OpenItem } from './open-items.ts';
 import { begunItem, itemOf, objectFields, unfold } from './response.ts';
-import { unusable } from '../../_shared/unusable.ts';
 
 /** Most items that one reply may hold. */
 const mostItems = 1024;
 const none: readonly GatewayEvent[] = [];
 
-interface Open {
-  readonly index: number;
-  readonly id: string;
-  readonly item: JsonObject;
-  readonly decoder: ItemDecoder;
-}
-
 /** Reads a stream, official or not quite: events may be missing, as long as what they say comes later. */
 export class ResponsesStreamDecoder implements StreamDecoder {
   readonly #blocks = new BlockCounter();
-  readonly #open = new Map<number, Open>();
-  /** Those of them that others may not interrupt, apart: of many open items few are of the kind that is asked for. */
-  readonly #openCalls = new Set<Open>();
-  readonly #openMessages = new Set<Open>();
+  readonly #open = new OpenItems();
   /** Places in the output, and ids of items, that were read. */
   readonly #seen = new Set<number>();
   readonly #seenIds = new Set<string>();
+  /** No place below this one is free: those that are taken stay so. */
+  #free = 0;
   /** Events of items that were begun inside others, by their place: they wait, so that all come in the order of the output. */
   readonly #held = new Map<number, { readonly item: JsonObject; readonly events: GatewayEvent[] }>();
   #begun = false;
@@ -108,13 +99,13 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   #add(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
     this.#begin(undefined, out);
     const index = this.#indexOf(frame, textOf(item.id));
-    if (this.#seen.has(index) || this.#open.has(index)) return;
+    if (this.#isTaken(index)) return;
     const open = this.#opened(index, item, out);
     if (open.decoder instanceof OpaqueDecoder)
       open.decoder.frame({ ...frame, output_index: index }, this.#eventsOf(index, out));
   }
 
-  #opened(index: number, item: JsonObject, out: GatewayEvent[]): Open {
+  #opened(index: number, item: JsonObject, out: GatewayEvent[]): OpenItem {
     if (this.#seen.size + this.#open.size >= mostItems) throw unusable('sent too many items');
     const inside = this.#isInside(index, item);
     // A server that begins another message has ended the one before, whether it says so or not.
@@ -122,15 +113,13 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (inside || this.#held.size > 0) this.#held.set(index, { item, events: [] });
     const decoder = this.#decoderOf(item, this.#eventsOf(index, out));
     const open = { index, id: textOf(item.id), item, decoder };
-    this.#open.set(index, open);
-    if (decoder instanceof CallDecoder) this.#openCalls.add(open);
-    else if (decoder instanceof MessageDecoder) this.#openMessages.add(open);
+    this.#open.add(open);
     return open;
   }
 
   /** True while an item before this one is being said that cannot be interrupted by it: calls may run beside each other. */
   #isInside(index: number, item: JsonObject): boolean {
-    for (const open of speaks(item) ? this.#openCalls : this.#openMessages)
+    for (const open of speaks(item) ? this.#open.calls : this.#open.messages)
       if (open.index < index && !this.#held.has(open.index)) return true;
     return false;
   }
@@ -173,7 +162,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 
   /** Finishes an item, also one that nothing was heard of before. */
   #close(index: number, item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
-    let open = this.#open.get(index);
+    let open = this.#open.at(index);
     if (open === undefined) {
       const begun = begunItem(item);
       open = this.#opened(index, begun, out);
@@ -183,9 +172,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
           this.#eventsOf(index, out),
         );
     }
-    this.#open.delete(index);
-    this.#openCalls.delete(open);
-    this.#openMessages.delete(open);
+    this.#open.delete(open);
     this.#seen.add(index);
     if (textOf(item.id) !== '') this.#seenIds.add(textOf(item.id));
     open.decoder.done(item, frame, this.#eventsOf(index, out));
@@ -195,10 +182,14 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   /** The place of an item; the next free one where the upstream does not say. */
   #indexOf(frame: JsonObject, id: string): number {
     if (typeof frame.output_index === 'number') return frame.output_index;
-    if (id !== '') for (const [index, open] of this.#open) if (open.id === id) return index;
-    let next = 0;
-    while (this.#seen.has(next) || this.#open.has(next)) next += 1;
-    return next;
+    const known = id === '' ? undefined : this.#open.withId(id);
+    if (known !== undefined) return known.index;
+    while (this.#isTaken(this.#free)) this.#free += 1;
+    return this.#free;
+  }
+
+  #isTaken(index: number): boolean {
+    return this.#seen.has(index) || this.#open.at(index) !== undefined;
   }
 
   #other(frame: JsonObject, out: GatewayEvent[]): void {
@@ -223,11 +214,9 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   /** The open item that a frame belongs to; the last one where it does not say. */
-  #find(frame: JsonObject): Open | undefined {
-    const { output_index: index, item_id: id } = frame;
-    if (typeof index === 'number') return this.#open.get(index);
-    const items = [...this.#open.values()];
-    return typeof id === 'string' ? items.find((open) => open.id === id) : items.at(-1);
+  #find({ output_index: index, item_id: id }: JsonObject): OpenItem | undefined {
+    if (typeof index === 'number') return this.#open.at(index);
+    return typeof id === 'string' ? this.#open.withId(id) : this.#open.last();
   }
 
   #finish(frame: JsonObject, out: GatewayEvent[]): void {
@@ -236,7 +225,8 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       throw upstreamError(200, JSON.stringify(frame));
     this.#begin(response, out);
     const output = objectsOf(response.output);
-    for (const [index, open] of this.#open) {
+    for (const open of this.#open.all()) {
+      const { index } = open;
       const last = output[index];
       const item = last !== undefined && last.type === open.item.type ? last : open.item;
       const type = 'response.output_item.done';

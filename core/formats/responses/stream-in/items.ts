@@ -1,12 +1,10 @@
 import type { GatewayEvent } from '../../../model/event.ts';
 import type { Extra } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { proofIn } from '../../_shared/proof.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
-import { defined, fieldsBeside, isText, objectsOf, textOf } from '../../_shared/fields.ts';
+import { defined, fieldsBeside, isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { formatName, withExtra, unknown } from '../wire.ts';
-import { setOf } from '../../_shared/extra.ts';
 
 /** A frame that only this format knows. */
 export function opaqueFrame(value: JsonObject): GatewayEvent {

@@ -1,11 +1,9 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { readLogprobs } from '../../_openai/logprobs.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { readAnnotation } from '../citations.ts';
 import { frameExtra, ItemDecoder } from './items.ts';
-import { objectsOf, textOf, fieldsBeside } from '../../_shared/fields.ts';
-import { setOf } from '../../_shared/extra.ts';
+import { objectsOf, textOf, fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { withExtra, unknown } from '../wire.ts';
 
 interface Part {

@@ -1,6 +1,5 @@
 import { isObject, type JsonObject } from '../../../model/json.ts';
-import { setOf } from '../../_shared/extra.ts';
-import { fieldsBeside, objectsOf } from '../../_shared/fields.ts';
+import { fieldsBeside, objectsOf, setOf } from '../../_shared/fields.ts';
 import { unknown } from '../wire.ts';
 
 /** The frames in which a stream would have said this whole reply: its items come finished. */

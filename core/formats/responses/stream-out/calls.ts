@@ -1,5 +1,4 @@
-import { parseObject, type JsonObject } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import { parseObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 import { actionField, unwrapInput, writeAction } from '../tools/calls.ts';
 import type { ToolSpelling } from '../tools/spelling.ts';

@@ -1,5 +1,4 @@
-import type { JsonObject } from '../../../model/json.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
+import type { JsonObject, MutableObject } from '../../../model/json.ts';
 import type { WireFrame } from '../../../sdk/format.ts';
 
 const none: readonly WireFrame[] = [];

@@ -8,11 +8,10 @@ import { FrameWriter, isOrdinary } from './frames.ts';
 import { OutputWriter } from './items.ts';
 import { errorEvent, failureOf } from '../errors.ts';
 import { responseId } from '../ids.ts';
-import { textOf } from '../../_shared/fields.ts';
+import { textOf, setOf } from '../../_shared/fields.ts';
 import { responseObject, type Snapshot } from './response.ts';
 import { writeUsage } from '../usage.ts';
 import { formatName, own } from '../wire.ts';
-import { setOf } from '../../_shared/extra.ts';
 
 /** Writes a stream: the items of the output one after the other, and one last event with the whole response. */
 export class ResponsesStreamEncoder extends FloorEncoder {

@@ -46,7 +46,10 @@ export class OutputWriter {
     this.#response = response;
     this.#lose = lose;
     this.#context = context;
-    this.#shown = asksSummary(context.body) ? 'summary' : 'content';
+    const { reasoning } = context.body;
+    // By the name in force, or by the old one.
+    const asked = isObject(reasoning) && (given(reasoning.summary) || given(reasoning.generate_summary));
+    this.#shown = asked ? 'summary' : 'content';
   }
 
   /** Says an event of the block that has the floor, or that takes it. */
@@ -166,18 +169,18 @@ export class OutputWriter {
 
   #text(block: number, event: EventOf<'text-delta' | 'refusal-delta'>): void {
     this.floor ??= block;
-    const kind = event.type === 'text-delta' ? 'output_text' : 'refusal';
-    if (kind === 'refusal') this.refused = true;
-    const logprobs = event.type === 'text-delta' ? event.logprobs : undefined;
+    const declines = event.type === 'refusal-delta';
+    if (declines) this.refused = true;
+    const logprobs = declines ? undefined : event.logprobs;
     const frame = kept(event.extra, '$frame');
     if (event.text === '' && logprobs === undefined && frame === undefined) return;
-    this.#part(kind).delta(event.text, logprobs, frame);
+    this.#part(declines ? 'refusal' : 'output_text').delta(event.text, logprobs, frame);
   }
 
   #cite(block: number, { citation }: EventOf<'citation'>): void {
     this.floor ??= block;
-    const message = this.#part('output_text');
-    if (!message.annotate((length) => writeAnnotation(citation, length))) this.#lose('citation');
+    const isTold = this.#part('output_text').annotate((length) => writeAnnotation(citation, length));
+    if (!isTold) this.#lose('citation');
     else if (citation.quote !== undefined) this.#lose('citation.quote');
   }
 
@@ -294,9 +297,4 @@ export class OutputWriter {
       this.#writer.say(type, { ...value, output_index: current.index, ...id });
     }
   }
-}
-
-/** The client wants its reasoning as a summary, by the name in force or by the old one. */
-function asksSummary({ reasoning }: JsonObject): boolean {
-  return isObject(reasoning) && (given(reasoning.summary) || given(reasoning.generate_summary));
 }

@@ -1,10 +1,9 @@
 import type { Logprob } from '../../../model/chat.ts';
 import type { Proof } from '../../../model/extra.ts';
-import type { JsonObject, JsonValue } from '../../../model/json.ts';
+import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
 import { writeDeltaToken, writeToken } from '../../_openai/logprobs.ts';
 import { objectsOf } from '../../_shared/fields.ts';
 import { sealProof } from '../../_shared/proof.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import { formatName } from '../wire.ts';
 import { OpenItem, type ItemStatus, type ItemStart } from './frames.ts';
 

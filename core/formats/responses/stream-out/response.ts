@@ -1,6 +1,5 @@
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { given } from '../../_shared/check.ts';
-import type { MutableObject } from '../../_shared/settings.ts';
 import type { ReplyContext } from '../../../sdk/format.ts';
 import { readInstructions, readTruncation } from '../instructions.ts';
 

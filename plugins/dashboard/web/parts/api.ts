@@ -5,7 +5,8 @@ import type {
   ChannelTestResult,
   Failure,
   KeyChanges,
-  KeyList,
+  KeyPage,
+  KeyView,
   KeyWithValue,
   ModelList,
   NewKey,
@@ -16,7 +17,7 @@ import type {
   Status,
   UsagePageView,
   UsageRecordView,
-} from '../../../admin/schemas.ts';
+} from '../../../admin/schemas/index.ts';
 
 /** A refusal of the admin API; `status` is 0 when the gateway could not be reached. */
 export class ApiError extends Error {
@@ -104,7 +105,19 @@ export const api = {
   login: (password: string) => remember(ask<Session>('POST', 'login', { password })),
   logout: () => ask<unknown>('POST', 'logout', {}),
   overview: (range: OverviewRange) => ask<Overview>('GET', `overview?range=${range}`),
-  keys: () => ask<KeyList>('GET', 'keys'),
+  keys: (after: string | undefined) => ask<KeyPage>('GET', `keys${queryOf({ after })}`),
+  /** Those of all pages, as few of these as there can be. */
+  async allKeys(): Promise<KeyView[]> {
+    const keys: KeyView[] = [];
+    let page: KeyPage = { keys: [], next: undefined };
+    do {
+      // oxlint-disable-next-line no-await-in-loop -- a page tells where the next begins
+      page = await ask<KeyPage>('GET', `keys${queryOf({ limit: 500, after: page.next })}`);
+      for (const key of page.keys) keys.push(key);
+    } while (page.next !== undefined);
+    return keys;
+  },
+  key: (id: string) => ask<KeyView>('GET', `keys/${at(id)}`),
   createKey: (key: NewKey) => ask<KeyWithValue>('POST', 'keys', key),
   updateKey: (id: string, changes: KeyChanges) => ask<ChangedKey>('PATCH', `keys/${at(id)}`, changes),
   rotateKey: (id: string) => ask<KeyWithValue>('POST', `keys/${at(id)}/rotate`, {}),

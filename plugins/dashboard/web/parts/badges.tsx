@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas.ts';
+import type { BudgetStateView, KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { brief, count, money } from './text.ts';
 
 /** A word with a colour; the word says everything. */

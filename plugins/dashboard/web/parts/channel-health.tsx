@@ -1,4 +1,4 @@
-import type { ChannelView } from '../../../admin/schemas.ts';
+import type { ChannelView } from '../../../admin/schemas/index.ts';
 import { Badge } from './badges.tsx';
 import { ago, duration, exactly } from './text.ts';
 

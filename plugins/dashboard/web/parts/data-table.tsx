@@ -40,7 +40,7 @@ export function DataTable<Row extends object>({
   readonly rows: readonly Row[];
   readonly rowId: (row: Row) => string;
   readonly onOpen?: (row: Row) => void;
-  /** False where the server gives pages in its own order. */
+  /** False where there is more than these rows: the server gives pages in its own order. */
   readonly sortable?: boolean;
 }) {
   const kinds = new Map(columns.map(({ id, kind }) => [id, kind]));

@@ -1,3 +1,4 @@
+import { createParser } from 'eventsource-parser';
 import type { Json, Piece, Wire, WireRequest } from './wires.ts';
 
 /** How an answer stands while it comes in. */
@@ -19,6 +20,9 @@ export interface Answer {
 
 /** The most characters of an answer's wire that are kept for showing. */
 const wireLimit = 400_000;
+
+/** The most characters of one event: a longer one is nothing that could be shown. */
+const maxBufferSize = 64 * 1024 * 1024;
 
 /** Sends a request and tells how the answer stands, at most once per picture of the screen, until it has ended. Never rejects. */
 export async function exchange(
@@ -75,22 +79,23 @@ export async function exchange(
       headers: [...response.headers].map((pair) => pair.join(': ')).join('\n'),
     });
     const streams = response.headers.get('content-type')?.startsWith('text/event-stream') === true;
-    const read = streams ? eventReader((value) => add(wire.read(value))) : undefined;
+    const take = (text: string): void => {
+      const value = parse(text);
+      if (value !== undefined) add(wire.read(value));
+    };
+    const events = streams ? createParser({ maxBufferSize, onEvent: ({ data }) => take(data) }) : undefined;
     let whole = '';
     if (response.body !== null) {
       for await (const text of texts(response.body)) {
-        whole += read === undefined ? text : '';
-        read?.(text);
+        if (events === undefined) whole += text;
+        else events.feed(text);
         change({
           wire: (answer.wire + text).slice(0, wireLimit),
           firstMs: answer.firstMs ?? performance.now() - started,
         });
       }
     }
-    if (read === undefined) {
-      const value = parse(whole);
-      if (value !== undefined) add(wire.read(value));
-    }
+    if (events === undefined) take(whole);
     const failed = !response.ok || answer.error !== undefined;
     change({
       state: failed ? 'failed' : 'done',
@@ -114,23 +119,6 @@ async function* texts(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGener
     if (done) return;
     yield value;
   }
-}
-
-/** Cuts server-sent events out of texts and hands on the JSON objects in them. */
-function eventReader(give: (value: Json) => void): (text: string) => void {
-  let rest = '';
-  return (text) => {
-    const blocks = (rest + text).replaceAll('\r\n', '\n').split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const data = block
-        .split('\n')
-        .flatMap((line) => (line.startsWith('data:') ? [line.slice(5).trimStart()] : []))
-        .join('\n');
-      const value = parse(data);
-      if (value !== undefined) give(value);
-    }
-  };
 }
 
 function parse(text: string): Json | undefined {

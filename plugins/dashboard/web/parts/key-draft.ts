@@ -1,4 +1,4 @@
-import type { KeyChanges, KeyView, NewKey } from '../../../admin/schemas.ts';
+import type { KeyChanges, KeyView, NewKey } from '../../../admin/schemas/index.ts';
 
 /** A budget while it is typed. */
 export interface BudgetDraft {

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import type { AuditEntry } from '../../../admin/schemas.ts';
+import type { AuditEntry } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';

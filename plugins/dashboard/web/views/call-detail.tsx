@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import type { KeyView, UsageRecordView } from '../../../admin/schemas.ts';
+import type { KeyView, UsageRecordView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge, Status } from '../parts/badges.tsx';
 import { Copy } from '../parts/copy.tsx';

@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ChannelTestResult, ChannelView } from '../../../admin/schemas.ts';
+import type { ChannelTestResult, ChannelView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge, Tags } from '../parts/badges.tsx';
 import { ChannelHealth, isTroubled, StandingBadge } from '../parts/channel-health.tsx';

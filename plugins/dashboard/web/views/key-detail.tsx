@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { KeyView, KeyWithValue } from '../../../admin/schemas.ts';
+import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { BudgetBar, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';

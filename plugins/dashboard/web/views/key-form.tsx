@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useId, useState, type FormEvent } from 'react';
-import type { ChangedKey, KeyView, KeyWithValue, NewKey } from '../../../admin/schemas.ts';
+import type { ChangedKey, KeyView, KeyWithValue, NewKey } from '../../../admin/schemas/index.ts';
 import { api, ApiError } from '../parts/api.ts';
 import { Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';

@@ -1,4 +1,4 @@
-import type { KeyWithValue } from '../../../admin/schemas.ts';
+import type { KeyWithValue } from '../../../admin/schemas/index.ts';
 import { Copy } from '../parts/copy.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 

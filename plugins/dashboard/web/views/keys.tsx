@@ -1,13 +1,13 @@
-import { useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { KeyView, KeyWithValue } from '../../../admin/schemas.ts';
+import type { KeyView, KeyWithValue } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { BudgetBar, KeyState, limitsOf, Tags } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { changeQuery, usePlace } from '../parts/router.ts';
 import { Await, Empty } from '../parts/states.tsx';
-import { ago, exactly } from '../parts/text.ts';
+import { ago, count, exactly } from '../parts/text.ts';
 import { KeyDetail } from './key-detail.tsx';
 import { KeyForm } from './key-form.tsx';
 import { OnceOnly } from './key-once.tsx';
@@ -91,10 +91,25 @@ const columns: readonly Column<KeyView>[] = [
 /** All API keys: made, changed, and taken away. */
 export function Keys() {
   const { query } = usePlace();
-  const keys = useQuery({ queryKey: ['keys'], queryFn: api.keys, refetchInterval: 10_000 });
+  const keys = useInfiniteQuery({
+    queryKey: ['keys', 'pages'],
+    queryFn: ({ pageParam }) => api.keys(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next,
+    refetchInterval: 10_000,
+  });
+  const wanted = query.get('key');
+  const listed = keys.data?.pages.flatMap((page) => page.keys).find(({ id }) => id === wanted);
+  // An address may name one that is on none of the pages here.
+  const named = useQuery({
+    queryKey: ['keys', 'one', wanted],
+    queryFn: () => api.key(wanted ?? ''),
+    enabled: wanted !== null && keys.data !== undefined && listed === undefined,
+    retry: false,
+  });
   const [dialog, setDialog] = useState<'create' | { readonly edit: KeyView }>();
   const [made, setMade] = useState<KeyWithValue>();
-  const open = keys.data?.keys.find(({ id }) => id === query.get('key'));
+  const open = listed ?? (wanted === null ? undefined : named.data);
   const create = (
     <button type="button" className="button primary" onClick={() => setDialog('create')}>
       <Icon name="plus" />
@@ -109,22 +124,39 @@ export function Keys() {
       </header>
       <div className="card">
         <Await query={keys} what="the API keys">
-          {({ keys: all }) =>
-            all.length === 0 ? (
+          {({ pages }) => {
+            const all = pages.flatMap((page) => page.keys);
+            return all.length === 0 ? (
               <Empty title="No API keys yet">
                 <p>Callers need a key. One key is good for every format.</p>
                 {create}
               </Empty>
             ) : (
-              <DataTable
-                label="API keys"
-                columns={columns}
-                rows={all}
-                rowId={({ id }) => id}
-                onOpen={({ id }) => changeQuery({ key: id })}
-              />
-            )
-          }
+              <>
+                <DataTable
+                  label="API keys"
+                  columns={columns}
+                  rows={all}
+                  rowId={({ id }) => id}
+                  sortable={!keys.hasNextPage}
+                  onOpen={({ id }) => changeQuery({ key: id })}
+                />
+                {keys.hasNextPage && (
+                  <div className="table-foot">
+                    {count(all.length)} keys
+                    <button
+                      type="button"
+                      className="button small"
+                      disabled={keys.isFetchingNextPage}
+                      onClick={() => void keys.fetchNextPage()}
+                    >
+                      {keys.isFetchingNextPage ? 'Loading…' : 'Show more'}
+                    </button>
+                  </div>
+                )}
+              </>
+            );
+          }}
         </Await>
       </div>
       {open !== undefined && (

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'react';
-import type { LiveCall, LiveFrame } from '../../../admin/schemas.ts';
+import type { LiveCall, LiveFrame } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge, Formats, Status } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';

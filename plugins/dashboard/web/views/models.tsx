@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
-import type { ModelView } from '../../../admin/schemas.ts';
+import type { ModelView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Badge } from '../parts/badges.tsx';
 import { DataTable, type Column } from '../parts/data-table.tsx';

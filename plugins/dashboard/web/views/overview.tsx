@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import type { Overview as OverviewData, OverviewRange, UsageSumsView } from '../../../admin/schemas.ts';
+import type { Overview as OverviewData, OverviewRange, UsageSumsView } from '../../../admin/schemas/index.ts';
 import { api } from '../parts/api.ts';
 import { Chart, Legend, type Series } from '../parts/chart.tsx';
 import { Segments } from '../parts/fields.tsx';

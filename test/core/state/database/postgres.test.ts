@@ -1,14 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { maskSecrets } from '../../../../core/log.ts';
-import { createApiKeys } from '../../../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
 import { checkDatabase, openDatabase } from '../../../../core/state/database/index.ts';
 import type { Step } from '../../../../core/state/database/migrations.ts';
-import {
-  openPostgres,
-  PostgresError,
-  type PostgresDatabase,
-} from '../../../../core/state/database/postgres.ts';
+import { openPostgres, type PostgresDatabase } from '../../../../core/state/database/postgres.ts';
+import { PostgresError } from '../../../../core/state/database/postgres-error.ts';
 import { schema } from '../../../../core/state/database/tables/index.ts';
 import { openStores, type Stores } from '../../../../core/state/stores.ts';
 import { startGateway } from '../../../support/gateway.ts';

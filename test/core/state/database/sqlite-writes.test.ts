@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { createApiKeys } from '../../../../core/state/api-keys/index.ts';
+import { createApiKeys } from '../../../../core/state/api-keys/open.ts';
 import { openLedger } from '../../../../core/money/ledger/open.ts';
 import { openResponseStore } from '../../../../core/state/responses/open.ts';
 import { openSealer } from '../../../../core/state/sealer.ts';

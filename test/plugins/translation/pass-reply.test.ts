@@ -5,7 +5,7 @@ import { GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sl
 import { parseObject, type Call, type Codec, type Frame, type Target } from 'sluice/internal';
 import { chatCodec } from '../../../core/formats/chat-completions/codec.ts';
 import { chatCodec as messagesCodec } from '../../../core/formats/messages/codec.ts';
-import { passReply } from '../../../plugins/translation/pass-through.ts';
+import { passReply } from '../../../plugins/translation/pass-reply.ts';
 
 const chat = {
   format: 'chat-completions',

@@ -1,0 +1,98 @@
+import type { JsonObject, JsonValue } from 'sluice';
+import { isObject } from 'sluice/internal';
+import { countWords } from './words.ts';
+
+/** What was said at one time. */
+export interface Turn {
+  readonly id: string;
+  readonly item: JsonObject;
+  readonly text: string;
+  readonly audioTokens: number;
+}
+
+/** Counts of what a conversation holds. */
+export interface HeardTokens {
+  readonly text: number;
+  readonly audio: number;
+}
+
+/** What was said in a session, by whom, in its order. */
+export class RealtimeConversation {
+  readonly #session: string;
+  readonly #turns: Turn[] = [];
+  #items = 0;
+
+  constructor(session: string) {
+    this.#session = session;
+  }
+
+  get last(): Turn | undefined {
+    return this.#turns.at(-1);
+  }
+
+  find(id: JsonValue | undefined): Turn | undefined {
+    return this.#turns.find((turn) => turn.id === id);
+  }
+
+  remove(turn: Turn): void {
+    this.#turns.splice(this.#turns.indexOf(turn), 1);
+  }
+
+  /** The id of what was said before. */
+  before(turn: Turn): string | null {
+    return this.#turns[this.#turns.indexOf(turn) - 1]?.id ?? null;
+  }
+
+  /** Takes in what a client says: the item with an id, where it has none of its own. */
+  hear(item: JsonObject, text = textOf(item), audioTokens = 0): Turn {
+    this.#items += 1;
+    const id = typeof item.id === 'string' ? item.id : `item_${this.#session}_${this.#items}`;
+    const turn = {
+      id,
+      item: { ...item, id, object: 'realtime.item', status: 'completed' },
+      text,
+      audioTokens,
+    };
+    this.#turns.push(turn);
+    return turn;
+  }
+
+  /** The beginning of what is answered; `number` is its place among all items. */
+  begin(type: string, members: (number: number) => JsonObject): JsonObject {
+    this.#items += 1;
+    return {
+      id: `item_${this.#session}_${this.#items}`,
+      object: 'realtime.item',
+      type,
+      status: 'in_progress',
+      ...members(this.#items),
+    };
+  }
+
+  /** Takes in what was answered. */
+  answered(item: JsonObject, text: string): void {
+    this.#turns.push({ id: String(item.id), item, text, audioTokens: 0 });
+  }
+
+  /** What all of it comes to, behind these instructions. */
+  count(instructions: JsonValue | undefined): HeardTokens {
+    let text = countWords(typeof instructions === 'string' ? instructions : '');
+    let audio = 0;
+    for (const turn of this.#turns) {
+      audio += turn.audioTokens;
+      if (turn.audioTokens === 0) text += countWords(turn.text);
+    }
+    return { text, audio };
+  }
+}
+
+/** The words in an item. */
+export function textOf(item: JsonObject): string {
+  if (typeof item.output === 'string') return item.output;
+  if (!Array.isArray(item.content)) return '';
+  return (item.content as readonly JsonValue[])
+    .filter(isObject)
+    .map((part) => part.text ?? part.transcript)
+    .filter((text) => typeof text === 'string')
+    .join(' ');
+}

@@ -1,0 +1,29 @@
+import type { GatewayEvent, JsonObject } from 'sluice';
+
+/** Writes the messages of a session, which are numbered. */
+export class RealtimeEvents {
+  readonly #session: string;
+  #count = 0;
+
+  constructor(session: string) {
+    this.#session = session;
+  }
+
+  say(type: string, members: JsonObject): GatewayEvent {
+    this.#count += 1;
+    const event = { type, event_id: `event_${this.#session}_${this.#count}`, ...members };
+    return { type: 'message', data: Buffer.from(JSON.stringify(event)), binary: false };
+  }
+
+  /** Says what is wrong, with the message of the client's that it is about. */
+  error(
+    code: string,
+    message: string,
+    about: JsonObject | undefined,
+    param: string | null = null,
+  ): GatewayEvent {
+    const type = code === 'server_error' ? code : 'invalid_request_error';
+    const id = typeof about?.event_id === 'string' ? about.event_id : null;
+    return this.say('error', { error: { type, code, message, param, event_id: id } });
+  }
+}

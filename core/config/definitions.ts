@@ -1,0 +1,103 @@
+import { basename, join, resolve } from 'node:path';
+import type { ChannelKind, Plugin, PluginEntry } from '../sdk/define.ts';
+import type { Format } from '../sdk/format.ts';
+import type { LoadedConfig } from './config.ts';
+import { discover, type Discovered } from './discover.ts';
+import { home } from './installation/home.ts';
+
+/** Every format that there is. What cannot be loaded is a problem, as a sentence. */
+export async function loadFormats(problems: string[]): Promise<Format[]> {
+  const { found, problems: broken } = await discover(join(home, 'core', 'formats'), 'folders');
+  problems.push(...broken);
+  return found.map(({ value }) => value as Format);
+}
+
+/** A folder that comes with Sluice, and the one beside the config when it stands elsewhere. */
+function placesOf(folder: 'plugins' | 'channels', root: string): readonly string[] {
+  return [...new Set([resolve(home, folder), resolve(root, folder)])];
+}
+
+/** The definitions in these folders; by name the last one wins, which is the operator's. */
+async function discoverIn(places: readonly string[], problems: string[]): Promise<Discovered[]> {
+  const byName = new Map<string, Discovered>();
+  for (const place of places) {
+    const { found, problems: broken } = await discover(place);
+    problems.push(...broken);
+    for (const one of found) byName.set(one.name, one);
+  }
+  return [...byName.values()];
+}
+
+/** Every channel kind there is: those that come with Sluice, and those beside a config. What is none is a problem, as a sentence. */
+export function findChannelKinds(root: string, problems: string[]): Promise<readonly ChannelKind[]> {
+  return channelKindsIn(placesOf('channels', root), problems);
+}
+
+/**
+ * Finds what is wrong with the channel kinds beside a config, as sentences. Those that come with Sluice are not looked at: they would be a
+ * tenth of all that a start loads, and a config imports those that it has.
+ */
+export async function checkOwnChannelKinds(root: string, problems: string[]): Promise<void> {
+  await channelKindsIn([resolve(root, 'channels')], problems);
+}
+
+async function channelKindsIn(
+  places: readonly string[],
+  problems: string[],
+): Promise<readonly ChannelKind[]> {
+  const kinds: ChannelKind[] = [];
+  for (const { name, file: path, value } of await discoverIn(places, problems)) {
+    if (!isChannelKind(value)) {
+      problems.push(
+        `${path}: its default export is not a channel kind. Export defineChannel({ … }) by default.`,
+      );
+      continue;
+    }
+    if (value.spec.name !== name)
+      problems.push(`${path}: is named "${value.spec.name}" inside. A channel kind carries its file's name.`);
+    kinds.push(value);
+  }
+  return kinds;
+}
+
+function isPlugin(value: unknown): value is Plugin {
+  return typeof value === 'function' && 'spec' in value && 'off' in value;
+}
+
+function isChannelKind(value: unknown): value is ChannelKind {
+  return typeof value === 'function' && 'spec' in value && !('off' in value);
+}
+
+/** Which plugins run. */
+export interface ChosenPlugins {
+  readonly chosen: readonly { readonly entry: PluginEntry; readonly where: string }[];
+  /** Names of those that were found but wait to be listed. */
+  readonly unlisted: ReadonlySet<string>;
+}
+
+/** Discovered plugins with their defaults, adjusted by the config; listed ones first, in the config's order. */
+export async function choosePlugins(config: LoadedConfig, problems: string[]): Promise<ChosenPlugins> {
+  const file = basename(config.file);
+  const chosen = new Map<string, { entry: PluginEntry; where: string }>();
+  const unlisted = new Set<string>();
+  for (const { at, entry } of config.plugins) {
+    const { name } = entry.spec;
+    const where = `${file}, ${at} "${name}"`;
+    if (chosen.has(name)) problems.push(`${where}: the plugin is listed twice. Keep one of the entries.`);
+    chosen.set(name, { entry, where });
+  }
+  for (const { name, file: path, value } of await discoverIn(placesOf('plugins', config.root), problems)) {
+    if (!isPlugin(value)) {
+      problems.push(
+        `${path}: its default export is not a plugin. Export definePlugin({ … }) by default, or begin the name with "_".`,
+      );
+      continue;
+    }
+    if (value.spec.name !== name)
+      problems.push(`${path}: is named "${value.spec.name}" inside. A plugin carries its file's name.`);
+    if (chosen.has(value.spec.name)) continue;
+    if (value.spec.whenListed === true) unlisted.add(value.spec.name);
+    else chosen.set(value.spec.name, { entry: value() as PluginEntry, where: path });
+  }
+  return { chosen: [...chosen.values()].filter(({ entry }) => entry.enabled), unlisted };
+}

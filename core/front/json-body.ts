@@ -1,0 +1,118 @@
+import { isUtf8 } from 'node:buffer';
+import type { Exchange } from '../call/exchange.ts';
+import { stringEnd } from '../formats/_shared/json-bytes.ts';
+import { outlineOf, wholeOf, worthwhile } from '../formats/_shared/outline/index.ts';
+import { isObject, type JsonObject } from '../model/json.ts';
+import { GatewayError } from '../sdk/errors.ts';
+import type { BudgetShare } from './byte-budget.ts';
+
+/** Limits on what a stranger can send. */
+export interface BodyLimits {
+  /** Bytes, after decompression. */
+  readonly body: number;
+  readonly depth: number;
+  readonly values: number;
+}
+
+/** The bytes behind a byte-order mark: JSON has none, and a provider need not forgive one. */
+export function withoutMark(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+}
+
+/** The JSON object in the bytes. 400 when it is not UTF-8, not JSON, not an object, too deep or too many values. */
+export function parseJsonBody(bytes: Buffer, limits: BodyLimits): JsonObject {
+  return readJsonBody(bytes, limits).body;
+}
+
+/** What a value takes in memory beside its bytes, about: a member of an object, a list in a list. A body of long texts has few. */
+const parsedValue = 64;
+
+/** What {@link understandJson} keeps to. */
+export interface UnderstandOptions {
+  readonly limits: BodyLimits;
+  /** Grows by what the values take in memory: 503 where there is no room. */
+  readonly held: BudgetShare;
+}
+
+/**
+ * Parses and checks the JSON of a call, and leaves it with the call. Of a long request only the outline is; whoever refuses
+ * it by that looks at all of it first, so that refusals are the same.
+ * Throws 400 as {@link parseJsonBody} does, and with the path of what the format forbids.
+ */
+export function understandJson(exchange: Exchange, bytes: Buffer, { limits, held }: UnderstandOptions): void {
+  const { codec, wire } = exchange;
+  if (codec.outlines === true && bytes.length >= worthwhile && isUtf8(bytes)) {
+    const outline = outlineOf(bytes, limits, (values) => held.grow(bytes.length + values * parsedValue));
+    if (outline !== undefined) {
+      exchange.understand(bytes, wholeOf(outline, bytes));
+      try {
+        exchange.outline(outline, codec.validate(outline.body, wire.params));
+        return;
+      } catch {
+        // What is wrong is told of the whole.
+      }
+      exchange.decoded = codec.validate(wire.body ?? {}, wire.params);
+      return;
+    }
+  }
+  const read = readJsonBody(bytes, limits, held);
+  exchange.understand(read.bytes, read.body);
+  exchange.decoded = codec.validate(read.body, wire.params);
+}
+
+/**
+ * As {@link parseJsonBody}, with the bytes that say this and nothing else: where a member is given twice providers differ on which of the
+ * two counts, and what was checked here must be what is sent. `held` grows by what the values take in memory: 503 where there is no room.
+ */
+export function readJsonBody(
+  bytes: Buffer,
+  limits: BodyLimits,
+  held?: BudgetShare,
+): { readonly body: JsonObject; readonly bytes: Buffer } {
+  if (bytes.length === 0)
+    throw new GatewayError('invalid_json', 'The request has no body: send a JSON object.');
+  if (!isUtf8(bytes)) throw new GatewayError('invalid_json', 'The body is not valid UTF-8.');
+  const { members, values } = measure(bytes, limits);
+  held?.grow(bytes.length + values * parsedValue);
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString('utf8'));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 200) : '';
+    throw new GatewayError('invalid_json', `The body is not valid JSON: ${reason}`, { cause: error });
+  }
+  if (!isObject(value)) throw new GatewayError('invalid_type', 'The body must be a JSON object.');
+  const isRepeating = members > 1 && members !== Object.keys(value).length;
+  return { body: value, bytes: isRepeating ? Buffer.from(JSON.stringify(value)) : bytes };
+}
+
+/**
+ * Counts depth and values before anything is built from them; strings are skipped at the speed of `indexOf`. Gives how many members an
+ * object has at its top, each as often as it is given; an empty one counts as one.
+ */
+function measure(bytes: Buffer, limits: BodyLimits): { readonly members: number; readonly values: number } {
+  let depth = 0;
+  let values = 0;
+  let members = 1;
+  for (let index = 0; index < bytes.length; index += 1) {
+    const byte = bytes[index];
+    if (byte === 0x22) {
+      const end = stringEnd(bytes, index);
+      if (end < 0) return { members, values };
+      index = end;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      values += 1;
+      if (depth > limits.depth)
+        throw new GatewayError('invalid_value', `The body is nested deeper than ${limits.depth} levels.`);
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    } else if (byte === 0x2c) {
+      values += 1;
+      if (depth === 1) members += 1;
+    }
+    if (values > limits.values)
+      throw new GatewayError('invalid_value', `The body holds more than ${limits.values} values.`);
+  }
+  return { members, values };
+}

@@ -1,0 +1,114 @@
+import type { PlaceHealth, PlaceName, Visit } from '../../sdk/health.ts';
+import { CircuitBreaker } from './circuit-breaker.ts';
+import type { SharedPlace } from './sharing.ts';
+import { Tally } from './tally.ts';
+
+/** Most models that are remembered for one key: strangers may name any where a channel serves a pattern. */
+const mostModels = 500;
+/** The longest name of a model that is remembered. */
+const longestModel = 200;
+/** Most keys that are remembered: those of other gateways need not be ours. */
+const mostKeys = 10_000;
+
+/** A key, or a model behind one. */
+export type Place = CircuitBreaker<Visit>;
+
+/** A key with what happened lately, and those of its models that are in trouble. */
+export class KeyBreaker extends CircuitBreaker<Visit> {
+  readonly tally: Tally;
+  models: Map<string, Place> | undefined;
+
+  constructor(name: PlaceName, window: number) {
+    super(name);
+    this.tally = new Tally(window);
+  }
+}
+
+/** All places that something is known of, a bounded number of them. */
+export class Places {
+  /** Those that rest. */
+  readonly resting = new Set<Place>();
+  readonly #channels = new Map<string, Map<string, KeyBreaker>>();
+  readonly #window: number;
+  #keys = 0;
+
+  /** `window`: how long visits count, in milliseconds. */
+  constructor(window: number) {
+    this.#window = window;
+  }
+
+  key(channel: string, key: string): KeyBreaker | undefined {
+    return this.#channels.get(channel)?.get(key);
+  }
+
+  /** As {@link key}, made where it is new; undefined where there is no room for more. */
+  needKey(channel: string, key: string): KeyBreaker | undefined {
+    let keys = this.#channels.get(channel);
+    const known = keys?.get(key);
+    if (known !== undefined) return known;
+    if (this.#keys >= mostKeys) return undefined;
+    this.#keys += 1;
+    if (keys === undefined) this.#channels.set(channel, (keys = new Map()));
+    const made = new KeyBreaker({ channel, key }, this.#window);
+    keys.set(key, made);
+    return made;
+  }
+
+  /** A model of a key, made where it is new; undefined for a name that is too long. The oldest makes room. */
+  needModel(key: KeyBreaker, model: string): Place | undefined {
+    const models = (key.models ??= new Map());
+    const known = models.get(model);
+    if (known !== undefined || model.length > longestModel) return known;
+    if (models.size >= mostModels) {
+      const [oldest] = models.values();
+      if (oldest !== undefined) this.drop(key, oldest);
+    }
+    const made: Place = new CircuitBreaker({ ...key.name, model });
+    models.set(model, made);
+    return made;
+  }
+
+  /** Nothing is known of this model any more. */
+  drop(key: KeyBreaker, model: Place): void {
+    this.resting.delete(model);
+    key.models?.delete(model.name.model ?? '');
+    if (key.models?.size === 0) key.models = undefined;
+  }
+
+  /** The keys of a channel; without a name those of all. */
+  *keys(channel?: string): Iterable<KeyBreaker> {
+    if (channel !== undefined) yield* this.#channels.get(channel)?.values() ?? [];
+    else for (const keys of this.#channels.values()) yield* keys.values();
+  }
+
+  /** Keys and models that are not up. */
+  *troubled(now: number): Iterable<Place> {
+    for (const key of this.keys())
+      for (const place of [key, ...(key.models?.values() ?? [])])
+        if (place.standing(now) !== 'up') yield place;
+  }
+}
+
+/** What is told of a place. */
+export function viewOf(place: Place, now: number): PlaceHealth {
+  const until = place.until(now);
+  return {
+    ...place.name,
+    standing: place.standing(now),
+    failures: place instanceof KeyBreaker ? place.tally.failures(now) : place.rests,
+    ...(until > now ? { until: Math.round(Date.now() + until - now) } : {}),
+    ...(place.last === undefined ? {} : { last: place.last }),
+  };
+}
+
+/** What other gateways are told of a place. */
+export function sharedOf({ name, coolUntil, restUntil, rests, base, last }: Place, now: number): SharedPlace {
+  return {
+    name,
+    cool: Math.max(0, coolUntil - now),
+    rest: Math.max(0, restUntil - now),
+    rests,
+    base,
+    ...(last === undefined ? {} : { last }),
+  };
+}

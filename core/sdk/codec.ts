@@ -1,0 +1,279 @@
+import type { GatewayError } from './errors.ts';
+import type { Operation } from './operation.ts';
+import type { ChatSettings, MediaBlock } from '../model/chat.ts';
+import type { GatewayEvent, OperationResult } from '../model/event.ts';
+import type { Loss } from '../model/extra.ts';
+import type { Form } from '../model/form.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Reasoning } from '../model/reasoning.ts';
+import type { ModelTraits } from '../model/traits.ts';
+import type { GatewayRequest } from '../model/request.ts';
+import type { Units, Usage } from '../model/usage.ts';
+
+/** How frames stand on the wire. `event-stream`: binary messages, for clients alone. `none`: one JSON document. */
+export type Framing = 'sse' | 'ndjson' | 'json-array' | 'event-stream' | 'none';
+
+/** What the route says about a request besides its body. */
+export interface RouteParams {
+  /** The model in the path, decoded, without a leading `models/`. */
+  readonly model?: string;
+  /** The path itself asks for a stream (`:streamGenerateContent`). */
+  readonly stream?: boolean;
+  /** `alt` and the like, already read from the query. */
+  readonly framing?: Framing;
+  /** The parts of a body that came as a form. Its text fields are the body's members too; fields that repeat are lists there. */
+  readonly form?: Form;
+  /** The id of what the path names besides the model: a video that is made anew. */
+  readonly id?: string;
+  /** Which of several paths of one operation was taken. */
+  readonly kind?: string;
+}
+
+/** One frame of a stream, parsed off its framing: what follows `event:` and `data:`, or one line, or one array element. */
+export interface Frame {
+  readonly event?: string;
+  readonly data: string;
+}
+
+/** One frame to be written. `json` is written on one line; `text` as it is (`[DONE]`). */
+export type WireFrame =
+  | { readonly event?: string; readonly json: JsonObject }
+  | { readonly event?: string; readonly text: string };
+
+/** Turns an upstream's frames into events. Holds the state of one reply. */
+export interface StreamDecoder {
+  /** Throws GatewayError (origin upstream) when the frame is an error or garbage. */
+  frame(frame: Frame): readonly GatewayEvent[];
+  /** The stream has ended. Closes open blocks when the reply was complete; throws `upstream_cut` when it was not. */
+  end(): readonly GatewayEvent[];
+}
+
+/** Turns events into the client's frames: a state machine that cannot emit an illegal sequence. Holds the state of one reply. */
+export interface StreamEncoder {
+  /** Ignores events that are not for clients (`request`, `attempt`, `loss`, `frames`, `bytes`). */
+  event(event: GatewayEvent): readonly WireFrame[];
+  /** The reply is complete: what still has to be said (closing frames, usage, terminator). Legal also when nothing came. */
+  end(): readonly WireFrame[];
+  /** The reply broke after it began: the format's in-stream error, which is then the last frame. */
+  error(error: GatewayError): readonly WireFrame[];
+  /** Told, before an error is to be written, what passed last of a stream that was not written here: frames may be numbered. */
+  passed?(frames: Buffer): void;
+  /** Something harmless to say in a long silence; empty where the framing's own way (comment, newline) is meant. */
+  keepAlive(): readonly WireFrame[];
+}
+
+/** Puts frames of one reply together into the whole reply of the same format. */
+export interface FrameFold {
+  frame(frame: WireFrame): void;
+  end(): JsonObject;
+}
+
+/** What an encoder of replies knows of the request it answers. */
+export interface ReplyContext {
+  /** The name the client asked for: replies carry it as their `model`. */
+  readonly model: string;
+  /** The client's own request body. */
+  readonly body: JsonObject;
+  /** The body with everything in it that the client only referred to (earlier turns); absent when that is all the same. */
+  readonly expanded?: JsonObject | undefined;
+  /** The request's id, for formats that show it. */
+  readonly requestId: string;
+  /** Unix seconds for replies whose upstream gave no time. */
+  readonly created: number;
+  /** Unix seconds at which the reply was complete: the same for all who write it, whoever asks first. Absent: whenever it is asked for. */
+  readonly completed?: number;
+  /** Estimated input tokens for formats that must say a number first; 0 when unknown. */
+  readonly inputEstimate: number;
+  /** Something in the reply that this format has no place for. */
+  lose(path: string): void;
+}
+
+/** What a request encoder knows of where the request goes. */
+export interface EncodeTarget {
+  /** The model's name at the provider. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly traits: ModelTraits;
+  /** The client's headers, lower case: for versions and beta flags that travel between equals. */
+  readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Reports something dropped. `path` is the piece's `at` plus the field (`messages[0].content[1].cache_control`),
+   * or `settings.NAME` / `settings.NAME.MEMBER` for a ChatSettings member: the caller re-spells it in the client's words.
+   */
+  lose(path: string, kind?: Loss['kind']): void;
+  /** What to do with input content that the format cannot carry: throw 400, or drop and report. */
+  readonly unsupported: 'refuse' | 'drop';
+}
+
+/** A request in a provider's words, before address and credentials. */
+export interface EncodedRequest {
+  /** Below the provider's base URL: `/chat/completions`, `/messages`, `/models/m:streamGenerateContent`. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Default POST. The others carry no body. */
+  readonly method?: 'POST' | 'GET' | 'DELETE' | 'PUT';
+  readonly body: JsonObject;
+  /** Sent in place of `body` when it is there. */
+  readonly form?: Form;
+  /** How this request spells tool names: calls in the reply get the client's names back. */
+  readonly toolNames?: { there(name: string): string; back(spelled: string): string };
+  /** Tools that take free text and were wrapped as functions with one `input` string: calls of these come back unwrapped. */
+  readonly customTools?: readonly string[];
+  /** The call of this tool is the answer's text: structured output on models that have none. */
+  readonly unwrapTool?: string;
+  /** What the request lets the answer begin with, where the provider says it again at the head of its answer: it is left out there. */
+  readonly begun?: string;
+}
+
+/** The few changes that keep a pass-through a pass-through. */
+export interface Edits {
+  readonly model?: string;
+  readonly settings?: {
+    /** Members that are given replace the client's. */
+    readonly reasoning?: Reasoning;
+    readonly maxOutput?: number;
+  };
+}
+
+/** What a pass-through must watch for, as bytes, so that no other frame is parsed. A mark is only a reason to look. */
+export interface Marks {
+  /** A frame with this may carry usage. */
+  readonly usage: readonly string[];
+  /** A frame with this may be one by which a stream is complete: `endsStream` says whether it is. */
+  readonly terminal: readonly string[];
+  /** The key under which replies name the model. Default `model`. */
+  readonly model?: string;
+  /** One of these is a member of every whole reply that is one, where that is no chat. */
+  readonly reply?: readonly string[];
+  /** Stands in every frame of a format whose frames are numbered. */
+  readonly number?: string;
+}
+
+/** What a request is expected to use, before anybody has answered it. */
+export interface Expected {
+  /** Tokens. */
+  readonly input: number;
+  readonly output: number;
+  readonly units?: Units;
+  /** The most that it may use, where that is more: what is left of a budget is measured by it. */
+  readonly most?: { readonly input?: number; readonly output?: number; readonly units?: Units };
+}
+
+/** All a format knows of one operation. */
+export interface Codec<R extends GatewayRequest = GatewayRequest> {
+  readonly format: string;
+  readonly operation: Operation;
+  /** How the provider's stream is framed. */
+  readonly upstreamFraming: Framing;
+  readonly marks: Marks;
+  /** False where clients break on SSE comments, so that a silence stays silent (generateContent). */
+  readonly toleratesComments: boolean;
+  /** True for a frame by which a stream is complete: one without any was cut. Absent: every frame with one of the terminal marks is such a one. */
+  endsStream?(frame: Frame): boolean;
+  /** True where a sound reply may have an `error` in it, which tells what became of something. */
+  readonly tellsErrors?: boolean;
+  /** True where a provider's stream may also come as a JSON array or as lines of JSON. */
+  readonly streamsAsJson?: boolean;
+
+  /** Model and stream flag of a client's request. Throws 400 when the model is missing or of the wrong type. */
+  peek(body: JsonObject, params: RouteParams): { readonly model: string; readonly stream: boolean };
+  /** The spec's limits and the types of every field the gateway reads, on a client's request. Throws 400 with the path. Runs for a pass-through too. Gives the decoded request, so that none is decoded twice. */
+  validate(body: JsonObject, params: RouteParams): R;
+  /** True where `validate` finds in the outline of a body what it finds in the whole: it reads no words of long texts. Absent where it may. */
+  readonly outlines?: true;
+  /** Refuses temperature together with top_p (chat completions); not called when the operator lets both pass. */
+  checkSampling?(body: JsonObject): void;
+  /** The framing in which this client wants its stream. */
+  clientFraming(body: JsonObject, params: RouteParams): Framing;
+  /** False when this body cannot go as it is to a channel of this same format, for a model with these traits: it is decoded and encoded then. Absent where it always can. */
+  passes?(body: JsonObject, traits: ModelTraits): boolean;
+  /** The client's body with the edits made and nothing else changed. `lose` is told what the model cannot be asked for, as in {@link EncodeTarget}. */
+  patch(body: JsonObject, edits: Edits, traits: ModelTraits, lose?: (path: string) => void): JsonObject;
+  /**
+   * The client's body with those words of the spec that no provider of this format takes put into words that it does; the same object
+   * where there are none. Absent where the spec and providers agree. Runs for a pass-through: the encoder writes such words anyway.
+   */
+  official?(body: JsonObject, traits: ModelTraits, lose: (path: string) => void): JsonObject;
+  /** Where the body goes when it passes through unchanged. */
+  passThrough(
+    model: string,
+    stream: boolean,
+    headers: Readonly<Record<string, string>>,
+  ): Omit<EncodedRequest, 'body'>;
+  /** Members that make a streamed request ask for usage when the client did not (chat completions): undefined when nothing is to be added. Absent where streams always tell. */
+  askUsage?(body: JsonObject): JsonObject | undefined;
+  /** True for the frame that came only because `askUsage` asked: the client must not see it. */
+  isUsageOnly?(data: string): boolean;
+  /** Why only a channel of this same format can answer this request; undefined for most. Thrown before any translation. */
+  onlyNative?(body: JsonObject): GatewayError | undefined;
+
+  decodeRequest(body: JsonObject, params: RouteParams): R;
+  encodeRequest(request: R, target: EncodeTarget): EncodedRequest;
+  /** True where `encodeRequest` may be given a request in which marks stand for long texts: it puts them where the texts would go, and joins them with others at most. Absent where it may read them. */
+  readonly writesMarks?: true;
+  /** True for a medium by URL that channels of this format take as bytes alone, so that it is fetched first. Absent: as `traits.fetchesUrls` says. */
+  wantsBytes?(block: MediaBlock, traits: ModelTraits): boolean;
+  /** Throws 400 for a client's request that a model with these traits cannot do although the format allows it. Runs for a pass-through too. */
+  check?(request: R, traits: ModelTraits): void;
+  /** True where the images of a request stand in its JSON: files and addresses are read before it is encoded, and given as `data`. */
+  readonly inlinesImages?: boolean;
+  /** What a request may use, for budgets and limits. Absent for chats: their words are counted. */
+  estimate?(request: R): Expected;
+  /** Reads a provider's whole reply that is no JSON, as it comes. */
+  decodeBytes?(traits: ModelTraits): BytesDecoder;
+  /** What the client wants a whole reply to be, where it is no JSON: it then passes with the provider's content type. */
+  replyKind?(body: JsonObject): 'text' | 'bytes' | undefined;
+  /** A request that a provider takes only in pieces, as these pieces; one of them when it fits. Asked of the codec that speaks to the provider. */
+  split?(request: R, traits: ModelTraits): readonly R[];
+  /** The results of the pieces as one. */
+  join?(results: readonly OperationResult[]): OperationResult;
+  /** Absent, with `encodeStream`, where the operation has no stream. `traits` are the model's. */
+  decodeStream?(traits: ModelTraits): StreamDecoder;
+  encodeStream?(context: ReplyContext): StreamEncoder;
+  /** A provider's whole reply as the same events a stream would give. Throws GatewayError when it is an error body. */
+  decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[];
+  /** Gathers events into a whole reply. */
+  encodeWhole(context: ReplyContext): WholeEncoder;
+  /** Reads usage from a pass-through's frames and whole bodies; remembers what earlier frames said. */
+  usageTap(): UsageTap;
+  /** Where the bytes of a finished video are, for a provider that gives them only to whoever shows its key. `url` is what it told. */
+  contentRequest?(
+    request: R,
+    part: 'video' | 'thumbnail' | 'spritesheet',
+    url: string | undefined,
+  ): EncodedRequest | undefined;
+  /** The client's path of a `ChatSettings` member: `temperature` → `generationConfig.temperature`. */
+  settingPath(name: keyof ChatSettings): string;
+  /**
+   * How this format spells what {@link EncodeTarget.lose} names neutrally: `settings.reasoning.show`, or the last member of a piece's path
+   * (`cache`, `failed`). Names that are the same in both need no row.
+   */
+  readonly words?: Readonly<Record<string, string>>;
+}
+
+/** Turns the bytes of a reply that is no JSON into events. Holds the state of one reply. */
+export interface BytesDecoder {
+  chunk(bytes: Buffer): readonly GatewayEvent[];
+  end(): readonly GatewayEvent[];
+}
+
+/** A whole reply that is not JSON. */
+export interface PlainReply {
+  readonly contentType: string;
+  readonly bytes: Buffer;
+}
+
+/** Gathers the events of one reply; `end` gives the body, or throws when there was no reply to speak of. */
+export interface WholeEncoder {
+  event(event: GatewayEvent): void;
+  end(): JsonObject;
+  /** Asked before `end`, which is not called when this gives the reply: it is no JSON. */
+  plain?(): PlainReply | undefined;
+}
+
+/** Watches one reply for usage; remembers what earlier frames said. */
+export interface UsageTap {
+  /** `data` is the text of a frame, or of a whole body. Undefined when it carries no usage. */
+  read(data: string): Usage | undefined;
+}

@@ -1,0 +1,38 @@
+import type { ChatRequest } from '../model/chat.ts';
+import type { GatewayRequest } from '../model/request.ts';
+
+/**
+ * What a client wants done. Each has its own codecs, but for the last two: `list-models`, and `state`, which reads or changes what the
+ * gateway keeps for its callers (stored responses, conversations) and reaches no channel.
+ *
+ * @example
+ * if (call.operation !== 'chat') return next(call);
+ */
+export type Operation =
+  | 'chat'
+  | 'count-tokens'
+  | 'compact'
+  | 'embed'
+  | 'rerank'
+  | 'moderate'
+  | 'generate-image'
+  | 'edit-image'
+  | 'vary-image'
+  | 'transcribe'
+  | 'translate-audio'
+  | 'speak'
+  | 'create-video'
+  | 'get-video'
+  | 'delete-video'
+  | 'realtime'
+  | 'list-models'
+  | 'state';
+
+/** The decoded request of an operation. */
+export type RequestOf<O extends Operation> = O extends 'chat' | 'count-tokens' | 'compact'
+  ? ChatRequest
+  : O extends 'list-models' | 'state'
+    ? GatewayRequest
+    : Doing<GatewayRequest, O>;
+
+type Doing<R, O> = R extends { readonly operation: infer All } ? (O extends All ? R : never) : never;

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { jsonObject, number, time } from './values.ts';
+
+/** Which page of the audit is wanted. */
+export const auditQuery = z.strictObject({
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+});
+
+/** One change that somebody made. `before` and `after` hold no secrets. */
+export const auditEntry = z.object({
+  id: z.string(),
+  at: time,
+  session: z.string().describe('the first characters of the session id'),
+  ip: z.string(),
+  action: z.enum([
+    'login',
+    'logout',
+    'key-create',
+    'key-update',
+    'key-rotate',
+    'key-enable',
+    'key-disable',
+    'key-delete',
+    'channel-test',
+    'channel-enable',
+    'channel-disable',
+    'channel-reset',
+    'usage-export',
+    'reload',
+  ]),
+  /** The id of what was changed. */
+  target: z.string().optional(),
+  before: jsonObject.optional(),
+  after: jsonObject.optional(),
+});
+
+/** A page of the audit, newest first. */
+export const auditPage = z.object({
+  entries: z.array(auditEntry),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+});
+
+/** The types of what stands above, as a page takes them. */
+export type AuditEntry = z.output<typeof auditEntry>;
+export type AuditPage = z.output<typeof auditPage>;

@@ -1,0 +1,15 @@
+/*
+ * Everything that goes in and out of the admin API. Times are in milliseconds since 1970, durations in milliseconds, money in whole
+ * micro-dollars. The types are what a page imports.
+ */
+
+export * from './values.ts';
+export * from './audit.ts';
+export * from './channels.ts';
+export * from './failure.ts';
+export * from './keys.ts';
+export * from './live.ts';
+export * from './overview.ts';
+export * from './processes.ts';
+export * from './session.ts';
+export * from './usage.ts';

@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import { isAddressRange } from 'sluice/internal';
+import { count, number, time } from './values.ts';
+
+const whole = z.int('must be a whole number').min(1, 'must be at least 1').max(1e12, 'is too large');
+
+const budget = z.strictObject({
+  unit: z.enum(['micro-dollar', 'token'], 'must be micro-dollar or token'),
+  period: z.enum(['day', 'month', 'total'], 'must be day, month or total'),
+  amount: z
+    .int('must be a whole number: micro-dollars or tokens')
+    .min(0, 'must not be negative')
+    .max(1e15, 'is too large'),
+});
+
+const fields = {
+  name: z
+    .string('must be a text')
+    .trim()
+    .min(1, 'must not be empty')
+    .max(200, 'must be at most 200 characters'),
+  note: z.string('must be a text').max(2000, 'must be at most 2000 characters'),
+  models: z
+    .array(
+      z
+        .string('must be a text')
+        .trim()
+        .min(1, 'must not be empty')
+        .max(200, 'must be at most 200 characters'),
+    )
+    .min(1, 'must not be empty: leave it out to allow every model')
+    .max(200, 'must have at most 200 entries'),
+  budgets: z
+    .array(budget)
+    .max(6, 'must have at most 6 entries')
+    .refine(
+      (budgets) => new Set(budgets.map(({ unit, period }) => `${unit} ${period}`)).size === budgets.length,
+      'must not limit the same unit twice for one period',
+    ),
+  requestsPerMinute: whole,
+  tokensPerMinute: whole,
+  concurrency: whole,
+  addresses: z
+    .array(
+      z
+        .string('must be a text')
+        .trim()
+        .refine(isAddressRange, 'must be an IP address or a range such as 192.0.2.0/24'),
+    )
+    .min(1, 'must not be empty: leave it out to allow every address')
+    .max(500, 'must have at most 500 entries'),
+  expiresAt: z.int('must be milliseconds since 1970'),
+} as const;
+
+/** What a new key is made of; only the name is required. An absent limit means that there is none. */
+export const newKey = z.strictObject({
+  name: fields.name,
+  note: fields.note.exactOptional(),
+  models: fields.models.exactOptional().describe('exact names and patterns with *'),
+  budgets: fields.budgets.exactOptional(),
+  requestsPerMinute: whole.exactOptional(),
+  tokensPerMinute: whole.exactOptional(),
+  concurrency: whole.exactOptional(),
+  addresses: fields.addresses.exactOptional().describe('IP addresses and CIDR ranges'),
+  expiresAt: fields.expiresAt.exactOptional(),
+});
+
+/** The fields to change; null takes a limit away. */
+export const keyChanges = z.strictObject({
+  name: fields.name.exactOptional(),
+  note: fields.note.nullable().exactOptional(),
+  models: fields.models.nullable().exactOptional(),
+  budgets: fields.budgets.nullable().exactOptional(),
+  requestsPerMinute: whole.nullable().exactOptional(),
+  tokensPerMinute: whole.nullable().exactOptional(),
+  concurrency: whole.nullable().exactOptional(),
+  addresses: fields.addresses.nullable().exactOptional(),
+  expiresAt: fields.expiresAt.nullable().exactOptional(),
+});
+
+/** A budget with what is spent and claimed in its present period. */
+export const budgetState = z.object({
+  unit: budget.shape.unit,
+  period: budget.shape.period,
+  amount: count,
+  since: time.describe('when the period began; 0 for total'),
+  spent: count,
+  reserved: count.describe('claimed by calls that run'),
+});
+
+/** A key as people see it: never its secret. */
+export const key = z.object({
+  id: z.string(),
+  name: z.string(),
+  note: z.string().optional(),
+  prefix: z.string().describe('the first characters of the secret'),
+  suffix: z.string().describe('the last characters of the secret'),
+  state: z.enum(['valid', 'disabled', 'expired']),
+  models: z.array(z.string()).optional(),
+  budgets: z.array(budgetState),
+  requestsPerMinute: count.optional(),
+  tokensPerMinute: count.optional(),
+  concurrency: count.optional(),
+  addresses: z.array(z.string()).optional(),
+  expiresAt: time.optional(),
+  enabled: z.boolean(),
+  createdAt: time,
+  lastUsedAt: time.optional().describe('to within about a minute'),
+});
+
+/** Which page of the keys is wanted. */
+export const keysQuery = z.strictObject({
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(100),
+  after: z.string().max(100).exactOptional().describe('the cursor of the page before'),
+});
+
+/** A page of keys, newest first. */
+export const keyPage = z.object({
+  keys: z.array(key),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+});
+
+/** A key after a change. Warnings are sentences about what is allowed but looks like a mistake. */
+export const changedKey = z.object({ key, warnings: z.array(z.string()) });
+
+/** A key with its secret, which is shown this once. */
+export const keyWithValue = z.object({
+  key,
+  value: z.string().describe('the secret: it cannot be shown again'),
+  warnings: z.array(z.string()),
+});
+
+/** The types of what stands above, as a page takes them. */
+export type NewKey = z.input<typeof newKey>;
+export type KeyChanges = z.input<typeof keyChanges>;
+export type BudgetStateView = z.output<typeof budgetState>;
+export type KeyView = z.output<typeof key>;
+export type KeyPage = z.output<typeof keyPage>;
+export type ChangedKey = z.output<typeof changedKey>;
+export type KeyWithValue = z.output<typeof keyWithValue>;

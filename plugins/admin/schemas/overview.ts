@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { totals, usageSums } from './usage.ts';
+import { count, time } from './values.ts';
+
+/** The span that an overview covers, up to now. */
+export const overviewQuery = z.strictObject({
+  range: z.enum(['1h', '24h', '7d', '30d'], 'must be 1h, 24h, 7d or 30d').default('24h'),
+});
+
+/** What the first view shows. */
+export const overview = z.object({
+  since: time,
+  until: time,
+  /** The width of the buckets of `series`. */
+  bucket: count,
+  /** Calls that run now, in all processes. */
+  running: count,
+  totals: z.object(totals),
+  series: z.array(usageSums).describe('by time, without empty buckets'),
+  /** At most ten each, most calls first. `name` is absent where a key is gone. */
+  models: z.array(usageSums),
+  keys: z.array(usageSums.extend({ name: z.string().optional() })),
+  channels: z.array(usageSums),
+  statuses: z.array(usageSums),
+  health: z.object({
+    /** Whether the shared store of rates answers. */
+    rates: z.enum(['ok', 'degraded']),
+    /** Calls that wait to be charged and recorded. */
+    unsettled: count,
+    /** Channels that are switched off. */
+    disabledChannels: z.array(z.string()),
+  }),
+});
+
+/** The types of what stands above, as a page takes them. */
+export type OverviewRange = z.output<typeof overviewQuery>['range'];
+export type Overview = z.output<typeof overview>;

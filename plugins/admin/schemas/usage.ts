@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import { count, jsonObject, number, percentiles, text, time } from './values.ts';
+
+const filter = {
+  since: number.exactOptional(),
+  until: number.exactOptional().describe('exclusive'),
+  keyId: text.exactOptional(),
+  model: text.exactOptional(),
+  channel: text.exactOptional(),
+  format: text.exactOptional(),
+  operation: text.exactOptional(),
+  outcome: z.enum(['ok', 'failed'], 'must be ok or failed').exactOptional(),
+  status: number.exactOptional(),
+} as const;
+
+/** Which records are wanted: all members narrow. */
+export const usageFilter = z.strictObject(filter);
+
+/** Which records are wanted, and which page of them. */
+export const usageQuery = z.strictObject({
+  ...filter,
+  limit: number.min(1, 'must be at least 1').max(500, 'must be at most 500').default(50),
+  after: z.string().max(500).exactOptional().describe('the cursor of the page before'),
+});
+
+/** Which records are summed, and by what. `bucket` is the width of a bucket of time. */
+export const sumsQuery = z.strictObject({
+  ...filter,
+  by: z.enum(
+    ['time', 'keyId', 'model', 'channel', 'format', 'status'],
+    'must be time, keyId, model, channel, format or status',
+  ),
+  bucket: number.min(1000, 'must be at least 1000').exactOptional(),
+});
+
+/** One call, as it was recorded. Members that do not apply are absent. */
+export const usageRecord = z.object({
+  id: z.string(),
+  at: time,
+  keyId: z.string().optional(),
+  ip: z.string(),
+  operation: z.string(),
+  format: z.string(),
+  upstreamFormat: z.string().optional(),
+  model: z.string(),
+  upstreamModel: z.string().optional(),
+  channel: z.string().optional(),
+  stream: z.boolean(),
+  passThrough: z.boolean().optional(),
+  status: z.int(),
+  code: z.string().optional(),
+  reason: z.string().optional(),
+  ended: z.enum(['complete', 'error', 'left', 'interrupted']),
+  input: count,
+  output: count,
+  cacheRead: count,
+  cacheWrite: count,
+  reasoning: count,
+  units: z
+    .object({
+      images: z.number().optional(),
+      seconds: z.number().optional(),
+      characters: z.number().optional(),
+    })
+    .optional()
+    .describe('what was used besides tokens'),
+  estimated: z.boolean().optional(),
+  microDollars: count.optional().describe('absent when the model has no price'),
+  price: jsonObject.optional(),
+  ms: z.number(),
+  firstMs: z.number().optional(),
+  gatewayMs: z.number().optional(),
+  losses: z.array(z.string()).optional(),
+  attempts: z.array(jsonObject).optional(),
+  request: z.string().optional(),
+  response: z.string().optional(),
+});
+
+/** A page of records, newest first. */
+export const usagePage = z.object({
+  records: z.array(usageRecord),
+  next: z.string().optional().describe('the cursor of the next page; absent on the last'),
+});
+
+/** What the sums of calls have in common. */
+export const totals = {
+  calls: count,
+  failed: count,
+  input: count,
+  output: count,
+  microDollars: count,
+} as const;
+
+/** What the records of one group come to. */
+export const usageSums = z.object({
+  group: z.union([z.string(), z.number()]).describe("a bucket's start, or what the records have in common"),
+  ...totals,
+  ms: percentiles,
+  firstMs: percentiles,
+});
+
+/** Sums, largest number of calls first; by time in its order, without empty buckets. */
+export const usageSumsList = z.object({ sums: z.array(usageSums) });
+
+/** The types of what stands above, as a page takes them. */
+export type UsageRecordView = z.output<typeof usageRecord>;
+export type UsagePageView = z.output<typeof usagePage>;
+export type UsageSumsView = z.output<typeof usageSums>;
+export type UsageSumsList = z.output<typeof usageSumsList>;

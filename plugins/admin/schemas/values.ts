@@ -1,0 +1,33 @@
+import { z } from 'zod';
+
+/** A whole number from 0 on. */
+export const count = z.int().min(0);
+
+/** When something was or will be. */
+export const time = z.int().min(0).describe('milliseconds since 1970');
+
+/** How long calls took. */
+export const percentiles = z
+  .tuple([z.number(), z.number(), z.number()])
+  .describe('milliseconds at the 50th, 95th and 99th percentile');
+
+/** An object of any members. */
+export const jsonObject = z.record(z.string(), z.unknown());
+
+/** A whole number in a query. */
+export const number = z.coerce
+  .number<string>('must be a number')
+  .int('must be a whole number')
+  .min(0, 'must not be negative');
+
+/** A name or an id in a query. */
+export const text = z.string().min(1, 'must not be empty').max(200, 'must be at most 200 characters');
+
+/** A query with nothing in it. */
+export const noQuery = z.strictObject({});
+
+/** What a request that only says "do it" carries: nothing, or an empty object. */
+export const noBody = z.strictObject({});
+
+/** What a change without an answer of its own gives. */
+export const done = z.object({ ok: z.literal(true) });

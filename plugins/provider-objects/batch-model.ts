@@ -1,0 +1,58 @@
+import { GatewayError, type JsonObject, type JsonValue } from 'sluice';
+import { isObject, missing, wrongType } from 'sluice/internal';
+import type { Place } from './place.ts';
+
+/** The model of a batch whose lines name none, and the body of the batch with the provider's name of it. */
+export interface NamedModel {
+  /** Its public name. */
+  readonly model: string;
+  readonly body: JsonObject;
+}
+
+/**
+ * Some providers' batches name one model, and their lines none: it is what the body says, or what all lines say. Undefined where lines name
+ * theirs. Throws 400 where neither does, or one another than the other.
+ */
+export function modelOfBatch(
+  body: JsonObject,
+  { models, unnamed }: JsonObject & { readonly models: readonly string[] },
+  { channel }: Place,
+): NamedModel | undefined {
+  const { batchModel: path } = channel;
+  if (path === undefined) {
+    if (unnamed !== true) return undefined;
+    throw new GatewayError('invalid_value', 'Every line of the file must name its model.', {
+      param: 'input_file_id',
+    });
+  }
+  const names = path.split('.');
+  const [line, another] = models;
+  const told = memberAt(body, names) ?? (another === undefined ? line : undefined);
+  if (told === undefined) throw missing(path);
+  if (typeof told !== 'string') throw wrongType(path, 'a string');
+  const stranger = models.find((model) => model !== told);
+  const there = channel.upstreamModel(told);
+  if (stranger !== undefined || there === undefined)
+    throw new GatewayError(
+      'invalid_value',
+      stranger === undefined
+        ? `The model "${told}" is not served by the channel that keeps the file.`
+        : `The file names the model "${stranger}", and the batch another.`,
+      { param: path },
+    );
+  return { model: told, body: withMember(body, names, there) };
+}
+
+function memberAt(object: JsonObject, names: readonly string[]): JsonValue | undefined {
+  let value: JsonValue | undefined = object;
+  for (const name of names) value = isObject(value) ? value[name] : undefined;
+  return value;
+}
+
+function withMember(object: JsonObject, [name = '', ...rest]: readonly string[], value: string): JsonObject {
+  const inner = object[name];
+  return {
+    ...object,
+    [name]: rest.length === 0 ? value : withMember(isObject(inner) ? inner : {}, rest, value),
+  };
+}

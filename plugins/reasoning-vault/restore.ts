@@ -1,0 +1,94 @@
+import type { Block, JsonObject, Message } from 'sluice';
+import type { ReasoningBlock, ToolCallBlock } from 'sluice/internal';
+import type { Thought, Turn } from './turn.ts';
+
+/** True for a block that shows by itself whose it is. */
+export function isProved(block: Block): boolean {
+  return 'proof' in block && block.proof !== undefined;
+}
+
+/** True for what the model thought. */
+export function isReasoning(block: Block): block is ReasoningBlock {
+  return block.type === 'reasoning';
+}
+
+/**
+ * A message's content with its reasoning, undefined when nothing is missing. `told` counts the thoughts that earlier messages of a split
+ * turn got; a proof that is present elsewhere does not come twice.
+ */
+export function restored(
+  message: Message,
+  turn: Turn,
+  told: Map<Turn, number>,
+  present: ReadonlySet<string>,
+): readonly Block[] | undefined {
+  const content: Block[] = [];
+  let next = told.get(turn) ?? 0;
+  let missing = 0;
+  const tell = (ready: (thought: Thought) => boolean): void => {
+    for (
+      let thought = turn.thoughts[next];
+      thought !== undefined && ready(thought);
+      thought = turn.thoughts[next]
+    ) {
+      next += 1;
+      if (thought.proof !== undefined && present.has(thought.proof.value)) continue;
+      content.push(blockOf(thought, message));
+      missing += 1;
+    }
+  };
+  const calls = message.content.filter((block) => block.type === 'tool-call');
+  const first = calls.reduce((least, { id }) => Math.min(least, placeOf(id, turn)), Infinity);
+  for (const block of message.content) {
+    if (isReasoning(block)) continue;
+    if (block.type === 'tool-call') {
+      tell((thought) => thought.calls <= placeOf(block.id, turn));
+      content.push(proved(block, turn));
+    } else {
+      tell((thought) => thought.calls <= first && !thought.spoken);
+      content.push(block);
+    }
+  }
+  if (calls.some(({ id }) => placeOf(id, turn) === turn.calls.length - 1)) tell(() => true);
+  told.set(turn, next);
+  return missing > 0 || content.some(isProved) ? content : undefined;
+}
+
+/** The number of a call in its turn; a call that the turn did not make stands before all. */
+function placeOf(id: string, turn: Turn): number {
+  return placesOf(turn).get(id) ?? 0;
+}
+
+/** The first call of each id in a turn. A turn may come back in as many messages as it has calls. */
+function placesOf(turn: Turn): ReadonlyMap<string, number> {
+  let places = allPlaces.get(turn);
+  if (places === undefined) {
+    const found = new Map<string, number>();
+    turn.calls.forEach(({ id }, place) => {
+      if (!found.has(id)) found.set(id, place);
+    });
+    allPlaces.set(turn, (places = found));
+  }
+  return places;
+}
+
+const allPlaces = new WeakMap<Turn, ReadonlyMap<string, number>>();
+
+function blockOf({ text, proof, extra }: Thought, message: Message): Block {
+  return {
+    type: 'reasoning',
+    text,
+    at: `${message.at ?? 'messages'}.reasoning`,
+    ...(proof === undefined ? {} : { proof }),
+    ...(extra === undefined ? {} : { extra }),
+  };
+}
+
+function proved(block: ToolCallBlock, turn: Turn): ToolCallBlock {
+  const place = placesOf(turn).get(block.id);
+  const call = place === undefined ? undefined : turn.calls[place];
+  if (call?.proof === undefined) return block;
+  if (call.beside === undefined) return { ...block, proof: call.proof };
+  const own: JsonObject = { ...block.extra?.['chat-completions'], $extra_content: call.beside };
+  return { ...block, proof: call.proof, extra: { ...block.extra, 'chat-completions': own } };
+}

@@ -1,0 +1,9 @@
+import type { Call, Target } from 'sluice/internal';
+
+/** What is known of a reply that passes through. */
+export interface PassOptions {
+  readonly call: Call;
+  readonly target: Target;
+  /** The stream tells usage only because the gateway asked: the client must not see that frame. */
+  readonly swallowUsage: boolean;
+}

@@ -1,0 +1,93 @@
+import type { JsonObject, Reads, UpstreamRequest } from 'sluice';
+import type { Call, Form, Loss, Target } from 'sluice/internal';
+import { findModel } from './bytes.ts';
+import { losesInto, plainHeaders } from './encode-request.ts';
+
+/**
+ * The client's own bytes for a channel of the same format: untouched, or with nothing changed but what the edits say and what no provider
+ * would take. What the model cannot be asked for is added to `losses`.
+ */
+export function passRequest(
+  call: Call,
+  target: Target,
+  reads: Reads,
+  losses: Loss[],
+): { readonly request: UpstreamRequest; readonly edited: { readonly usage: boolean } } {
+  const { codec, wire, stream } = call;
+  const { body, usage } = passedBody(call, target, reads, losses);
+  const { path, query, headers } = codec.passThrough(target.model, stream, plainHeaders(call));
+  const request: UpstreamRequest = {
+    operation: call.operation,
+    format: codec.format,
+    model: target.model,
+    stream,
+    path,
+    query: query ?? {},
+    headers: headers ?? {},
+    body: body ?? wire.bytes,
+  };
+  return { request, edited: { usage } };
+}
+
+/** Undefined: the bytes go as they came. */
+function passedBody(
+  call: Call,
+  target: Target,
+  reads: Reads,
+  losses: Loss[],
+): { readonly body: UpstreamRequest['body'] | undefined; readonly usage: boolean } {
+  const { codec, edits, wire } = call;
+  if (wire.params.form !== undefined)
+    return { body: renamedForm(wire.params.form, target.model), usage: false };
+  const named = call.body.model === call.askedModel;
+  const asking = reads !== 'nothing' && call.stream && codec.askUsage !== undefined;
+  const added = asking ? codec.askUsage?.(call.body) : undefined;
+  const usage = added !== undefined;
+  // A count may name the model inside: only the format knows where.
+  const inside = call.operation === 'count-tokens' && !named && target.model !== call.askedModel;
+  const lose = losesInto(losses, call, codec);
+  const official = (one: JsonObject): JsonObject => codec.official?.(one, target.traits, lose) ?? one;
+  // Not spread before it must be: whoever reads all members of a long body has it parsed.
+  const { body } = call;
+  if (edits.settings === undefined && edits.body === undefined && !inside && official(body) === body) {
+    const spliced = splicedBody(call, named ? target.model : undefined, added);
+    if (spliced !== undefined) return { body: spliced === wire.bytes ? undefined : spliced, usage };
+  }
+  const { reasoning, maxOutput } = edits.settings ?? {};
+  const settings = {
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(maxOutput === undefined ? {} : { maxOutput }),
+  };
+  const asked = added === undefined ? body : { ...body, ...added };
+  const patched = codec.patch(asked, { model: target.model, settings }, target.traits, lose);
+  return { body: JSON.stringify(official(patched)), usage };
+}
+
+/**
+ * The client's bytes with the model's name replaced and members added, all else as it was. Undefined where that cannot be done in the
+ * bytes: the place of the name is not found, or a member of the client's has to change.
+ */
+function splicedBody(
+  { body, wire }: Call,
+  model: string | undefined,
+  added: JsonObject | undefined,
+): Buffer | undefined {
+  const names = added === undefined ? [] : Object.keys(added);
+  if (names.some((name) => Object.hasOwn(body, name))) return undefined;
+  let { bytes } = wire;
+  if (model !== undefined && model !== body.model) {
+    const span = wire.outline?.model ?? findModel(bytes);
+    if (span === undefined) return undefined;
+    const name = Buffer.from(JSON.stringify(model));
+    bytes = Buffer.concat([bytes.subarray(0, span.start), name, bytes.subarray(span.end)]);
+  }
+  if (names.length === 0) return bytes;
+  const end = bytes.lastIndexOf('}');
+  const members = names.map((name) => `,${JSON.stringify(name)}:${JSON.stringify(added?.[name])}`).join('');
+  return Buffer.concat([bytes.subarray(0, end), Buffer.from(members), bytes.subarray(end)]);
+}
+
+/** The client's form with the model's name replaced; everything else keeps its place. */
+function renamedForm(form: Form, model: string): Form {
+  return form.map((part) => ('value' in part && part.name === 'model' ? { ...part, value: model } : part));
+}
