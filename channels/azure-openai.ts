@@ -10,7 +10,7 @@ import { overSockets } from './_realtime.ts';
 import { tellingRefusals } from './_refusals.ts';
 
 /** Deployments have names of their own, which say nothing of the model: the config's `traits` tell more. */
-const traits: ModelTraits = { refuses: ['topK', 'customTools'] };
+const traits: ModelTraits = { refuses: ['topK', 'customTools'], serverTools: 'responses' };
 
 const headers = (key: string | undefined): Readonly<Record<string, string>> =>
   key === undefined ? {} : { 'api-key': key };

@@ -89,6 +89,7 @@ export default openaiLike({
   traits: {
     '*': {
       formats: ['chat-completions', 'responses'],
+      serverTools: 'responses',
       reasoning: 'none',
       refuses: unknown,
       inputLimit: 128_000,
@@ -122,6 +123,9 @@ export default openaiLike({
     'o3-pro*': responds,
     'gpt-5*-pro*': responds,
     '*codex*': responds,
+    // https://developers.openai.com/api/docs/models: these search in chat completions, and are in no other API.
+    '*-search-preview*': { formats: ['chat-completions'] },
+    '*-search-api*': { formats: ['chat-completions'] },
     '*deep-research*': responds,
     'computer-use*': responds,
     'gpt-*-transcribe*': { transcripts: ['json', 'text'] },

@@ -17,7 +17,7 @@ export default openaiLike({
   batchShare: 0.5,
   batches: xaiBatches,
   traits: {
-    '*': { reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },
+    '*': { serverTools: 'responses', reasoning: 'none', inputLimit: 131_072, refuses: ['topK'] },
     'grok-4*': { inputLimit: 256_000, refuses: ['topK', 'presencePenalty', 'frequencyPenalty', 'stop'] },
     'grok-3-mini*': {
       reasoning: 'effort',

@@ -1,7 +1,7 @@
 import { concatAll, concatMap, defer, filter, from, map, type Observable, type OperatorFunction } from 'rxjs';
 import { z } from 'zod';
 import { definePlugin, type GatewayEvent, type JsonValue, type Usage, chatOf } from 'sluice';
-import { sumUsage, wrongValue, type Call, type Next } from 'sluice/internal';
+import { chatFormats, sumUsage, wrongValue, type Call, type Next } from 'sluice/internal';
 
 const format = 'text-completions';
 
@@ -37,8 +37,7 @@ export default definePlugin({
 
 /** True where the channel takes the list as it is. */
 function isNative({ target }: Call): boolean {
-  const spoken = target?.traits.formats ?? target?.channel.speaks.chat;
-  return spoken?.includes(format) === true;
+  return target !== undefined && chatFormats(target).includes(format);
 }
 
 /** The prompts of a list that has more than one, all of them text. */

@@ -9,6 +9,11 @@ export interface ModelTraits {
   /** The formats that this model answers in for chat, best first, where they are not all that its channel speaks. */
   readonly formats?: readonly string[];
   /**
+   * The format in which the model searches the web and runs code by itself, where it does not in all that it answers in: clients of other
+   * formats that ask for that are served in it.
+   */
+  readonly serverTools?: string;
+  /**
    * How reasoning is asked for. messages: `adaptive` (effort) or `budget` (tokens); generateContent: `level` or `budget`;
    * chat completions: `effort` (official), `thinking` (DeepSeek's switch), `object` (a `reasoning` object), `none` (not at all).
    */

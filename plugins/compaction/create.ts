@@ -8,7 +8,7 @@ import {
   type JsonValue,
   chatOf,
 } from 'sluice';
-import { missing } from 'sluice/internal';
+import { chatFormats, missing } from 'sluice/internal';
 import { officialForm, readAsked, type Asked } from './asked.ts';
 import { exceeds, openCalls, split, type Item, type Split } from './items.ts';
 import { compactionAlone, withCompaction } from './reply.ts';
@@ -19,7 +19,6 @@ import {
   format,
   keptShare,
   refersBack,
-  spokenBy,
   unseen,
   type Order,
   type Work,
@@ -53,7 +52,7 @@ export async function reporting(
       { param: first },
     );
   }
-  const to = native ? format : (spokenBy(target)[0] ?? '');
+  const to = native ? format : (chatFormats(target)[0] ?? '');
   const losses = lost.map((path): GatewayEvent => ({
     type: 'loss',
     loss: { path, kind: 'setting', from: format, to },

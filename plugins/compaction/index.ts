@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { definePlugin } from 'sluice';
-import { openSealer, type Call, type InternalTools } from 'sluice/internal';
+import { chatFormats, openSealer, type Call, type InternalTools } from 'sluice/internal';
 import { compact } from './compact.ts';
 import { create } from './create.ts';
 import { itemsOf } from './items.ts';
 import { opened } from './seals.ts';
-import { format, ownerOf, spokenBy, type Work } from './work.ts';
+import { format, ownerOf, type Work } from './work.ts';
 
 const options = z.strictObject({
   /** Tokens of context from which on it is compacted, where neither the client says it nor the model's limit is known. */
@@ -35,7 +35,7 @@ export default definePlugin({
       const items = opened(written, {
         sealer,
         owner: ownerOf(call),
-        native: spokenBy(target).includes(format),
+        native: chatFormats(target).includes(format),
       });
       const changed = items !== written;
       if (call.operation === 'count-tokens') {

@@ -1,5 +1,5 @@
 import { callKey, caller, GatewayError, type GatewayEvent, type JsonObject, type Usage } from 'sluice';
-import type { Call, Codec, Next, Sealer, Target } from 'sluice/internal';
+import { chatFormats, type Call, type Codec, type Next, type Sealer, type Target } from 'sluice/internal';
 import type { Item } from './items.ts';
 import { suffixOf } from './reply.ts';
 import { compactionItem, type Compacted } from './seals.ts';
@@ -34,14 +34,9 @@ export function ownerOf(call: Call): string {
   return call.get(caller)?.id ?? '';
 }
 
-/** The formats in which the target answers, best first. */
-export function spokenBy({ channel, traits }: Target): readonly string[] {
-  return traits.formats ?? channel.speaks.chat ?? [];
-}
-
 /** True when the target's provider compacts by itself. */
 export function compactsItself(target: Target): boolean {
-  return target.channel.speaks.compact?.includes(format) === true && spokenBy(target).includes(format);
+  return target.channel.speaks.compact?.includes(format) === true && chatFormats(target).includes(format);
 }
 
 /** True when the provider is to look up earlier turns by itself: the context here is then not the whole. */

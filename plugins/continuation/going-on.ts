@@ -1,5 +1,5 @@
 import { chatOf, countTokens, estimateTokens, type Message, type Usage } from 'sluice';
-import type { Call, Target } from 'sluice/internal';
+import { chatFormatFor, type Call, type Target } from 'sluice/internal';
 import type { Parts } from './parts.ts';
 
 /** The same request with the beginning of its answer as its last turn, and with as much less to say. */
@@ -8,7 +8,8 @@ export function goingOn(call: Call, target: Target, said: string): Call {
   const { messages, settings } = chatOf(call);
   const { maxOutput } = settings;
   return call.with({
-    messages: withBeginning(messages, said, target),
+    // Providers of chat completions must be told that the last turn is a beginning.
+    messages: withBeginning(messages, said, chatFormatFor(call, target) === 'chat-completions'),
     ...(maxOutput === undefined
       ? {}
       : { settings: { maxOutput: Math.max(1, maxOutput - estimateTokens(Buffer.byteLength(said))) } }),
@@ -16,21 +17,15 @@ export function goingOn(call: Call, target: Target, said: string): Call {
 }
 
 /** A client may have begun the answer itself. */
-function withBeginning(messages: readonly Message[], said: string, target: Target): readonly Message[] {
+function withBeginning(messages: readonly Message[], said: string, marked: boolean): readonly Message[] {
   const text = { type: 'text', text: said } as const;
   const last = messages.at(-1);
   const turn: Message =
     last?.role === 'assistant'
       ? { role: 'assistant', content: [...last.content, text] }
       : { role: 'assistant', content: [text], plain: true };
-  const marked = marks(target) ? { ...turn, extra: { 'chat-completions': { prefix: true } } } : turn;
-  return [...(last?.role === 'assistant' ? messages.slice(0, -1) : messages), marked];
-}
-
-/** True where the provider must be told that the last turn is a beginning. */
-function marks({ channel, traits }: Target): boolean {
-  const [format] = traits.formats ?? channel.speaks.chat ?? [];
-  return format === 'chat-completions';
+  const beginning = marked ? { ...turn, extra: { 'chat-completions': { prefix: true } } } : turn;
+  return [...(last?.role === 'assistant' ? messages.slice(0, -1) : messages), beginning];
 }
 
 /** What the broken part has used, as far as it was told; what was said since is estimated. */

@@ -1,5 +1,5 @@
 import { isChat, type Units } from 'sluice';
-import { estimateInput as estimateChat, type Call, type Target } from 'sluice/internal';
+import { chatFormatFor, estimateInput as estimateChat, type Call, type Target } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**
@@ -99,9 +99,8 @@ function summarises({ codec, body, operation }: Call): boolean {
 }
 
 /** True for a target that is asked in the words of the responses format for a client of another one. */
-function isForeignResponses({ traits, channel }: Target, { codec }: Call): boolean {
-  const spoken = traits.formats ?? channel.speaks.chat ?? [];
-  return spoken[0] === 'responses' && !spoken.includes(codec.format);
+function isForeignResponses(target: Target, call: Call): boolean {
+  return call.codec.format !== 'responses' && chatFormatFor(call, target) === 'responses';
 }
 
 /** What a call is expected to use besides tokens. */

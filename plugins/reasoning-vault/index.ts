@@ -19,6 +19,7 @@ import {
   type Loss,
   type Next,
   type Target,
+  chatFormatFor,
 } from 'sluice/internal';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
@@ -26,7 +27,7 @@ import { Passing } from './passing.ts';
 import { forgottenTurns, recall, type RecallOptions } from './recall.ts';
 import { Asked, keyOfCall } from './call-keys.ts';
 import { withoutStrangers } from './strangers.ts';
-import { formatSpoken, makerOf, type Turn } from './turn.ts';
+import { makerOf, type Turn } from './turn.ts';
 
 const options = z.strictObject({
   /** Milliseconds that reasoning is kept for the client's next turn. */
@@ -123,7 +124,7 @@ export default definePlugin({
     return function reasoningVault(call: Call, next) {
       const { target, operation } = call;
       if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
-      const format = formatSpoken(call, target);
+      const format = chatFormatFor(call, target);
       if (format === undefined) return next(call);
       // Most calls have no tools: nothing of them can be forgotten that matters.
       if (operation === 'chat' && !contested.has(format) && !usesTools(chatOutlineOf(call)))

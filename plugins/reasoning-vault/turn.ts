@@ -1,5 +1,5 @@
 import type { JsonObject } from 'sluice';
-import type { Call, Proof, Target } from 'sluice/internal';
+import type { Proof, Target } from 'sluice/internal';
 
 /** Who made a piece of reasoning: nobody else can be trusted to take it back. */
 export interface Maker {
@@ -50,12 +50,6 @@ export function makerOf({ channel, key, model }: Target): Maker {
 /** True when the target uses the account that made it, as far as that is known. */
 export function isAccountOf(maker: Maker, { channel, key }: Target): boolean {
   return maker.channel === channel.id && (maker.key === undefined || maker.key === key.id);
-}
-
-/** The format that will be spoken to a target: the client's own where it can be, else the channel's best. Undefined where there is none. */
-export function formatSpoken(call: Call, { channel, traits }: Target): string | undefined {
-  const spoken = traits.formats ?? channel.speaks.chat ?? [];
-  return spoken.includes(call.codec.format) ? call.codec.format : spoken[0];
 }
 
 /** True when a turn's reasoning may go to this target: what is encrypted is readable by the account that made it, and by no other. */

@@ -1,14 +1,22 @@
 import { map, type Observable } from 'rxjs';
 import { GatewayError, startWithEvents, type GatewayEvent, type JsonObject } from 'sluice';
-import type { Call, CallEdits, Catalog, Loss, Next, Target } from 'sluice/internal';
+import {
+  chatFormats,
+  type Call,
+  type CallEdits,
+  type Catalog,
+  type Loss,
+  type Next,
+  type Target,
+} from 'sluice/internal';
 import type { Resolved } from './resolve.ts';
 
 /** Fields that this gateway acts upon by itself: no provider shall do it too. */
 const ownFields = ['background', 'generate'] as const;
 
 /** True when the format of the Responses API is spoken to this model itself. */
-export function isNative({ channel, traits }: Target): boolean {
-  return (traits.formats ?? channel.speaks.chat ?? []).includes('responses');
+export function isNative(target: Target): boolean {
+  return chatFormats(target).includes('responses');
 }
 
 /**

@@ -14,6 +14,8 @@ import {
   type InternalTools,
   type Loss,
   type Target,
+  chatFormatFor,
+  chatFormats,
 } from 'sluice/internal';
 import { passReply } from './pass-reply.ts';
 import { passRequest } from './pass-request.ts';
@@ -65,15 +67,15 @@ export default definePlugin({
           withBytes(reply, call, target, tools),
         );
       }
-      const format = same ? call.codec.format : (spoken[0] ?? '');
-      return translate(call, target, codecOf(tools, format, call, target), chosen, tools, next);
+      const format = call.operation === 'chat' ? chatFormatFor(call, target) : spoken[0];
+      return translate(call, target, codecOf(tools, format ?? '', call, target), chosen, tools, next);
     };
   },
 });
 
 /** The formats in which this target does what is asked, best first; undefined when the gateway must do it by itself. */
-function spokenBy({ channel, traits }: Target, { operation, wire }: Call): readonly string[] | undefined {
-  const spoken = channel.speaks[operation];
+function spokenBy(target: Target, { operation, wire }: Call): readonly string[] | undefined {
+  const spoken = target.channel.speaks[operation];
   if (spoken === undefined && operation !== 'count-tokens') {
     throw new GatewayError(
       'endpoint_not_supported',
@@ -83,7 +85,7 @@ function spokenBy({ channel, traits }: Target, { operation, wire }: Call): reado
       },
     );
   }
-  return operation === 'chat' ? (traits.formats ?? spoken) : spoken;
+  return operation === 'chat' ? chatFormats(target) : spoken;
 }
 
 /** A proof of another provider that an earlier answer carried in a container: decoding and encoding takes it out. */

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -15,6 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { ordinary, startIdentities, type Identities } from './_identities.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const identities = await startIdentities();
 
@@ -113,21 +113,17 @@ describe('Entra ID', () => {
   });
 
   test('the token of a workload, which stands in a file, is changed for one of Entra ID', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-entra-'));
+    const folder = temporaryFolder();
     writeFileSync(join(folder, 'token'), 'token-of-the-cluster');
-    try {
-      const workload = {
-        kind: 'workload',
-        tenant: 'tenant',
-        client: 'pod',
-        tokenFile: join(folder, 'token'),
-      };
-      expect(await entraTokens(workload as EntraIdentity, scope, transport)()).toMatchObject({
-        token: 'token-1',
-      });
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const workload = {
+      kind: 'workload',
+      tenant: 'tenant',
+      client: 'pod',
+      tokenFile: join(folder, 'token'),
+    };
+    expect(await entraTokens(workload as EntraIdentity, scope, transport)()).toMatchObject({
+      token: 'token-1',
+    });
     expect(formOf(identities.asked.at(-1)?.body)).toMatchObject({
       grant_type: 'client_credentials',
       client_id: 'pod',

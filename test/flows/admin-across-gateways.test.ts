@@ -1,46 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
 import { adminPassword, logIn, type Admin } from '../plugins/admin/_client.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
 import { eventually } from '../support/eventually.ts';
-
-let postgres: TestPostgres | undefined;
-const missing = withoutPostgres();
-const folder = mkdtempSync(join(tmpdir(), 'sluice-admin-'));
-
-beforeAll(async () => {
-  if (missing === undefined) postgres = await startPostgres();
-});
-afterAll(async () => {
-  await postgres?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const databases = [
-  {
-    kind: 'SQLite',
-    url: () => Promise.resolve(`sqlite:${join(folder, `${Math.random()}.db`)}`),
-    skip: undefined,
-  },
-  {
-    kind: 'PostgreSQL',
-    url: () => postgres?.createDatabase() ?? Promise.reject(new Error('none')),
-    skip: missing,
-  },
-];
-
-async function two(database: string): Promise<[TestGateway, TestGateway]> {
-  const start = () => startGateway({ adminPassword, database, channels: [demo()] });
-  const gateways: [TestGateway, TestGateway] = [await start(), await start()];
-  onTestFinished(async () => {
-    await Promise.all(gateways.map((gateway) => gateway.close()));
-  });
-  return gateways;
-}
+import { newDatabases, twoGateways } from './_one-database.ts';
 
 /** The page that a browser shows when its requests reach another gateway. */
 const onto =
@@ -58,9 +21,9 @@ async function status({ url }: TestGateway, key: string): Promise<number> {
   return response.status;
 }
 
-describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) => {
+describe.each(newDatabases())('two gateways on one database: $kind', ({ url, skip }) => {
   test.skipIf(skip !== undefined)('share logins, and the end of them', async () => {
-    const [one, other] = await two(await url());
+    const [one, other] = await twoGateways(await url());
     const page = await logIn(one.url);
     const elsewhere = onto(page, other);
     const response = await elsewhere('session');
@@ -71,7 +34,7 @@ describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) 
 
   test.skipIf(skip !== undefined)('forget every login when the password was replaced', async () => {
     const database = await url();
-    const [one] = await two(database);
+    const [one] = await twoGateways(database);
     const page = await logIn(one.url);
     const third = await startGateway({
       adminPassword: 'another long password',
@@ -86,7 +49,7 @@ describe.each(databases)('two gateways on one database: $kind', ({ url, skip }) 
   test.skipIf(skip !== undefined)(
     'follow each other within about a second: keys, and channels that are switched off',
     async () => {
-      const [one, other] = await two(await url());
+      const [one, other] = await twoGateways(await url());
       const page = await logIn(one.url);
       const { key, value } = await page.ask('createKey', { body: { name: 'shared' } });
       await eventually(async () => expect(await status(other, value)).toBe(200));

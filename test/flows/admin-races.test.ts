@@ -1,37 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import demo from '../../channels/demo/index.ts';
-import { adminPassword, logIn, type Admin, type Words } from '../plugins/admin/_client.ts';
+import { describe, expect, test } from 'vitest';
+import { logIn, type Admin, type Words } from '../plugins/admin/_client.ts';
 import { eventually } from '../support/eventually.ts';
-import { startGateway, type TestGateway } from '../support/gateway.ts';
-import { startPostgres, withoutPostgres, type TestPostgres } from '../support/postgres.ts';
-
-let postgres: TestPostgres | undefined;
-const missing = withoutPostgres();
-const folder = mkdtempSync(join(tmpdir(), 'sluice-races-'));
-
-beforeAll(async () => {
-  if (missing === undefined) postgres = await startPostgres();
-});
-afterAll(async () => {
-  await postgres?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-const databases = [
-  {
-    kind: 'SQLite',
-    url: () => Promise.resolve(`sqlite:${join(folder, `${Math.random()}.db`)}`),
-    skip: undefined,
-  },
-  {
-    kind: 'PostgreSQL',
-    url: () => postgres?.createDatabase() ?? Promise.reject(new Error('none')),
-    skip: missing,
-  },
-];
+import type { TestGateway } from '../support/gateway.ts';
+import { newDatabases, twoGateways } from './_one-database.ts';
 
 /** What an admin may do to a key, and what has to be seen of it afterwards when the key still exists. */
 const writes = {
@@ -53,14 +24,9 @@ interface Site {
 
 /** Two gateways on one database, and a page of the dashboard at each. */
 async function open(database: string): Promise<Site> {
-  const start = () => startGateway({ adminPassword, database, channels: [demo()] });
-  const gateways = [await start(), await start()];
-  onTestFinished(async () => {
-    await Promise.all(gateways.map((gateway) => gateway.close()));
-  });
-  const [one, other] = gateways.map(({ url }) => logIn(url));
-  if (one === undefined || other === undefined) throw new Error('Two are needed.');
-  return { gateways, pages: [await one, await other] };
+  const gateways = await twoGateways(database);
+  const [one, other] = gateways;
+  return { gateways, pages: [await logIn(one.url), await logIn(other.url)] };
 }
 
 const act = async (page: Admin, write: Write, id: string): Promise<{ status: number; value?: string }> => {
@@ -77,7 +43,7 @@ async function statusOf({ url }: TestGateway, secret: string): Promise<number> {
   return response.status;
 }
 
-describe.each(databases)('two admins at two gateways on one database: $kind', ({ url, skip }) => {
+describe.each(newDatabases())('two admins at two gateways on one database: $kind', ({ url, skip }) => {
   test.skipIf(skip !== undefined)(
     'change one key at the same moment: nothing is lost, and nothing that was deleted comes back',
     async () => {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
@@ -7,6 +5,7 @@ import anthropic from '../../channels/anthropic.ts';
 import sessionAffinity from '../../plugins/session-affinity.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -158,27 +157,23 @@ describe('with two keys behind one provider', () => {
   });
 
   test('another gateway on the same database, and the next start, come to the same choice', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-affinity-'));
-    try {
-      const database = `sqlite:${join(folder, 'sluice.db')}`;
-      const first = await start({ database });
-      const homes = async (gateway: TestGateway): Promise<readonly string[]> => {
-        served = [];
-        for (let session = 0; session < 16; session += 1)
-          await ask({ ...gateway, key: first.key }, [question()], {
-            headers: { 'x-session-id': `s-${session}` },
-          });
-        return served;
-      };
-      const before = await homes(first);
-      expect([...new Set(before)].toSorted()).toEqual(['one', 'two']);
-      expect(await homes(await start({ database }))).toEqual(before);
-      await first.close();
-      gateways = gateways.filter((gateway) => gateway !== first);
-      expect(await homes(await start({ database }))).toEqual(before);
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
+    const folder = temporaryFolder();
+    const database = `sqlite:${join(folder, 'sluice.db')}`;
+    const first = await start({ database });
+    const homes = async (gateway: TestGateway): Promise<readonly string[]> => {
+      served = [];
+      for (let session = 0; session < 16; session += 1)
+        await ask({ ...gateway, key: first.key }, [question()], {
+          headers: { 'x-session-id': `s-${session}` },
+        });
+      return served;
+    };
+    const before = await homes(first);
+    expect([...new Set(before)].toSorted()).toEqual(['one', 'two']);
+    expect(await homes(await start({ database }))).toEqual(before);
+    await first.close();
+    gateways = gateways.filter((gateway) => gateway !== first);
+    expect(await homes(await start({ database }))).toEqual(before);
   });
 
   test('its encrypted reasoning goes back to the key that made it, though the session names itself nowhere', async () => {

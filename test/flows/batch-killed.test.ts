@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import OpenAI, { toFile } from 'openai';
@@ -11,17 +9,14 @@ import { openStores } from '../../core/state/stores.ts';
 import { eventually } from '../support/eventually.ts';
 import { startOpenaiObjects } from '../support/openai-objects.ts';
 import { startProcess } from './_process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 test('a gateway that is killed while a batch runs, or while its results are read, loses no batch and no money', async () => {
   const provider = await startOpenaiObjects();
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-batch-'));
-  const database = `sqlite:${join(folder, 'sluice.db')}`;
-  onTestFinished(async () => {
-    await provider.close();
-    rmSync(folder, { recursive: true, force: true });
-  });
+  onTestFinished(() => provider.close());
+  const database = `sqlite:${join(temporaryFolder(), 'sluice.db')}`;
   const start = () =>
     startProcess(`
       database: '${database}',

@@ -1,6 +1,4 @@
 import OpenAI from 'openai';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -14,6 +12,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-responses.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { startProcess } from './_process.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 interface Wire {
   readonly [key: string]: unknown;
@@ -437,8 +436,7 @@ describe('a sealed item', () => {
   });
 
   test('is opened by another process on the same database, and after a restart', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-compaction-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const root = join(import.meta.dirname, '../..');
     const members = `database: 'sqlite:${join(folder, 'sluice.db')}', channels: [(await import('${root}/channels/groq.ts')).default({ key: 'k', baseUrl: '${provider.url}', models: ['chat'] })]`;
     const first = await startProcess(members);

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import anthropicChannel from '../../channels/anthropic.ts';
@@ -19,6 +17,7 @@ import { type GatewayConfig } from '../../core/sdk/config.ts';
 import { anthropic, genai, openai, type Access } from '../clients/sdks.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const key = 'k';
 
@@ -177,8 +176,7 @@ describe('a provider that is asked for its models', () => {
   });
 
   test('is served at once after a restart, also while it is down', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-lists-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const upstream = await upstreamOf(json(list));
     const config: GatewayConfig = {
       database: `sqlite:${join(folder, 'sluice.db')}`,

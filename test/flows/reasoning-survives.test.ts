@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -12,13 +10,12 @@ import vault from '../../plugins/reasoning-vault/index.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startProcess, type GatewayProcess } from './_process.ts';
 import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
+import { temporaryFolder } from '../support/temporary-folder.ts';
 
 const open: { close(): Promise<void> }[] = [];
-const folders: string[] = [];
 
 afterEach(async () => {
   for (const one of open.splice(0).toReversed()) await one.close();
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
 });
 
 async function gatewayWith(config: GatewayConfig): Promise<TestGateway> {
@@ -28,9 +25,7 @@ async function gatewayWith(config: GatewayConfig): Promise<TestGateway> {
 }
 
 function databaseFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-vault-'));
-  folders.push(folder);
-  return `sqlite:${join(folder, 'state.db')}`;
+  return `sqlite:${join(temporaryFolder(), 'state.db')}`;
 }
 
 interface ToolCall {

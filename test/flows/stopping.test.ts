@@ -20,6 +20,7 @@ const key = `sk-${'S'.repeat(48)}`;
 const drain = 1_500;
 const slow = 120_000;
 
+/** Both in JavaScript, so that no worker has to load the compiler of TypeScript for them alone. */
 const config = `
   import { defineConfig } from 'sluice';
   import demo from '../../../channels/demo/index.ts';
@@ -66,11 +67,11 @@ async function until(isTrue: () => boolean | Promise<boolean>, interval = 20): P
 }
 
 async function begin(what: 'serve' | 'hang'): Promise<Gateway> {
-  const folder = operatorFolder({ 'gateway.config.ts': config, 'plugins/starter.ts': plugin });
+  const folder = operatorFolder({ 'gateway.config.mjs': config, 'plugins/starter.mjs': plugin });
   const next = (word: string): void => writeFileSync(join(folder, 'what.txt'), word);
   next(what);
   const port = await freePort();
-  const child = spawn(process.execPath, [main, 'start', '--config', join(folder, 'gateway.config.ts')], {
+  const child = spawn(process.execPath, [main, 'start', '--config', join(folder, 'gateway.config.mjs')], {
     env: {
       PATH: process.env.PATH,
       SLUICE_PORT: String(port),
@@ -291,7 +292,7 @@ describe('a response that is made in the background when the gateway is told to 
       `database: '${database}', timeouts: { drain: ${time} }, channels: [demo({ models: ['demo'], delay: ${delay} })]`,
     );
     const headers = { authorization: `Bearer ${operatedKey}`, 'content-type': 'application/json' };
-    const gateway = await operate({ 'gateway.config.ts': text });
+    const gateway = await operate({ 'gateway.config.mjs': text });
     onTestFinished(() => gateway.end());
     const begun = await fetch(`${gateway.url}/v1/responses`, {
       method: 'POST',

@@ -2,31 +2,19 @@ import { existsSync } from 'node:fs';
 import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseSse } from '../../core/formats/_shared/sse.ts';
 import { liveFrame, type LiveCall } from '../../plugins/admin/schemas/index.ts';
 import { configWith, key, logIn, operate, password, type OperatedGateway } from '../reload/gateway.ts';
 import { eventually } from '../support/eventually.ts';
-import { startUpstream } from '../support/upstream.ts';
+import { startUpstream, type ScriptedUpstream } from '../support/upstream.ts';
 import { SocketClient } from '../support/websocket.ts';
 import { voices } from './_wire.ts';
 
 const openai = fileURLToPath(new URL('../../channels/openai.ts', import.meta.url));
 
-let gateway: OperatedGateway | undefined;
-afterEach(async () => {
-  // One that was stopped could not be ended in order.
-  for (const pid of gateway?.workers() ?? []) process.kill(pid, 'SIGCONT');
-  await gateway?.end();
-  gateway = undefined;
-});
-
-const start = async (members: string): Promise<OperatedGateway> => {
-  gateway = await operate({
-    'gateway.config.ts': `import openai from '${openai}';\n${configWith(members)}`,
-  });
-  return gateway;
-};
+const start = (members: string): Promise<OperatedGateway> =>
+  operate({ 'gateway.config.mjs': `import openai from '${openai}';\n${configWith(members)}` });
 
 /** A request over a connection of its own, so that it may reach any worker. */
 const fresh = (door: OperatedGateway, path: string, init: RequestInit = {}): Promise<Response> =>
@@ -42,8 +30,8 @@ async function chat(door: OperatedGateway, words = 'hello', secret = key, model 
   return answer.status;
 }
 
-const many = (count: number, door: OperatedGateway, words?: string): Promise<number[]> =>
-  Promise.all(Array.from({ length: count }, () => chat(door, words)));
+const many = (count: number, door: OperatedGateway, words?: string, model?: string): Promise<number[]> =>
+  Promise.all(Array.from({ length: count }, () => chat(door, words, key, model)));
 
 /** The series of a scrape, whichever worker answers it. */
 async function scrape(door: OperatedGateway): Promise<ReadonlyMap<string, number>> {
@@ -67,14 +55,41 @@ async function counted(door: OperatedGateway): Promise<number> {
     .reduce((sum, [, value]) => sum + value, 0);
 }
 
-describe('several workers are one to who reads the metrics', () => {
-  test('one scrape has all, and no count goes down when workers are killed, hang, or are replaced', async () => {
-    const held: ServerResponse[] = [];
-    const upstream = await startUpstream((_request, response) => void held.push(response));
-    onTestFinished(() => upstream.close());
-    const door = await start(
-      `workers: 3, channels: [demo(), openai({ key: 'k', baseUrl: '${upstream.url}/v1', models: ['held'] })]`,
+describe('several workers are one', () => {
+  let door: OperatedGateway;
+  /** Two providers: one that answers when a test does it, and one that refuses as long as a test wants. */
+  let holding: ScriptedUpstream;
+  let refusing: ScriptedUpstream;
+  const held: ServerResponse[] = [];
+  let refuses = true;
+  const sayWords = (response: ServerResponse): void =>
+    void response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(voices['chat-completions'].whole('words')));
+  beforeAll(async () => {
+    holding = await startUpstream((_request, response) => void held.push(response));
+    refusing = await startUpstream((_request, response) => {
+      if (refuses) response.writeHead(401).end('{"error":{"message":"Incorrect API key provided"}}');
+      else sayWords(response);
+    });
+    door = await start(
+      `workers: 3, channels: [
+        demo(),
+        openai({ key: 'k', baseUrl: '${holding.url}/v1', models: ['held'] }),
+        openai({ id: 'broken', key: 'sk-upstream-0123456789', baseUrl: '${refusing.url}', models: ['known'], priority: 1 }),
+        demo({ id: 'sound', models: { known: 'demo' } }),
+      ]`,
     );
+  });
+  afterAll(async () => {
+    // One that was stopped could not be ended in order.
+    for (const pid of door.workers()) process.kill(pid, 'SIGCONT');
+    await door.end();
+    await holding.close();
+    await refusing.close();
+  });
+
+  test('to who reads the metrics: one scrape has all, and no count goes down when workers are killed, hang, or are replaced', async () => {
     const seen: number[] = [];
     const count = async (): Promise<number> => {
       seen.push(await counted(door));
@@ -99,10 +114,7 @@ describe('several workers are one to who reads the metrics', () => {
     const { ask: admin } = await logIn(door);
     await expect.poll(async () => (await scrape(door)).get('sluice_running_calls')).toBe(6);
     await expect.poll(async () => (await admin('GET', 'overview'))['running']).toBe(6);
-    for (const response of held)
-      response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(voices['chat-completions'].whole('words')));
+    for (const response of held) sayWords(response);
     await running;
     await expect.poll(count).toBe(36);
 
@@ -137,16 +149,42 @@ describe('several workers are one to who reads the metrics', () => {
     console.log(`calls as scrapes told them: ${[...new Set(seen)].join(', ')}`);
     expect(seen).toEqual(seen.toSorted((one, other) => one - other));
   });
-});
 
-describe('several workers are one to an operator', () => {
-  let door: OperatedGateway;
-  beforeAll(async () => {
-    door = await operate({ 'gateway.config.ts': configWith('workers: 3, channels: [demo()]') });
+  test('in health: what one finds out about a channel spares the others', async () => {
+    for (let count = 0; count < 30; count += 1) {
+      // oxlint-disable-next-line no-await-in-loop -- each finds what those before it have found out
+      expect(await chat(door, 'hello', key, 'known')).toBe(200);
+    }
+    console.log(
+      `30 calls at 3 workers: the provider that refuses was asked ${refusing.requests.length} times`,
+    );
+    // Each worker alone would ask once, and the second call may come before the news of the first.
+    expect(refusing.requests.length).toBeGreaterThanOrEqual(1);
+    expect(refusing.requests.length).toBeLessThanOrEqual(2);
+    const standing = async (): Promise<unknown[]> =>
+      Promise.all(
+        Array.from({ length: 8 }, async () => {
+          const answer = (await (await fresh(door, '/readyz', { headers: { 'x-api-key': key } })).json()) as {
+            channels: Record<string, unknown>;
+          };
+          return JSON.stringify(answer.channels);
+        }),
+      );
+    expect([...new Set(await standing())]).toHaveLength(1);
+    expect((await standing())[0]).toContain('resting');
+
+    refuses = false;
+    const asked = refusing.requests.length;
+    const { ask: admin } = await logIn(door);
+    await admin('POST', 'channels/broken/reset');
+    await expect
+      .poll(async () => (await standing()).every((one) => !String(one).includes('resting')))
+      .toBe(true);
+    expect(new Set(await many(12, door, 'hello', 'known'))).toEqual(new Set([200]));
+    expect(refusing.requests.length - asked).toBe(12);
   });
-  afterAll(() => door.end());
 
-  test('wrong passwords and wrong keys are told so however many there are, and shut nobody out', async () => {
+  test('to a guesser: wrong passwords and wrong keys are told so however many there are, and shut nobody out', async () => {
     const guesses: number[] = [];
     for (let count = 0; count < 7; count += 1) {
       // oxlint-disable-next-line no-await-in-loop -- a guesser, one guess after the other
@@ -161,7 +199,7 @@ describe('several workers are one to an operator', () => {
     expect(await chat(door)).toBe(200);
   });
 
-  test('the live view shows the calls of all, also how one ends whose process is killed', async () => {
+  test('to an operator: the live view shows the calls of all, also how one ends whose process is killed', async () => {
     const { cookie } = await session(door);
     // Both requests go over one connection, and so to one worker.
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -217,70 +255,24 @@ describe('several workers are one to an operator', () => {
   });
 });
 
-test('what one worker finds out about a channel spares the others', async () => {
-  let broken = true;
-  const provider = await startUpstream((_request, response) => {
-    if (broken) response.writeHead(401).end('{"error":{"message":"Incorrect API key provided"}}');
-    else
-      response.writeHead(200, { 'content-type': 'application/json' }).end(
-        JSON.stringify({
-          id: 'c1',
-          object: 'chat.completion',
-          created: 1,
-          model: 'demo',
-          choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
-          usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
-        }),
-      );
-  });
-  onTestFinished(() => provider.close());
-  const door = await start(
-    `workers: 3, channels: [
-      openai({ id: 'broken', key: 'sk-upstream-0123456789', baseUrl: '${provider.url}', models: ['demo'], priority: 1 }),
-      demo(),
-    ]`,
-  );
-  for (let count = 0; count < 30; count += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- each finds what those before it have found out
-    expect(await chat(door)).toBe(200);
-  }
-  console.log(`30 calls at 3 workers: the provider that refuses was asked ${provider.requests.length} times`);
-  // Each worker alone would ask once, and the second call may come before the news of the first.
-  expect(provider.requests.length).toBeGreaterThanOrEqual(1);
-  expect(provider.requests.length).toBeLessThanOrEqual(2);
-  const standing = async (): Promise<unknown[]> =>
-    Promise.all(
-      Array.from({ length: 8 }, async () => {
-        const answer = (await (await fresh(door, '/readyz', { headers: { 'x-api-key': key } })).json()) as {
-          channels: Record<string, unknown>;
-        };
-        return JSON.stringify(answer.channels);
-      }),
-    );
-  expect([...new Set(await standing())]).toHaveLength(1);
-  expect((await standing())[0]).toContain('resting');
-
-  broken = false;
-  const asked = provider.requests.length;
-  const { ask: admin } = await logIn(door);
-  await admin('POST', 'channels/broken/reset');
-  await expect
-    .poll(async () => (await standing()).every((one) => !String(one).includes('resting')))
-    .toBe(true);
-  expect(new Set(await many(12, door))).toEqual(new Set([200]));
-  expect(provider.requests.length - asked).toBe(12);
-});
-
 describe('a session over a WebSocket through a worker that is replaced', () => {
   const bearer = { headers: { authorization: `Bearer ${key}` } };
-  const reloaded = async (door: OperatedGateway): Promise<number> => {
+  let door: OperatedGateway;
+  beforeAll(async () => {
+    door = await start(
+      `workers: 2, timeouts: { reload: 3000 }, channels: [demo(), demo({ id: 'slow', models: { slow: 'demo' }, pace: 200 })]`,
+    );
+  });
+  afterAll(() => door.end());
+  const reloaded = async (): Promise<number> => {
+    const sentence = 'reloaded: the workers before finish what they have';
+    const before = door.lines(sentence).length;
     door.signal('SIGHUP');
-    await door.logged('reloaded: the workers before finish what they have');
+    await door.logged(sentence, before + 1);
     return performance.now();
   };
 
   test('goes on until the time for it has passed, and is closed then; a new one runs elsewhere', async () => {
-    const door = await start('workers: 2, timeouts: { reload: 3000 }, channels: [demo()]');
     const before = door.workers();
     const open = (): Promise<SocketClient> => SocketClient.open(`${door.url}/v1/realtime?model=demo`, bearer);
     const client = await open();
@@ -289,7 +281,7 @@ describe('a session over a WebSocket through a worker that is replaced', () => {
       await one.until(({ type }) => type === 'response.done', count);
     };
     await answer(client, 1);
-    const at = await reloaded(door);
+    const at = await reloaded();
     await answer(client, 2);
     const next = await open();
     await answer(next, 1);
@@ -308,11 +300,10 @@ describe('a session over a WebSocket through a worker that is replaced', () => {
   });
 
   test('a call over it that is still running then ends with an error before the close', async () => {
-    const door = await start('workers: 2, timeouts: { reload: 3000 }, channels: [demo({ pace: 200 })]');
     const client = await SocketClient.open(`${door.url}/v1/responses`, bearer);
-    client.send({ type: 'response.create', model: 'demo', input: 'count !chunks=1000' });
+    client.send({ type: 'response.create', model: 'slow', input: 'count !chunks=1000' });
     await client.until(({ type }) => type === 'response.output_text.delta');
-    await reloaded(door);
+    await reloaded();
     const begun = client.messages.length;
     const { code } = await client.closed;
     expect(code).toBe(1001);

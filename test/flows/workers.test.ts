@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createApiKeys } from '../../core/state/api-keys/open.ts';
 import { openStores } from '../../core/state/stores.ts';
 import { configWith, key, logIn, operate, type OperatedGateway } from '../reload/gateway.ts';
@@ -12,7 +12,7 @@ afterEach(async () => {
 });
 
 const start = async (members: string, args: readonly string[] = []): Promise<OperatedGateway> => {
-  gateway = await operate({ 'gateway.config.ts': configWith(members) }, args);
+  gateway = await operate({ 'gateway.config.mjs': configWith(members) }, args);
   return gateway;
 };
 
@@ -35,8 +35,13 @@ const many = (count: number, door: OperatedGateway, secret?: string, words?: str
 const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`);
 
 describe('two workers', () => {
+  let door: OperatedGateway;
+  beforeAll(async () => {
+    door = await operate({ 'gateway.config.mjs': configWith(two) });
+  });
+  afterAll(() => door.end());
+
   test('serve side by side: limits of keys are exact over both, and a key that is revoked is refused by both', async () => {
-    const door = await start(two);
     expect(door.workers()).toHaveLength(2);
     const stores = openStores(`sqlite:${join(door.folder, 'data/sluice.db')}`);
     try {
@@ -67,7 +72,6 @@ describe('two workers', () => {
   });
 
   test('one that is killed is replaced, while the other serves; all end with the gateway', async () => {
-    const door = await start(two);
     const before = door.workers();
     process.kill(before[0] ?? 0, 'SIGKILL');
     await door.logged('a worker ended by itself: another one takes its place');
@@ -85,16 +89,16 @@ describe('two workers', () => {
   });
 
   test('end when the process that started them is gone', async () => {
-    const door = await start(two);
-    const workers = door.workers();
-    door.signal('SIGKILL');
+    const other = await start(two);
+    const workers = other.workers();
+    other.signal('SIGKILL');
     await expect.poll(() => workers.filter(isAlive)).toEqual([]);
-    expect(await door.exited).toBe('SIGKILL');
+    expect(await other.exited).toBe('SIGKILL');
   });
 
   test('cannot share a database in memory, and say so', async () => {
     await expect(start(`database: 'sqlite::memory:', ${two}`)).rejects.toThrow(
-      'The gateway ended with 1: gateway.config.ts: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.\n',
+      'The gateway ended with 1: gateway.config.mjs: several workers cannot share a database in memory. Set "database" to a file or a server, or "workers" to 1.\n',
     );
   });
 });

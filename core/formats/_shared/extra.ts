@@ -84,6 +84,11 @@ export class Leftovers {
     this.#aside[key] = value;
   }
 
+  /** The piece, with what was gathered of it where there is any: most have nothing. */
+  onto<Piece extends object>(piece: Piece): Piece & Kept {
+    return this.#fields === undefined ? piece : { ...piece, ...this.extra() };
+  }
+
   /** To be spread into the piece. */
   extra(): Kept {
     return this.#fields === undefined ? nothingKept : { extra: { [this.#format]: this.#fields } };

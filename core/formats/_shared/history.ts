@@ -160,18 +160,15 @@ export class HistoryWriter<W extends Writing> {
         return { ...said, role: 'assistant', content: this.#content(message), calls };
       }
       default: {
-        const results: Turn['results'][number][] = [];
-        const rest: Block[] = [];
-        for (const block of message.content) {
-          const { type } = block;
-          if (type !== 'tool-result') rest.push(block);
-          else
-            results.push({
-              id: block.id,
-              at: placeOf(block),
-              wire: this.#words.blocks(block, this.#writing),
-            });
-        }
+        const { content } = message;
+        const results = content
+          .filter((block) => block.type === 'tool-result')
+          .map((block) => ({
+            id: block.id,
+            at: placeOf(block),
+            wire: this.#words.blocks(block, this.#writing),
+          }));
+        const rest = content.filter((block) => block.type !== 'tool-result');
         return { ...said, role: 'user', content: this.#content({ ...message, content: rest }), results };
       }
     }

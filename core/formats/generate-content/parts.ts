@@ -1,5 +1,5 @@
 import type { MediaBlock, Source } from '../../model/chat.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { isObject, type JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString, requiredString } from '../_shared/check.ts';
 import type { Leftovers } from '../_shared/extra.ts';
@@ -98,12 +98,9 @@ const details: Readonly<Record<string, string>> = {
 
 /** The neutral word for `mediaResolution: {level}`; undefined for anything said otherwise. */
 export function readDetail(value: JsonObject['x']): string | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  const resolution = value as JsonObject;
-  const { level } = resolution;
-  if (typeof level !== 'string' || Object.keys(resolution).length !== 1 || !Object.hasOwn(details, level))
+  if (!isObject(value) || Object.keys(value).length !== 1 || typeof value.level !== 'string')
     return undefined;
-  return details[level];
+  return Object.hasOwn(details, value.level) ? details[value.level] : undefined;
 }
 
 /** `mediaResolution` for a detail; undefined when there is none. */

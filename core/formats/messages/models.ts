@@ -33,28 +33,17 @@ function timeOf(seconds: number): string {
 function list(models: readonly ListedModel[], query: URLSearchParams): JsonObject {
   const limit = limitOf(query.get('limit'));
   const sorted = models.toSorted((a, b) => b.created - a.created);
-  const { page, more } = pageOf(sorted, limit, query);
+  const before = positionOf(sorted, query.get('before_id'), 'before_id');
+  const after = before === undefined ? positionOf(sorted, query.get('after_id'), 'after_id') : undefined;
+  const start = before === undefined ? (after ?? -1) + 1 : Math.max(0, before - limit);
+  const end = before ?? start + limit;
+  const page = sorted.slice(start, end);
   return {
     data: page.map(one),
-    has_more: more,
+    has_more: before === undefined ? end < sorted.length : start > 0,
     first_id: page[0]?.id ?? null,
     last_id: page.at(-1)?.id ?? null,
   };
-}
-
-function pageOf(
-  models: readonly ListedModel[],
-  limit: number,
-  query: URLSearchParams,
-): { readonly page: readonly ListedModel[]; readonly more: boolean } {
-  const before = positionOf(models, query.get('before_id'), 'before_id');
-  if (before !== undefined) {
-    const start = Math.max(0, before - limit);
-    return { page: models.slice(start, before), more: start > 0 };
-  }
-  const after = positionOf(models, query.get('after_id'), 'after_id');
-  const start = after === undefined ? 0 : after + 1;
-  return { page: models.slice(start, start + limit), more: start + limit < models.length };
 }
 
 function limitOf(text: string | null): number {

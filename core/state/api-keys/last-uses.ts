@@ -28,10 +28,15 @@ export class LastUses {
     });
   }
 
-  /** There is no key in this row any more; with `id` nowhere. */
-  async forget(row: string, id?: string): Promise<void> {
+  /** There is no key in this row any more. */
+  forget(row: string): void {
     this.#unsaved.delete(row);
-    if (id !== undefined) await this.#saved.delete(id);
+  }
+
+  /** The key with this id, which stood in this row, is gone for good. */
+  async remove(row: string, id: string): Promise<void> {
+    this.forget(row);
+    await this.#saved.delete(id);
   }
 
   /** Writes down what is new. `idOf` gives the id of the key in a row; undefined where it is gone. */

@@ -176,7 +176,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
       const existed = await records.delete(row);
       remember(row, undefined, since);
       if (key === undefined || !existed) return undefined;
-      await lastUses.forget(row, key.id);
+      await lastUses.remove(row, key.id);
       return key;
     });
   }
@@ -194,7 +194,7 @@ export function createApiKeys(stores: Stores, report: ReportError = () => {}): A
     if (written === undefined || made === undefined) return undefined;
     if (made.hash !== row) {
       remember(row, undefined, since);
-      await lastUses.forget(row);
+      lastUses.forget(row);
     }
     remember(made.hash, made, since);
     return made;

@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import OpenAI from 'openai';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../core/sdk/index.ts';
 import { withIds } from '../../../plugins/stored-responses/items.ts';
 import { clientOf, startStored, type Answer, type Client } from './_client.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let own: Client;
 let other: Client;
@@ -172,8 +171,7 @@ describe('a conversation', () => {
   });
 
   test('is still there after a restart', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-conversations-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const config = { database: `sqlite:${join(folder, 'sluice.db')}` };
     const before = await startStored(config);
     const { record, value } = await before.gateway.apiKeys.create({ name: 'stays' });

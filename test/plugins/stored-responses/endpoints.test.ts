@@ -1,14 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI from 'openai';
-import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { JsonObject } from 'sluice';
 import { parseSse, type ResponseStore, type StoredResponse } from 'sluice/internal';
 import { replay } from '../../../plugins/stored-responses/replay.ts';
 import { clientOf, startStored, type Client } from './_client.ts';
 import { connectionOf } from '../../support/sqlite.ts';
+import { temporaryFolder } from '../../support/temporary-folder.ts';
 
 let own: Client;
 let other: Client;
@@ -171,8 +170,7 @@ describe('a kept response', () => {
   });
 
   test('is still there after a restart', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-responses-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = temporaryFolder();
     const config = { database: `sqlite:${join(folder, 'sluice.db')}` };
     const before = await startStored(config);
     const { record, value } = await before.gateway.apiKeys.create({ name: 'stays' });

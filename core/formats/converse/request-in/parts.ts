@@ -81,7 +81,7 @@ function decodeBlock(block: JsonObject, at: string): Block {
     const wire = object(inner, path);
     const left = beside(block, key).take(wire, reading.known, `${key}.`);
     const neutral = reading.read({ wire, path, left });
-    return neutral === undefined ? opaque(block, at) : { ...neutral, ...left.extra(), at };
+    return neutral === undefined ? opaque(block, at) : left.onto({ ...neutral, at });
   }
   return opaque(block, at);
 }

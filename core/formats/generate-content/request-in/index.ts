@@ -59,13 +59,7 @@ function decodeSystem(value: JsonValue | undefined, calls: CallPairs): readonly 
   if (typeof value === 'string') {
     return [{ role: 'system', content: [{ type: 'text', text: value, at }], plain: true, at }];
   }
-  const content = readContent(value, at);
-  const extras = leftovers().take(content, structures.content.known);
-  const role = optionalString(content.role, `${at}.role`);
-  if (role !== undefined) extras.put('$role', role);
-  const blocks = decodeParts(content.parts, `${at}.parts`, calls);
-  checkInstructions(blocks);
-  return [{ role: 'system', content: blocks, ...plainness(blocks), at, ...extras.extra() }];
+  return [decodeContent(value, at, calls, true)];
 }
 
 /** Throws 400 for instructions that are more than text, whoever is to be asked. Parts of a kind that nobody knows yet may be meant so. */
@@ -89,27 +83,25 @@ function decodeContents(
   const messages: Message[] = [];
   for (const [index, content] of contents.entries()) {
     const message = decodeContent(content, isObject(value) ? 'contents' : `contents[${index}]`, calls);
-    if (message.role === 'system') checkInstructions(message.content);
     if (message.role === 'system' && messages.length === 0) leading.push(message);
     else messages.push(message);
   }
   return { leading, messages };
 }
 
-function readContent(value: JsonValue, at: string): JsonObject {
+function decodeContent(value: JsonValue, at: string, calls: CallPairs, instructs = false): Message {
   if (!isObject(value)) throw wrongType(at, 'an object');
-  return official(value, 'content');
-}
-
-function decodeContent(value: JsonValue, at: string, calls: CallPairs): Message {
-  const content = readContent(value, at);
+  const content = official(value, 'content');
   const extras = leftovers().take(content, structures.content.known);
   const word = optionalString(content.role, `${at}.role`);
-  const role = neutralRole(word);
-  if (word !== (role === 'assistant' ? 'model' : 'user') && role !== 'system')
-    extras.put('$role', word ?? null);
+  const role = instructs ? 'system' : neutralRole(word);
+  const usual = instructs ? undefined : role === 'assistant' ? 'model' : 'user';
+  if (word !== usual && (instructs || role !== 'system')) extras.put('$role', word ?? null);
   const blocks = decodeParts(content.parts, `${at}.parts`, calls);
-  return { role, content: blocks, ...plainness(blocks), at, ...extras.extra() };
+  if (role === 'system') checkInstructions(blocks);
+  // One text is what other formats write as a string.
+  const plain = blocks.length === 1 && blocks[0]?.type === 'text' ? { plain: true } : {};
+  return { role, content: blocks, ...plain, at, ...extras.extra() };
 }
 
 /** `user` and `model`; `function`, `system` and others are seen in the wild, and none at all is legal. */
@@ -126,9 +118,4 @@ function neutralRole(word: string | undefined): Message['role'] {
     default:
       return 'user';
   }
-}
-
-/** One text is what other formats write as a string. */
-function plainness(blocks: readonly Block[]): { readonly plain?: true } {
-  return blocks.length === 1 && blocks[0]?.type === 'text' ? { plain: true } : {};
 }

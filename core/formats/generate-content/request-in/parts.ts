@@ -42,7 +42,7 @@ export function decodePart(value: JsonValue, at: string, calls: CallPairs): Bloc
   const reading = field === undefined ? undefined : readings[field];
   if (reading === undefined) return { type: 'opaque', format: formatName, value: part, at };
   const extras = leftovers().take(part, reading.known);
-  return { ...reading.read(part, at, extras, calls), at, ...extras.extra() };
+  return extras.onto({ ...reading.read(part, at, extras, calls), at });
 }
 
 /** The one field that holds the data; `text` also for a part with nothing but metadata, undefined for one that is not understood. */

@@ -23,14 +23,15 @@ export interface Writing extends SharedWriting {
 /** What the encoders of this request share. */
 export function startWriting(request: ChatRequest, target: EncodeTarget): Writing {
   const writing = writingOf(formatName, request, target, longestName, /[A-Za-z0-9_.:-]/, /[A-Za-z_]/);
-  const blocks = request.messages.flatMap(({ content }) => content);
-  const calls = blocks.filter((block) => block.type === 'tool-call');
+  const calledNames = new Map<string, string>();
+  for (const { content } of request.messages)
+    for (const block of content) if (block.type === 'tool-call') calledNames.set(block.id, block.name);
   return {
     ...writing,
     // A native client's own spelling is its own affair.
     ...(writing.native ? { toolName: (tool: string) => tool } : {}),
     inlined: { characters: 0 },
-    calledNames: new Map(calls.map(({ id, name }) => [id, name])),
+    calledNames,
     customTools: [],
     unproved: new Set(),
   };

@@ -34,7 +34,8 @@ function writeTurn(message: Message, writing: Writing): Turn | undefined {
   const { native, target } = writing;
   loseForeign(message.extra, formatName, message.at, target.lose);
   if (message.cache !== undefined) target.lose(`${placeOf(message)}.cache`);
-  const parts = message.content.flatMap((block) => encodeBlock(block, writing));
+  const parts: MutableObject[] = [];
+  for (const block of message.content) for (const part of encodeBlock(block, writing)) parts.push(part);
   if (parts.length === 0 && !(native && message.content.length === 0)) return undefined;
   const fields = own(message.extra);
   const content: MutableObject = {};

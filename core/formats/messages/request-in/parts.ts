@@ -73,8 +73,8 @@ function decoder(types: readonly (readonly [string, Reading])[]) {
     const left = leftovers();
     const neutral = reading?.read(block, at, left.take(block, reading.known));
     if (neutral === undefined) return { type: 'opaque', format: formatName, value: block, at };
-    const cache = reading?.known.has('cache_control') === true ? cacheOf(block, at, left) : undefined;
-    return { ...neutral, ...cache, ...left.extra(), at };
+    const caches = given(block.cache_control) && reading?.known.has('cache_control') === true;
+    return left.onto(caches ? { ...neutral, ...cacheOf(block, at, left), at } : { ...neutral, at });
   };
 }
 

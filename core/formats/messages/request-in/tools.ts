@@ -13,65 +13,48 @@ import {
 import { cacheOf } from './parts.ts';
 import { formatName, leftovers } from '../wire.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
-import { setOf } from '../../_shared/fields.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 
 /** The request's tools. Throws 400 with the path. */
 export function decodeTools(value: JsonValue | undefined): Tool[] {
   return readObjects(value, 'tools', (tool, at) => {
     const type = optionalString(tool.type, `${at}.type`) ?? 'custom';
-    if (type === 'custom') return decodeFunction(tool, at);
-    if (type.startsWith('web_search_')) return decodeHosted('web-search', tool, at);
-    if (type.startsWith('code_execution_')) return decodeHosted('code-execution', tool, at);
-    return {
-      type: 'opaque',
-      name: optionalString(tool.name, `${at}.name`) ?? type,
-      format: formatName,
-      value: tool,
-      at,
-    };
+    const left = leftovers();
+    const neutral = type === 'custom' ? readFunction(tool, at, left) : readHosted(type, tool, at, left);
+    if (neutral !== undefined) return { ...neutral, ...cacheOf(tool, at, left), ...left.extra(), at };
+    const name = optionalString(tool.name, `${at}.name`) ?? type;
+    return { type: 'opaque', name, format: formatName, value: tool, at };
   });
 }
 
 const functionFields = setOf('type name description input_schema strict cache_control');
 
-function decodeFunction(tool: JsonObject, at: string): Tool {
-  const left = leftovers().take(tool, functionFields);
+function readFunction(tool: JsonObject, at: string, left: Leftovers): Tool {
+  left.take(tool, functionFields);
   if (given(tool.type)) left.put('$type', tool.type);
   const name = requiredString(tool.name, `${at}.name`);
-  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(name)) {
+  if (!/^[a-zA-Z0-9_-]{1,128}$/.test(name))
     throw wrongValue(`${at}.name`, '1 to 128 letters, digits, underscores or hyphens');
-  }
   const description = optionalString(tool.description, `${at}.description`);
   const schema = requiredObject(tool.input_schema, `${at}.input_schema`);
   if (schema.type !== 'object') throw wrongValue(`${at}.input_schema.type`, '"object"');
   const strict = optionalBoolean(tool.strict, `${at}.strict`);
-  return {
-    type: 'function',
-    name,
-    ...(description === undefined ? {} : { description }),
-    schema,
-    ...(strict === undefined ? {} : { strict }),
-    ...cacheOf(tool, at, left),
-    ...left.extra(),
-    at,
-  };
+  return { type: 'function', name, schema, ...defined({ description, strict }) };
 }
 
+/** Tools that the provider runs and that other formats have too, by what their types begin with: the rest is a version. */
+const hosted = [
+  ['web_search_', 'web-search'],
+  ['code_execution_', 'code-execution'],
+] as const;
 const hostedFields = setOf('type name cache_control');
 
 /** A tool that the provider runs: its version is a spelling, its limits are details that only this format knows. */
-function decodeHosted(type: 'web-search' | 'code-execution', tool: JsonObject, at: string): Tool {
-  const left = leftovers()
-    .take(tool, hostedFields)
-    .put('$type', tool.type ?? null);
-  const name = optionalString(tool.name, `${at}.name`);
-  return {
-    type,
-    ...(name === undefined ? {} : { name }),
-    ...cacheOf(tool, at, left),
-    ...left.extra(),
-    at,
-  };
+function readHosted(version: string, tool: JsonObject, at: string, left: Leftovers): Tool | undefined {
+  const type = hosted.find(([start]) => version.startsWith(start))?.[1];
+  if (type === undefined) return undefined;
+  left.take(tool, hostedFields).put('$type', version);
+  return { type, ...defined({ name: optionalString(tool.name, `${at}.name`) }) };
 }
 
 const choiceFields = setOf('type name disable_parallel_tool_use');
@@ -86,25 +69,17 @@ export function decodeToolChoice(
   if (wire === undefined) return {};
   const type = requiredString(wire.type, 'tool_choice.type');
   const disabled = optionalBoolean(wire.disable_parallel_tool_use, 'tool_choice.disable_parallel_tool_use');
-  const toolChoice = choiceOf(type, wire);
-  left.take(wire, toolChoice?.type === 'tool' ? choiceFields : bareChoiceFields, 'tool_choice.');
+  const toolChoice: ToolChoice | undefined =
+    type === 'tool'
+      ? { type: 'tool', name: requiredString(wire.name, 'tool_choice.name') }
+      : choices.get(type);
+  left.take(wire, type === 'tool' ? choiceFields : bareChoiceFields, 'tool_choice.');
   if (toolChoice === undefined) left.put('tool_choice.type', type);
-  return {
-    ...(toolChoice === undefined ? {} : { toolChoice }),
-    ...(disabled === undefined ? {} : { parallelTools: !disabled }),
-  };
+  return defined({ toolChoice, parallelTools: disabled === undefined ? undefined : !disabled });
 }
 
-function choiceOf(type: string, wire: JsonObject): ToolChoice | undefined {
-  switch (type) {
-    case 'auto':
-    case 'none':
-      return { type };
-    case 'any':
-      return { type: 'required' };
-    case 'tool':
-      return { type: 'tool', name: requiredString(wire.name, 'tool_choice.name') };
-    default:
-      return undefined;
-  }
-}
+const choices: ReadonlyMap<string, ToolChoice> = new Map([
+  ['auto', { type: 'auto' }],
+  ['none', { type: 'none' }],
+  ['any', { type: 'required' }],
+]);

@@ -11,7 +11,8 @@ import {
 } from '../../../../core/state/database/index.ts';
 import { keyvSteps } from '../../../../core/state/database/tables/entries.ts';
 import { responseSteps } from '../../../../core/state/database/tables/responses.ts';
-import { inOtherProcess, temporaryDatabase, temporaryFolder } from '../support.ts';
+import { inOtherProcess, temporaryDatabase } from '../support.ts';
+import { temporaryFolder } from '../../../support/temporary-folder.ts';
 
 function open(url: string): SqliteDatabase {
   const database = openSqlite(url);

@@ -1,0 +1,32 @@
+import { chatOutlineOf, type Call, type Target } from './call.ts';
+
+/** The formats in which a target answers chats, best first. Empty where it answers none. */
+export function chatFormats({
+  channel,
+  traits,
+}: {
+  readonly channel: Pick<Target['channel'], 'speaks'>;
+  readonly traits: Target['traits'];
+}): readonly string[] {
+  return traits.formats ?? channel.speaks.chat ?? [];
+}
+
+/**
+ * The format in which a target is asked for a chat: the client's own where it can be, else the one in which the model takes what is asked,
+ * else the best. Undefined where there is none.
+ */
+export function chatFormatFor(call: Call, target: Target): string | undefined {
+  const spoken = chatFormats(target);
+  if (spoken.includes(call.codec.format)) return call.codec.format;
+  const { serverTools } = target.traits;
+  const isFitting = serverTools !== undefined && spoken.includes(serverTools) && asksForServerTools(call);
+  return isFitting ? serverTools : spoken[0];
+}
+
+/** True when the provider is to search or to run code by itself. */
+function asksForServerTools(call: Call): boolean {
+  return (
+    call.operation === 'chat' &&
+    chatOutlineOf(call).tools.some(({ type }) => type === 'web-search' || type === 'code-execution')
+  );
+}

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import azureOpenai from '../../channels/azure-openai.ts';
+import openai from '../../channels/openai.ts';
+import xai from '../../channels/xai.ts';
+import { Provider } from './_provider.ts';
+
+let provider: Provider;
+
+beforeAll(async () => {
+  provider = await Provider.start((url) => ({
+    channels: [
+      openai({ key: 'k', baseUrl: url }),
+      xai({ key: 'k', baseUrl: url }),
+      azureOpenai({ key: 'k', baseUrl: url, models: ['mine'] }),
+    ],
+  }));
+});
+afterAll(() => provider.close());
+
+const url_citation = { url: 'https://a.example/cats', title: 'Cats', start_index: 0, end_index: 10 };
+const chat = {
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  choices: [{ index: 0, message: { role: 'assistant', content: 'Cats purr.' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+};
+const response = {
+  id: 'r',
+  object: 'response',
+  created_at: 1,
+  status: 'completed',
+  output: [
+    {
+      id: 'ws_1',
+      type: 'web_search_call',
+      status: 'completed',
+      action: { type: 'search', query: 'cats' },
+    },
+    {
+      id: 'm',
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [
+        { type: 'output_text', text: 'Cats purr.', annotations: [{ type: 'url_citation', ...url_citation }] },
+      ],
+    },
+  ],
+  usage: { input_tokens: 3, output_tokens: 4, total_tokens: 7 },
+};
+
+/** Asks the provider's own tool of a client format, and answers with what came back and where the provider was asked. */
+async function asked(
+  client: 'messages' | 'generateContent' | 'chat',
+  model: string,
+  tool?: 'search' | 'code',
+): Promise<{ readonly status: number; readonly text: string; readonly url: string }> {
+  provider.says(({ url }) => ({ body: url.includes('/responses') ? response : chat }));
+  const answer = await {
+    messages: () =>
+      provider.ask('/v1/messages', {
+        model,
+        max_tokens: 100,
+        messages: [{ role: 'user', content: 'Well?' }],
+        ...(tool === undefined
+          ? {}
+          : {
+              tools: [
+                tool === 'search'
+                  ? { type: 'web_search_20250305', name: 'web_search' }
+                  : { type: 'code_execution_20250825', name: 'code_execution' },
+              ],
+            }),
+      }),
+    generateContent: () =>
+      provider.ask(`/v1beta/models/${model}:generateContent`, {
+        contents: [{ role: 'user', parts: [{ text: 'Well?' }] }],
+        ...(tool === undefined
+          ? {}
+          : { tools: [tool === 'search' ? { googleSearch: {} } : { codeExecution: {} }] }),
+      }),
+    chat: () =>
+      provider.ask('/v1/chat/completions', {
+        model,
+        messages: [{ role: 'user', content: 'Well?' }],
+        ...(tool === 'search' ? { web_search_options: {} } : {}),
+      }),
+  }[client]();
+  return { status: answer.status, text: await answer.text(), url: provider.requests[0]?.url ?? '' };
+}
+
+describe.each(['gpt-5', 'grok-4', 'mine'])('%s, which searches and runs code in responses alone', (model) => {
+  test.each(['messages', 'generateContent'] as const)('is asked there by a client of %s', async (client) => {
+    for (const tool of ['search', 'code'] as const) {
+      const { status, text, url } = await asked(client, model, tool);
+      expect([status, url]).toEqual([200, expect.stringMatching(/\/responses(?:\?|$)/)]);
+      expect(text).toContain('Cats purr.');
+      const type = provider.posted()['tools'];
+      expect(type).toEqual([
+        expect.objectContaining({ type: tool === 'search' ? 'web_search' : 'code_interpreter' }),
+      ]);
+    }
+    expect((await asked(client, model)).url).toMatch(/\/chat\/completions(?:\?|$)/);
+  });
+
+  test('is asked in the words of a client that speaks as the provider does', async () => {
+    expect((await asked('chat', model, 'search')).url).toMatch(/\/chat\/completions(?:\?|$)/);
+    expect(provider.posted()['web_search_options']).toEqual({});
+  });
+});
+
+test('models that search in chat completions alone are asked there', async () => {
+  const { status, url } = await asked('messages', 'gpt-4o-search-preview', 'search');
+  expect([status, url]).toEqual([200, expect.stringMatching(/\/chat\/completions$/)]);
+  expect(provider.posted()['web_search_options']).toEqual({});
+});
