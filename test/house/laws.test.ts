@@ -478,10 +478,6 @@ describe('how it is written', () => {
   const oneThing: Readonly<Record<string, string>> = {
     'core/front/reply.ts':
       'the states of one reply: what was sent decides what may still be, so that a part would need them all',
-    'core/formats/chat-completions/stream-in/choice.ts':
-      'the states of one answer: what has begun decides what a piece means',
-    'core/formats/responses/stream-out/items.ts':
-      'the states of the items of one output, which share its numbers',
   };
 
   test('what is looked for has a file of its own', () => {

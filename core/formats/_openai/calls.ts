@@ -1,8 +1,8 @@
 import { wrongType } from '../../sdk/errors.ts';
-import type { Tool, ToolCallBlock } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given, optionalBoolean, optionalObject, optionalString, jsonText } from '../_shared/check.ts';
-import { listOf, defined } from '../_shared/fields.ts';
+import type { ToolCallBlock } from '../../model/chat.ts';
+import { isObject, type JsonValue } from '../../model/json.ts';
+import { given, jsonText } from '../_shared/check.ts';
+import { listOf } from '../_shared/fields.ts';
 
 /** The arguments of a call as text. An object is tolerated. Throws 400. */
 export function readArguments(value: JsonValue | undefined, path: string): string {
@@ -16,17 +16,6 @@ export function readArguments(value: JsonValue | undefined, path: string): strin
 export function writeArguments({ custom, input }: ToolCallBlock, foreign: boolean): string {
   if (custom) return JSON.stringify({ input });
   return foreign && input === '' ? '{}' : input;
-}
-
-/** What a function says of itself besides its name. Throws 400 with the path. */
-export function functionMembers(
-  inner: JsonObject,
-  path: string,
-): Omit<Extract<Tool, { readonly type: 'function' }>, 'type' | 'name'> {
-  const description = optionalString(inner.description, `${path}.description`);
-  const schema = optionalObject(inner.parameters, `${path}.parameters`);
-  const strict = optionalBoolean(inner.strict, `${path}.strict`);
-  return defined({ description, schema, strict });
 }
 
 /** The parts of a content with a text before them; `type` is that of a text part. */

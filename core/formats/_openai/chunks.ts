@@ -15,7 +15,9 @@ const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
 
 /** Reads the chunks of a completion's stream, official or not quite. */
-export abstract class ChunkDecoder implements StreamDecoder {
+export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }> implements StreamDecoder {
+  /** The answers so far, by their number. */
+  protected readonly answers = new Map<number, Answer>();
   readonly #format: string;
   readonly #mostHeld: number;
   /** Chunks without an answer that came before the reply's id was known. */
@@ -39,11 +41,8 @@ export abstract class ChunkDecoder implements StreamDecoder {
     events: GatewayEvent[],
   ): void;
   protected abstract usageIn(chunk: JsonObject): Usage | undefined;
-  /** The answers so far, and what ends each that has not ended. */
-  protected abstract ends(): {
-    readonly some: boolean;
-    readonly open: readonly ((events: GatewayEvent[]) => void)[];
-  };
+  /** Ends an answer that has not ended. */
+  protected abstract stop(answer: Answer, events: GatewayEvent[]): void;
 
   frame({ data, event }: Frame): readonly GatewayEvent[] {
     if (this.#done || data === '') return [];
@@ -75,9 +74,9 @@ export abstract class ChunkDecoder implements StreamDecoder {
 
   end(): readonly GatewayEvent[] {
     const events: GatewayEvent[] = [];
-    const { some, open } = this.ends();
-    if (!this.#done && (open.length > 0 || !some)) throw cutShort();
-    for (const finish of open) finish(events);
+    const open = [...this.answers.values()].filter(({ finished }) => !finished);
+    if (!this.#done && (open.length > 0 || this.answers.size === 0)) throw cutShort();
+    for (const answer of open) this.stop(answer, events);
     return events;
   }
 
@@ -161,6 +160,7 @@ interface ChunkWords {
   readonly prefix: string;
   /** What a chunk calls itself. */
   readonly object: string;
+  readonly usage: (usage: Usage | undefined) => JsonObject;
 }
 
 /** What stands at the top of every chunk, and what only this format knows of the reply. */
@@ -172,7 +172,9 @@ interface Head {
 }
 
 /** Writes the chunks of a completion's stream: one finish for each answer, usage if the client asked for it, `[DONE]`. */
-export abstract class ChunkEncoder implements StreamEncoder {
+export abstract class ChunkEncoder<Answer extends { readonly finished: boolean }> implements StreamEncoder {
+  /** The answers that have begun, by their number. */
+  protected readonly answers = new Map<number, Answer>();
   protected readonly losses: Losses;
   protected readonly context: ReplyContext;
   /** The client wants to be told the usage; then every other chunk says that it has none. */
@@ -191,11 +193,10 @@ export abstract class ChunkEncoder implements StreamEncoder {
   }
 
   protected abstract write(event: GatewayEvent): readonly WireFrame[];
-  /** The ends of answers that had none; one answer at the least. */
-  protected abstract ends(): WireFrame[];
-  protected abstract usageOf(usage: Usage | undefined): JsonObject;
-  /** Fields that the provider writes at the top of every chunk. */
-  protected abstract shared(own: JsonObject): JsonValue | undefined;
+  /** The answer of this number, begun here if it has not begun. */
+  protected abstract answer(index: number, frames: WireFrame[]): Answer;
+  /** Ends an answer that has not ended. */
+  protected abstract stop(index: number, answer: Answer): WireFrame;
 
   event(event: GatewayEvent): readonly WireFrame[] {
     if (this.#over) return nothing;
@@ -206,9 +207,11 @@ export abstract class ChunkEncoder implements StreamEncoder {
 
   end(): readonly WireFrame[] {
     if (this.#over) return nothing;
-    const frames = this.ends();
+    const frames: WireFrame[] = [];
+    if (this.answers.size === 0) this.answer(0, frames);
+    for (const [index, answer] of this.answers) if (!answer.finished) frames.push(this.stop(index, answer));
     if (this.#asksUsage)
-      frames.push({ json: { ...this.top(), choices: [], usage: this.usageOf(this.#usage) } });
+      frames.push({ json: { ...this.top(), choices: [], usage: this.#words.usage(this.#usage) } });
     frames.push({ text: '[DONE]' });
     this.#over = true;
     return frames;
@@ -240,7 +243,7 @@ export abstract class ChunkEncoder implements StreamEncoder {
   /** What stands at the top of a chunk; `without` are the shared fields that this one has not. */
   protected top(without?: JsonValue): MutableObject {
     const top = this.#named({});
-    spreadShared(top, this.shared(this.begin().own), without);
+    spreadShared(top, this.begin().own.chunk, without);
     return top;
   }
 

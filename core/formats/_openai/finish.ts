@@ -1,4 +1,5 @@
-import type { FinishReason } from '../../model/event.ts';
+import type { FinishReason, GatewayEvent } from '../../model/event.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** The provider's word → why the answer ended. Words outside this table are `other`. */
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -40,7 +41,15 @@ const words: Readonly<Record<FinishReason, string>> = {
   other: 'stop',
 };
 
-/** The official word for a finish reason. */
-export function writeFinish(reason: FinishReason): string {
-  return words[reason];
+/**
+ * A writer of why an answer ended, in the words that clients of a format know: the provider's own where it spoke that format, else the
+ * family's, or `stop` where that is none of them.
+ */
+export function finishWriter(format: string, official: string) {
+  const known = setOf(official);
+  return (event: Extract<GatewayEvent, { readonly type: 'finish' }>): string => {
+    if (event.format === format && event.raw !== undefined && known.has(event.raw)) return event.raw;
+    const word = words[event.reason];
+    return known.has(word) ? word : 'stop';
+  };
 }

@@ -1,30 +1,20 @@
 import type { Logprob } from '../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
+import { defined, objectsOf } from '../_shared/fields.ts';
+import type { JsonObject, JsonValue } from '../../model/json.ts';
 
 /** The tokens of a list of log probabilities; what is no token is passed over. */
 export function readLogprobs(list: JsonValue | undefined): readonly Logprob[] {
-  if (!Array.isArray(list)) return [];
-  const tokens: Logprob[] = [];
-  for (const item of list as readonly JsonValue[]) {
-    if (!isObject(item) || typeof item.token !== 'string' || typeof item.logprob !== 'number') continue;
-    tokens.push({
-      token: item.token,
-      logprob: item.logprob,
-      ...(item.bytes === undefined ? {} : { bytes: item.bytes }),
-      ...(Array.isArray(item.top_logprobs) ? { top: readLogprobs(item.top_logprobs as JsonValue) } : {}),
-    });
-  }
-  return tokens;
+  if (!Array.isArray(list) || list.length === 0) return [];
+  return objectsOf(list as JsonValue).flatMap(({ token, logprob, bytes, top_logprobs: ranked }) => {
+    if (typeof token !== 'string' || typeof logprob !== 'number') return [];
+    const top = Array.isArray(ranked) ? readLogprobs(ranked as JsonValue) : undefined;
+    return [{ token, logprob, ...defined({ bytes, top }) }];
+  });
 }
 
 /** A token as a delta says it: nothing is told that its provider did not tell. */
 export function writeDeltaToken({ token, logprob, bytes, top }: Logprob): JsonObject {
-  return {
-    token,
-    logprob,
-    ...(bytes === undefined ? {} : { bytes }),
-    ...(top === undefined ? {} : { top_logprobs: top.map(writeDeltaToken) }),
-  };
+  return defined({ token, logprob, bytes, top_logprobs: top?.map(writeDeltaToken) });
 }
 
 /** A token with every field that typed clients expect; `bytesOf` gives its bytes. */

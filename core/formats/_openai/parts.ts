@@ -1,9 +1,10 @@
 import { wrongType } from '../../sdk/errors.ts';
 import type { Block, Source } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { given } from '../_shared/check.ts';
+import { given, readObjects, requiredString } from '../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
 import type { Leftovers } from '../_shared/extra.ts';
+import { setOf } from '../_shared/fields.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {
@@ -11,21 +12,53 @@ export interface Content {
   readonly plain?: true;
 }
 
-/** The blocks of a `content` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. Throws 400 with the path. */
-export function decodeContentWith(
-  decodePart: (part: JsonObject, at: string) => Block,
-): (content: Exclude<JsonValue, null>, at: string) => Content {
-  return (content, at) => {
+/** How a format of the family reads the parts of a content. */
+interface PartReading {
+  readonly format: string;
+  readonly leftovers: () => Leftovers;
+  /** Members that mark the end of what is cached. */
+  readonly marks: string;
+  readonly cacheOf: (part: JsonObject, left: Leftovers) => Pick<Block, 'cache'>;
+  /** By the type of a part: its other members, and the block that it is. */
+  readonly kinds: Readonly<Record<string, readonly [members: string, read: PartReader]>>;
+  /** A part in the official words, where others are tolerated. */
+  readonly official?: (part: JsonObject) => JsonObject;
+}
+
+/** What a part says, and where it stands; `left` gets what the neutral model has no word for. Throws 400 with the path. */
+type PartReader = (part: JsonObject, at: string, left: Leftovers) => Block;
+
+/**
+ * A reader of the blocks of a `content` that is a string or a list of parts. An empty string is no block: `plain` says that it was one. A
+ * part of no known type travels verbatim. It throws 400 with the path.
+ */
+export function contentReader({
+  format,
+  leftovers,
+  marks,
+  cacheOf,
+  kinds,
+  official = (part) => part,
+}: PartReading) {
+  const readers = new Map(
+    Object.entries(kinds).map(([type, [members, read]]) => [
+      type,
+      { known: setOf(`type ${members} ${marks}`), read },
+    ]),
+  );
+  const decodePart = (written: JsonObject, at: string): Block => {
+    const part = official(written);
+    const reader = readers.get(requiredString(part.type, `${at}.type`));
+    if (reader === undefined) return { type: 'opaque', format, value: part, at };
+    const left = leftovers().take(part, reader.known);
+    const block = reader.read(part, at, left);
+    return { ...block, ...cacheOf(part, left), ...left.extra() };
+  };
+  return (content: Exclude<JsonValue, null>, at: string): Content => {
     if (typeof content === 'string')
       return { content: content === '' ? [] : [{ type: 'text', text: content, at }], plain: true };
     if (!Array.isArray(content)) throw wrongType(at, 'a string or an array');
-    return {
-      content: (content as readonly JsonValue[]).map((part, index) => {
-        const path = `${at}[${index}]`;
-        if (!isObject(part)) throw wrongType(path, 'an object');
-        return decodePart(part, path);
-      }),
-    };
+    return { content: readObjects(content as readonly JsonValue[], at, decodePart) };
   };
 }
 
@@ -33,7 +66,7 @@ export function decodeContentWith(
 export function breakpointOf(
   { prompt_cache_breakpoint: mark }: JsonObject,
   left: Leftovers,
-): { readonly cache?: { readonly ttl?: string } } {
+): Pick<Block, 'cache'> {
   if (!given(mark)) return {};
   if (isObject(mark) && mark.mode === 'explicit' && Object.keys(mark).length === 1) return { cache: {} };
   left.put('prompt_cache_breakpoint', mark);

@@ -43,7 +43,7 @@ interface FormWords {
   readonly named: boolean;
   /** Where the members of a schema stand: beside the `type` if nowhere else. */
   readonly holder?: string;
-  readonly tool: (tool: OutputTool) => JsonObject;
+  readonly tool: (tool: JsonObject) => JsonObject;
   readonly choice: (name: string) => JsonObject;
 }
 
@@ -91,9 +91,3 @@ function legalName(name: string): string {
 
 /** The tool that stands in for structured output. */
 const outputTool = 'json_output';
-
-interface OutputTool extends JsonObject {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: JsonObject;
-}

@@ -5,9 +5,8 @@ import { putBack } from '../_shared/extra.ts';
 import { defined } from '../_shared/fields.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { refuseContent } from '../_shared/refuse.ts';
-import type { ToolNames } from '../_shared/tool-ids.ts';
+import { spellToolId, ToolNames } from '../_shared/tool-ids.ts';
 import type { EncodedRequest, EncodeTarget } from '../../sdk/format.ts';
-import { toolNamesFor, wrappedTools } from './tools.ts';
 
 /** What the encoders of one request share. */
 export interface Scope {
@@ -27,6 +26,22 @@ export function scopeOf(format: string, request: ChatRequest, target: EncodeTarg
   const foreign = request.format !== format;
   const names = toolNamesFor(request, target, foreign);
   return { format, target, foreign, names, wrapped: wrappedTools(request, target) };
+}
+
+/** Tool names of up to 64 letters, digits, underscores and hyphens; only built where a name may have to change. */
+function toolNamesFor(request: ChatRequest, target: EncodeTarget, foreign: boolean): ToolNames | undefined {
+  const limit = target.traits.toolNameLimit;
+  if (limit === undefined && !foreign) return undefined;
+  const names = new ToolNames(limit ?? 64);
+  for (const tool of request.tools)
+    if (tool.type === 'function' || tool.type === 'custom') names.there(tool.name);
+  return names;
+}
+
+/** Names of the free-text tools that must go as functions: the channel says so by naming `customTools` among what its model refuses. */
+function wrappedTools(request: ChatRequest, target: EncodeTarget): ReadonlySet<string> {
+  if (target.traits.refuses?.includes('customTools') !== true) return new Set();
+  return new Set(request.tools.filter((tool) => tool.type === 'custom').map((tool) => tool.name));
 }
 
 /** What the reply to a request must undo. `unwrapTool` is the tool that stands in for structured output, where one does. */
@@ -64,6 +79,20 @@ export function refuse(
 /** Reports a neutral field that this piece cannot take along. */
 export function loseField(piece: { readonly at?: string }, field: string, scope: Scope): void {
   scope.target.lose(`${piece.at ?? ''}.${field}`);
+}
+
+/** The id that pairs a call with what it gave, as providers take it. */
+export function idOf({ id }: { readonly id: string }, { foreign }: Scope): string {
+  return foreign ? spellToolId(id) : id;
+}
+
+/** Reports what rides on a piece and has no place here: a mark of the cache, and what other formats alone know of it. */
+export function loseBeside(
+  piece: Pick<Block, 'cache' | 'extra' | 'at'>,
+  { format, target }: Pick<Scope, 'format' | 'target'>,
+): void {
+  if (piece.cache !== undefined) target.lose(`${piece.at ?? ''}.cache`);
+  loseForeign(piece.extra, format, piece.at, target.lose);
 }
 
 /** The `type` of an opaque value, for sentences and losses. */

@@ -1,9 +1,14 @@
-import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 
 /** `null` means "not given" in every format. */
 export function given(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
   return value !== undefined && value !== null;
+}
+
+/** 400 naming `param`, for what is told in a sentence of its own. */
+export function invalid(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', message, { param });
 }
 
 /** A string, or 400 naming `path`; undefined when not given. */

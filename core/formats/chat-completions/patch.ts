@@ -1,8 +1,11 @@
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given } from '../_shared/check.ts';
+import { fieldsBeside, setOf } from '../_shared/fields.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { readReasoning, reasoningFields, writeReasoning } from './reasoning/index.ts';
+
+const objectMembers = setOf('effort max_tokens enabled exclude');
 
 /** The client's body with the edits made and nothing else changed. What the model cannot be asked for is reported. */
 export function patch(
@@ -28,7 +31,7 @@ export function patch(
     // Members of OpenRouter's object that only it knows stay.
     if (isObject(patched.reasoning))
       patched.reasoning = {
-        ...without(rest, ['effort', 'max_tokens', 'enabled', 'exclude']),
+        ...fieldsBeside(rest, objectMembers),
         ...patched.reasoning,
       };
   }
@@ -39,8 +42,4 @@ export function patch(
 function limitFields(body: JsonObject, traits: ModelTraits): readonly string[] {
   const written = ['max_tokens', 'max_completion_tokens'].filter((field) => given(body[field]));
   return written.length > 0 ? written : [traits.outputLimitField ?? 'max_completion_tokens'];
-}
-
-function without(object: JsonObject, fields: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }

@@ -1,16 +1,13 @@
-import { GatewayError } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { checkMetadata, given } from '../_shared/check.ts';
+import { checkMetadata, given, invalid } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject): ChatRequest {
   const request = decodeRequest(body);
   if (given(body.top_logprobs) && body.logprobs !== true) {
-    throw new GatewayError('invalid_value', 'top_logprobs requires logprobs to be true.', {
-      param: 'top_logprobs',
-    });
+    throw invalid('top_logprobs', 'top_logprobs requires logprobs to be true.');
   }
   checkMetadata(body.metadata);
   return request;
@@ -20,11 +17,8 @@ export function validate(body: JsonObject): ChatRequest {
 export function checkSampling(body: JsonObject): void {
   const { temperature, top_p: topP } = body;
   if (!given(temperature) || !given(topP) || temperature === 1 || topP === 1) return;
-  throw new GatewayError(
-    'invalid_value',
+  throw invalid(
+    'top_p',
     "temperature and top_p are mutually exclusive: leave one of them out, or at 1. Whoever runs this gateway lets both pass with sampling: 'forward' in its gateway.config.ts.",
-    {
-      param: 'top_p',
-    },
   );
 }

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../model/json.ts';
 import { extrasOf } from '../_shared/extra.ts';
 
 /** The name of this format, in `extra`, proofs, usage and losses. */
@@ -5,6 +6,9 @@ export const formatName = 'chat-completions';
 
 /** {@link extrasOf} */
 export const { own, withExtra, leftovers } = extrasOf(formatName);
+
+/** The delta that opens an answer and says nothing yet. */
+export const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
 
 /** Most blocks, tool calls or choices that one reply may hold. */
 export const mostBlocks = 1024;

@@ -29,7 +29,7 @@ export const compactCodec: Codec<ChatRequest> = {
   passThrough: (model, _stream, headers) => ({ ...chatCodec.passThrough(model, false, headers), path }),
   encodeRequest,
   decodeWhole,
-  encodeWhole: (context) => new CompactWholeEncoder(context),
+  encodeWhole,
 };
 
 function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
@@ -40,29 +40,21 @@ function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedReque
 
 function decodeWhole(body: JsonObject): readonly GatewayEvent[] {
   throwIfError(body);
-  if (!Array.isArray(body.output)) {
-    throw unusable('sent JSON that is no compaction');
-  }
+  if (!Array.isArray(body.output)) throw unusable('sent JSON that is no compaction');
   const result: GatewayEvent = { type: 'result', value: body };
   const usage = chatCodec.usageTap().read(JSON.stringify({ usage: body.usage }));
   return usage === undefined ? [result] : [result, { type: 'usage', usage }];
 }
 
 /** The object of a compaction, or the response that was generated over one. */
-class CompactWholeEncoder implements WholeEncoder {
-  readonly #generated: WholeEncoder;
-  #compaction: JsonObject | undefined;
-
-  constructor(context: ReplyContext) {
-    this.#generated = chatCodec.encodeWhole(context);
-  }
-
-  event(event: GatewayEvent): void {
-    if (event.type === 'result' && isObject(event.value)) this.#compaction = event.value;
-    else this.#generated.event(event);
-  }
-
-  end(): JsonObject {
-    return this.#compaction ?? this.#generated.end();
-  }
+function encodeWhole(context: ReplyContext): WholeEncoder {
+  const generated = chatCodec.encodeWhole(context);
+  let compaction: JsonObject | undefined;
+  return {
+    event(event) {
+      if (event.type === 'result' && isObject(event.value)) compaction = event.value;
+      else generated.event(event);
+    },
+    end: () => compaction ?? generated.end(),
+  };
 }

@@ -1,5 +1,6 @@
 import { isObject, type JsonObject, type MutableObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
+import { fieldsBeside } from '../_shared/fields.ts';
 import type { Edits } from '../../sdk/format.ts';
 import { besideInstructions, isMoreThanWord, readInstructions, readTruncation } from './instructions.ts';
 import { readReasoning, reasoningMembers, writeReasoning } from './reasoning.ts';
@@ -23,8 +24,7 @@ export function patch(
   const held = isObject(body.reasoning) ? body.reasoning : {};
   const merged = { ...readReasoning(held, 'reasoning'), ...reasoning };
   const written = writeReasoning(merged, traits, lose) ?? {};
-  const rest = Object.entries(held).filter(([name]) => !reasoningMembers.has(name));
-  patched.reasoning = { ...Object.fromEntries(rest), ...written };
+  patched.reasoning = { ...fieldsBeside(held, reasoningMembers), ...written };
   if (Object.keys(patched.reasoning).length === 0) delete patched.reasoning;
   if (Array.isArray(body.input)) patched.input = body.input.map(withoutEffort);
   return patched;

@@ -1,30 +1,23 @@
 import { effortFrom, type Effort, type Reasoning } from '../../model/reasoning.ts';
-import type { JsonObject, MutableObject } from '../../model/json.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
 import { given, optionalObject, optionalString } from '../_shared/check.ts';
-import { setOf } from '../_shared/fields.ts';
 import type { Leftovers } from '../_shared/extra.ts';
+import { defined, setOf } from '../_shared/fields.ts';
 import { clampEffort, loseBudget } from '../_openai/reasoning.ts';
 import { effortOf } from '../_shared/reasoning.ts';
-
-type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 
 /** Members of `reasoning` that the neutral model has words for. */
 export const reasoningMembers = setOf('effort summary generate_summary');
 
 /** What the client asked of the reasoning. `generate_summary` is the former name of `summary`. Throws 400 with the path. */
 export function readReasoning(object: JsonObject, path: string): Reasoning | undefined {
-  const draft: Draft = {};
   const effort = effortFrom(optionalString(object.effort, `${path}.effort`));
-  if (effort !== undefined) draft.effort = effort;
   const former = optionalString(object.generate_summary, `${path}.generate_summary`);
-  const summary = optionalString(object.summary, `${path}.summary`) ?? former;
-  if (summary === 'none') draft.show = false;
-  else if (summary !== undefined) {
-    draft.show = true;
-    draft.display = summary;
-  }
-  return Object.keys(draft).length === 0 ? undefined : draft;
+  const display = optionalString(object.summary, `${path}.summary`) ?? former;
+  const shown = display === 'none' ? { show: false } : display === undefined ? {} : { show: true, display };
+  const wish = { ...defined({ effort }), ...shown };
+  return Object.keys(wish).length === 0 ? undefined : wish;
 }
 
 /** Keeps `reasoning` as it was asked for, and names the members that no other format has a word for. */
@@ -55,14 +48,12 @@ export function writeReasoning(
     lose('settings.reasoning');
     return undefined;
   }
-  const object: MutableObject = {};
-  const effort = measureOf(wanted);
-  loseBudget(wanted, effort, lose);
+  const measure = measureOf(wanted);
+  loseBudget(wanted, measure, lose);
   if (wanted.mode === 'between-tools') lose('settings.reasoning.mode');
-  const clamped = effort === undefined ? undefined : clampEffort(effort, traits, lose);
-  if (clamped !== undefined) object.effort = clamped;
-  if (wanted.show === true) object.summary = summaryOf(wanted, lose);
-  return Object.keys(object).length === 0 ? undefined : object;
+  const effort = measure && clampEffort(measure, traits, lose);
+  const summary = wanted.show === true ? summaryOf(wanted, lose) : undefined;
+  return effort === undefined && summary === undefined ? undefined : defined({ effort, summary });
 }
 
 const summaries = setOf('auto concise detailed');

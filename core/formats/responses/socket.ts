@@ -1,6 +1,7 @@
 import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { SocketRequest, SocketRoute, WireFrame } from '../../sdk/format.ts';
+import { invalid } from '../_shared/check.ts';
 import { errorReply } from '../_openai/errors.ts';
 
 /** Ids of lanes come back in every message: longer ones would multiply. */
@@ -43,10 +44,9 @@ function readMessage(message: JsonObject, lane: string): SocketRequest {
     case 'response.steer':
       return { type: 'answer', message: steeringFailed(message, lane) };
     case 'response.inject':
-      throw new GatewayError(
-        'invalid_value',
+      throw invalid(
+        'type',
         'A running response takes no further input here: wait for its end and send the input with the next response.create.',
-        { param: 'type' },
       );
     case undefined:
       throw missing('type');

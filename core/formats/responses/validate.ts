@@ -1,20 +1,21 @@
-import { GatewayError, missing, wrongType, wrongValue } from '../../sdk/errors.ts';
+import { missing, wrongType, wrongValue } from '../../sdk/errors.ts';
 import type { ChatRequest } from '../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
-import { checkMetadata, given, optionalBoolean, optionalNumber, optionalString } from '../_shared/check.ts';
+import {
+  checkMetadata,
+  given,
+  invalid,
+  optionalBoolean,
+  optionalNumber,
+  optionalString,
+} from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { listOf, setOf } from '../_shared/fields.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
   if (given(body.prompt))
-    throw new GatewayError(
-      'invalid_value',
-      'Prompt templates are not available here: send the input itself.',
-      {
-        param: 'prompt',
-      },
-    );
+    throw invalid('prompt', 'Prompt templates are not available here: send the input itself.');
   const request = decodeRequest(body, operation);
   checkState(body);
   checkMetadata(body.metadata);
@@ -37,7 +38,7 @@ function checkState(body: JsonObject): void {
   const store = optionalBoolean(body.store, 'store');
   optionalBoolean(body.generate, 'generate');
   if (optionalBoolean(body.background, 'background') === true && store === false)
-    throw exclusive('background', 'background requires store to be true.');
+    throw invalid('background', 'background requires store to be true.');
   optionalString(body.previous_response_id, 'previous_response_id');
   const { conversation } = body;
   if (!given(conversation)) return;
@@ -45,11 +46,7 @@ function checkState(body: JsonObject): void {
     if (typeof conversation.id !== 'string') throw wrongType('conversation.id', 'a string');
   } else if (typeof conversation !== 'string') throw wrongType('conversation', 'a string or an object');
   if (given(body.previous_response_id))
-    throw exclusive('conversation', 'previous_response_id and conversation are mutually exclusive.');
-}
-
-function exclusive(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_value', message, { param });
+    throw invalid('conversation', 'previous_response_id and conversation are mutually exclusive.');
 }
 
 function checkInclude(value: JsonValue | undefined): void {
@@ -91,12 +88,6 @@ function checkOutputs(items: readonly JsonValue[]): void {
     const id = item.call_id ?? (item.type.startsWith('local_') ? item.id : undefined);
     if (what === undefined || !given(id) || called.has(id)) return;
     const param = `input[${index}].call_id`;
-    throw new GatewayError(
-      'invalid_value',
-      `${param}: no tool call found for ${what} with call_id ${String(id)}.`,
-      {
-        param,
-      },
-    );
+    throw invalid(param, `${param}: no tool call found for ${what} with call_id ${String(id)}.`);
   });
 }

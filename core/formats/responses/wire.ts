@@ -26,20 +26,14 @@ export function unknown(value: JsonObject, known: ReadonlySet<string>): MutableO
   return rest;
 }
 
+/** An object that is kept under a mark; undefined for most pieces. */
+export function kept(extra: Extra | undefined, name: string): JsonObject | undefined {
+  const value = own(extra)[name];
+  return isObject(value) ? value : undefined;
+}
+
 /** The item as its provider added it, if it is one of this type. */
 export function addedItem(extra: Extra | undefined, type: string): JsonObject | undefined {
-  const { $item } = own(extra);
-  return isObject($item) && $item.type === type ? $item : undefined;
-}
-
-/** Unknown fields of a delta; undefined for most. */
-export function frameOf(extra: Extra | undefined): JsonObject | undefined {
-  const { $frame } = own(extra);
-  return isObject($frame) ? $frame : undefined;
-}
-
-/** An object kept under a mark; empty when there is none. */
-export function marked(piece: { readonly extra?: Extra | undefined }, name: string): JsonObject {
-  const value = own(piece.extra)[name];
-  return isObject(value) ? value : {};
+  const item = kept(extra, '$item');
+  return item?.type === type ? item : undefined;
 }

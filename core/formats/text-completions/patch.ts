@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../model/json.ts';
 import type { ModelTraits } from '../../model/traits.ts';
+import { defined } from '../_shared/fields.ts';
 import type { Edits } from '../../sdk/format.ts';
 
 /** The client's body with the edits made and nothing else changed. Reasoning has no place in this format, and is reported. */
@@ -14,7 +15,6 @@ export function patch(
     lose('settings.reasoning');
   return {
     ...body,
-    ...(model === undefined ? {} : { model }),
-    ...(settings?.maxOutput === undefined ? {} : { max_tokens: settings.maxOutput }),
+    ...defined({ model, max_tokens: settings?.maxOutput }),
   };
 }

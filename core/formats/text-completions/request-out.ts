@@ -1,5 +1,5 @@
 import { cannotCarry } from '../../sdk/errors.ts';
-import type { Block, ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
+import type { ChatRequest, ChatSettings, Message } from '../../model/chat.ts';
 import type { JsonObject, MutableObject } from '../../model/json.ts';
 import { loseForeign } from '../_shared/foreign.ts';
 import { writeSettings } from '../_shared/settings.ts';
@@ -8,6 +8,7 @@ import { isListed, promptOf, type Prompt } from './parts.ts';
 import { rows } from './settings.ts';
 import { completionsPath, formatName, own } from './wire.ts';
 import { refuseContent } from '../_shared/refuse.ts';
+import { loseBeside } from '../_openai/scope.ts';
 import { writeStop } from '../_openai/settings.ts';
 import { writeStream } from '../_openai/stream.ts';
 import { putBack } from '../_shared/extra.ts';
@@ -74,23 +75,17 @@ function writePrompt(request: ChatRequest, target: EncodeTarget): JsonObject[str
 }
 
 function promptsOf(turn: Message, target: EncodeTarget): readonly Prompt[] {
-  loseBeside(turn, target);
+  loseBeside(turn, { format: formatName, target });
   const prompts: Prompt[] = [];
   for (const block of turn.content) {
     const prompt = promptOf(block);
     if (prompt === undefined) refuseContent(block, 'anything but text', formatName, target);
     else {
       prompts.push(prompt);
-      loseBeside(block, target);
+      loseBeside(block, { format: formatName, target });
     }
   }
   return prompts;
-}
-
-/** What rides on a piece and has no place here. */
-function loseBeside(piece: Message | Block, { lose }: EncodeTarget): void {
-  if (piece.cache !== undefined) lose(`${piece.at ?? ''}.cache`);
-  loseForeign(piece.extra, formatName, piece.at, lose);
 }
 
 /** Tools that must not be called may be left out; others are what the answer depends on. */

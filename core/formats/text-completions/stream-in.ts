@@ -19,14 +19,14 @@ const usual: JsonObject = { logprobs: null };
 const mostHeld = 64;
 
 interface Answer {
+  readonly choice: number;
   block: number | undefined;
   finished: boolean;
 }
 
 /** Reads a stream of text completions. */
-export class TextStreamDecoder extends ChunkDecoder {
+export class TextStreamDecoder extends ChunkDecoder<Answer> {
   readonly #blocks = new BlockCounter();
-  readonly #answers = new Map<number, Answer>();
   /** Unknown fields that every chunk repeats. */
   #shared: JsonObject = {};
 
@@ -59,26 +59,16 @@ export class TextStreamDecoder extends ChunkDecoder {
     for (const choice of choices) this.#choice(choice, unknown, events);
   }
 
-  protected ends(): ReturnType<ChunkDecoder['ends']> {
-    const open = [...this.#answers].filter(([, { finished }]) => !finished);
-    return {
-      some: this.#answers.size > 0,
-      open: open.map(
-        ([index, answer]) =>
-          (events) =>
-            finish(index, answer, 'stop', undefined, events),
-      ),
-    };
+  protected stop(answer: Answer, events: GatewayEvent[]): void {
+    finish(answer, 'stop', noExtra, events);
   }
 
   #choice(choice: JsonObject, chunk: JsonObject | undefined, events: GatewayEvent[]): void {
     const index = numberOf(choice);
     if (index >= mostChoices) throw unusable('sent too many answers');
-    let answer = this.#answers.get(index);
-    if (answer === undefined) {
-      answer = { block: undefined, finished: false };
-      this.#answers.set(index, answer);
-    }
+    let answer = this.answers.get(index);
+    if (answer === undefined)
+      this.answers.set(index, (answer = { choice: index, block: undefined, finished: false }));
     if (answer.finished) return;
     const beside = differing(choice, choiceFields, usual);
     let extra =
@@ -92,7 +82,7 @@ export class TextStreamDecoder extends ChunkDecoder {
       extra = noExtra;
     }
     const word = finishOf(choice);
-    if (word !== undefined) finish(index, answer, word, extra, events);
+    if (word !== undefined) finish(answer, word, extra, events);
     else if (extra.extra !== undefined) {
       events.push({
         type: 'opaque',
@@ -104,13 +94,8 @@ export class TextStreamDecoder extends ChunkDecoder {
   }
 }
 
-function finish(
-  choice: number,
-  answer: Answer,
-  raw: string,
-  extra: Kept | undefined,
-  events: GatewayEvent[],
-): void {
+function finish(answer: Answer, raw: string, extra: Kept, events: GatewayEvent[]): void {
+  const { choice } = answer;
   answer.finished = true;
   if (answer.block !== undefined) events.push(endOf('text', answer.block, choice));
   events.push({ type: 'finish', choice, reason: readFinish(raw), raw, format: formatName, ...extra });

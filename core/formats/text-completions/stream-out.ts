@@ -1,24 +1,26 @@
 import type { GatewayEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
-import type { Usage } from '../../model/usage.ts';
 import { ChunkEncoder, numberOf } from '../_openai/chunks.ts';
 import type { ReplyContext, WireFrame } from '../../sdk/format.ts';
 import { writeUsage } from './usage.ts';
 import { formatName, own } from './wire.ts';
-import { writeFinish } from './finish.ts';
+import { finishWriter } from '../_openai/finish.ts';
 import { objectsOf } from '../_shared/fields.ts';
 import { loseForeignReply } from '../_shared/foreign.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
+const writeFinish = finishWriter(formatName, 'stop length content_filter');
+const words = { format: formatName, prefix: 'cmpl-', object: 'text_completion', usage: writeUsage };
+
+interface Answer {
+  finished: boolean;
+}
 
 /** Writes a stream of text completions: pieces of text. */
-export class TextStreamEncoder extends ChunkEncoder {
-  /** The answers that have begun, and whether they are finished. */
-  readonly #answers = new Map<number, { finished: boolean }>();
-
+export class TextStreamEncoder extends ChunkEncoder<Answer> {
   constructor(context: ReplyContext, asksUsage?: boolean) {
-    super({ format: formatName, prefix: 'cmpl-', object: 'text_completion' }, context, asksUsage);
+    super(words, context, asksUsage);
   }
 
   protected write(event: GatewayEvent): readonly WireFrame[] {
@@ -29,7 +31,7 @@ export class TextStreamEncoder extends ChunkEncoder {
         return nothing;
       case 'text-start':
       case 'refusal-start':
-        return this.#open(event.choice);
+        return this.#begin(event.choice);
       case 'text-delta':
         if (event.logprobs !== undefined) this.lose('logprobs');
         return this.#say(event.choice, event.text, own(event.extra));
@@ -53,52 +55,48 @@ export class TextStreamEncoder extends ChunkEncoder {
     }
   }
 
-  protected ends(): WireFrame[] {
+  protected stop(index: number): WireFrame {
+    return this.#frame(index, '', 'stop', noFields);
+  }
+
+  /** An answer begins with its prompt, where the client wants to see it again. */
+  protected answer(index: number, frames: WireFrame[]): Answer {
+    const known = this.answers.get(index);
+    if (known !== undefined) return known;
+    const answer = { finished: false };
+    this.answers.set(index, answer);
+    // A provider that speaks this format has echoed the prompt by itself.
+    const prompt = this.begin().own.$native === true ? '' : echoed(this.context.body, index);
+    if (prompt !== '') frames.push(this.#frame(index, prompt, null, noFields));
+    return answer;
+  }
+
+  #begin(index: number): readonly WireFrame[] {
     const frames: WireFrame[] = [];
-    if (this.#answers.size === 0) for (const frame of this.#open(0)) frames.push(frame);
-    for (const [index, answer] of this.#answers) {
-      if (!answer.finished) frames.push(this.#frame(index, '', 'stop', noFields));
-      answer.finished = true;
-    }
+    this.answer(index, frames);
     return frames;
   }
 
-  protected usageOf(usage: Usage | undefined): JsonObject {
-    return writeUsage(usage);
-  }
-
-  protected shared({ chunk }: JsonObject): JsonValue | undefined {
-    return chunk;
-  }
-
-  /** An answer that begins, with its prompt where the client wants to see it again. */
-  #open(index: number): readonly WireFrame[] {
-    if (this.#answers.has(index)) return nothing;
-    this.#answers.set(index, { finished: false });
-    // A provider that speaks this format has echoed the prompt by itself.
-    const prompt = this.begin().own.$native === true ? '' : echoed(this.context.body, index);
-    return prompt === '' ? nothing : [this.#frame(index, prompt, null, noFields)];
-  }
-
   #say(index: number, text: string, fields: JsonObject): readonly WireFrame[] {
-    const frames = this.#open(index);
-    if (this.#answers.get(index)?.finished === true) return nothing;
-    if (text === '' && fields === noFields) return frames;
-    return [...frames, this.#frame(index, text, null, fields)];
+    const frames: WireFrame[] = [];
+    const { finished } = this.answer(index, frames);
+    if (!finished && (text !== '' || fields !== noFields))
+      frames.push(this.#frame(index, text, null, fields));
+    return frames;
   }
 
   #finish(event: Extract<GatewayEvent, { readonly type: 'finish' }>): readonly WireFrame[] {
-    const frames = this.#open(event.choice);
-    const answer = this.#answers.get(event.choice);
-    if (answer === undefined || answer.finished) return nothing;
+    const frames: WireFrame[] = [];
+    const answer = this.answer(event.choice, frames);
+    if (answer.finished) return nothing;
     answer.finished = true;
-    const word = writeFinish(event.reason, event.format === formatName ? event.raw : undefined);
-    return [...frames, this.#frame(event.choice, '', word, own(event.extra))];
+    frames.push(this.#frame(event.choice, '', writeFinish(event), own(event.extra)));
+    return frames;
   }
 
   #opaque(value: JsonObject): readonly WireFrame[] {
     const choices = objectsOf(value.choices);
-    for (const choice of choices) this.#open(numberOf(choice));
+    for (const choice of choices) this.answer(numberOf(choice), []);
     const { chunk } = this.begin().own;
     return [this.renamed({ ...value, ...(isObject(chunk) ? chunk : {}) }, choices)];
   }

@@ -1,8 +1,7 @@
 import type { Proof } from '../../../model/extra.ts';
-import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
+import { isObject, type JsonObject } from '../../../model/json.ts';
 import { sealProof, unsealProof } from '../../_shared/proof.ts';
 import { formatName } from '../wire.ts';
-import { objectsOf } from '../../_shared/fields.ts';
 
 /** Who made a proof, by the `format` word of a `reasoning_details` entry. */
 const makers: Readonly<Record<string, string>> = {
@@ -10,11 +9,7 @@ const makers: Readonly<Record<string, string>> = {
   'google-gemini-v1': 'generate-content',
   'openai-responses-v1': 'responses',
 };
-const spellings: Readonly<Record<string, string>> = {
-  messages: 'anthropic-claude-v1',
-  'generate-content': 'google-gemini-v1',
-  responses: 'openai-responses-v1',
-};
+const spellings = Object.fromEntries(Object.entries(makers).map(([word, maker]) => [maker, word]));
 
 /** What one entry of `reasoning_details` says. */
 export interface Detail {
@@ -49,11 +44,6 @@ export function readDetail(entry: JsonObject): Detail {
 /** True for a proof whose maker the entries have a word for, so that it needs no container. */
 export function isTagged(proof: Proof): boolean {
   return proof.format === formatName || proof.format in spellings;
-}
-
-/** The entries of `reasoning_details` that are objects. */
-export function detailEntries(value: JsonValue | undefined): readonly JsonObject[] {
-  return objectsOf(value);
 }
 
 /** An entry that carries a proof to the client, which sends it back with the next turn. `index` is the running number of the reasoning. */

@@ -8,26 +8,14 @@ import {
   optionalObject,
   optionalString,
 } from '../../_shared/check.ts';
-import { setOf } from '../../_shared/fields.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
+import { defined } from '../../_shared/fields.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
 import { effortOf } from '../../_shared/reasoning.ts';
 
 type Style = 'effort' | 'thinking' | 'object' | 'none';
-type Draft = { -readonly [Member in keyof Reasoning]: Reasoning[Member] };
 
-/** The fields in which providers of this dialect ask for reasoning. */
-export const reasoningFields = [
-  'reasoning_effort',
-  'reasoning',
-  'thinking',
-  'enable_thinking',
-  'thinking_budget',
-] as const;
-
-const reasoningMembers = setOf('effort max_tokens exclude enabled');
-const thinkingMembers = setOf('type budget_tokens');
 const modes: Readonly<Record<string, Reasoning['mode']>> = {
   enabled: 'on',
   disabled: 'off',
@@ -35,68 +23,63 @@ const modes: Readonly<Record<string, Reasoning['mode']>> = {
   auto: 'adaptive',
 };
 
+type Reader = (value: JsonValue, path: string) => Reasoning;
+
+const effortIn: Reader = (value, path) => defined({ effort: effortFrom(optionalString(value, path)) });
+const budgetIn: Reader = (value, path) => defined({ budget: optionalNumber(value, path, { integer: true }) });
+const switchIn: Reader = (value, path) => ({ mode: optionalBoolean(value, path) === true ? 'on' : 'off' });
+
 /**
- * What the client asked of the reasoning, out of `reasoning_effort`, `reasoning {…}` (OpenRouter), `thinking {…}` (DeepSeek and others)
- * and `enable_thinking`/`thinking_budget` (Qwen). The first spelling that says something wins. Throws 400 with the path.
+ * The members in which clients ask for reasoning, on their own or in an object: `reasoning_effort`, `reasoning {…}` (OpenRouter),
+ * `thinking {…}` (DeepSeek and others) and `enable_thinking`/`thinking_budget` (Qwen). The first that says something wins.
  */
+const spellings: readonly (readonly [holder: string | undefined, member: string, read: Reader])[] = [
+  [undefined, 'reasoning_effort', effortIn],
+  ['reasoning', 'effort', effortIn],
+  ['reasoning', 'max_tokens', budgetIn],
+  ['reasoning', 'exclude', (value, path) => ({ show: optionalBoolean(value, path) === false })],
+  ['reasoning', 'enabled', switchIn],
+  ['thinking', 'type', (value, path) => defined({ mode: modes[optionalString(value, path) ?? ''] })],
+  ['thinking', 'budget_tokens', budgetIn],
+  [undefined, 'enable_thinking', switchIn],
+  [undefined, 'thinking_budget', budgetIn],
+];
+
+/** The fields in which providers of this dialect ask for reasoning. */
+export const reasoningFields: readonly string[] = [
+  ...new Set(spellings.map(([holder, member]) => holder ?? member)),
+];
+
+/** What the client asked of the reasoning. Throws 400 with the path. */
 export function readReasoning(body: JsonObject): Reasoning | undefined {
-  const draft: Draft = {};
-  const effort = effortFrom(optionalString(body.reasoning_effort, 'reasoning_effort'));
-  if (effort !== undefined) draft.effort = effort;
-  const object = optionalObject(body.reasoning, 'reasoning');
-  if (object !== undefined) readObject(object, draft);
-  const thinking = optionalObject(body.thinking, 'thinking');
-  if (thinking !== undefined) readThinking(thinking, draft);
-  const enabled = optionalBoolean(body.enable_thinking, 'enable_thinking');
-  if (enabled !== undefined) draft.mode ??= enabled ? 'on' : 'off';
-  const budget = optionalNumber(body.thinking_budget, 'thinking_budget', { integer: true });
-  if (budget !== undefined) draft.budget ??= budget;
-  return Object.keys(draft).length === 0 ? undefined : draft;
-}
-
-function readObject(object: JsonObject, draft: Draft): void {
-  const effort = effortFrom(optionalString(object.effort, 'reasoning.effort'));
-  if (effort !== undefined) draft.effort ??= effort;
-  const budget = optionalNumber(object.max_tokens, 'reasoning.max_tokens', { integer: true });
-  if (budget !== undefined) draft.budget = budget;
-  const exclude = optionalBoolean(object.exclude, 'reasoning.exclude');
-  if (exclude !== undefined) draft.show = !exclude;
-  const enabled = optionalBoolean(object.enabled, 'reasoning.enabled');
-  if (enabled !== undefined) draft.mode = enabled ? 'on' : 'off';
-}
-
-function readThinking(thinking: JsonObject, draft: Draft): void {
-  const mode = modes[optionalString(thinking.type, 'thinking.type') ?? ''];
-  if (mode !== undefined) draft.mode ??= mode;
-  const budget = optionalNumber(thinking.budget_tokens, 'thinking.budget_tokens', { integer: true });
-  if (budget !== undefined) draft.budget ??= budget;
+  let wish: Reasoning = {};
+  for (const [holder, member, read] of spellings) {
+    const value = holder === undefined ? body[member] : optionalObject(body[holder], holder)?.[member];
+    if (given(value))
+      wish = Object.assign(read(value, holder === undefined ? member : `${holder}.${member}`), wish);
+  }
+  return Object.keys(wish).length === 0 ? undefined : wish;
 }
 
 /** Keeps how reasoning was asked for, and the members that the neutral model has no word for. */
 export function keepReasoning(body: JsonObject, left: Leftovers): void {
+  const asked = reasoningFields.filter((field) => given(body[field]));
+  if (asked.length === 0) return;
   const spelled: MutableObject = {};
-  for (const field of reasoningFields) if (given(body[field])) spelled[field] = body[field];
-  if (Object.keys(spelled).length === 0) return;
-  // A word that is no effort (`ultra`) is a field like any unknown one.
-  if (typeof spelled.reasoning_effort === 'string' && effortFrom(spelled.reasoning_effort) === undefined) {
-    left.put('reasoning_effort', spelled.reasoning_effort);
-    delete spelled.reasoning_effort;
-  }
-  if (isObject(spelled.reasoning)) {
-    left.take(spelled.reasoning, reasoningMembers, 'reasoning.');
-    spelled.reasoning = only(spelled.reasoning, reasoningMembers);
-  }
-  if (isObject(spelled.thinking)) {
-    left.take(spelled.thinking, thinkingMembers, 'thinking.');
-    spelled.thinking = only(spelled.thinking, thinkingMembers);
+  for (const field of asked) {
+    const value = body[field] ?? null;
+    // A word that is no effort (`ultra`) is a field like any unknown one.
+    if (field === 'reasoning_effort' && effortFrom(value) === undefined) left.put(field, value);
+    else if (isObject(value)) spelled[field] = keepMembers(field, value, left);
+    else spelled[field] = value;
   }
   left.put('$reasoning', spelled);
 }
 
-function only(object: JsonObject, members: ReadonlySet<string>): JsonObject {
-  const kept: MutableObject = {};
-  for (const member of members) if (object[member] !== undefined) kept[member] = object[member];
-  return kept;
+function keepMembers(field: string, object: JsonObject, left: Leftovers): JsonObject {
+  const members = spellings.flatMap(([holder, member]) => (holder === field ? [member] : []));
+  left.take(object, new Set(members), `${field}.`);
+  return defined(Object.fromEntries(members.map((member) => [member, object[member]])));
 }
 
 const styleFields: Readonly<Record<Style, readonly string[]>> = {
@@ -126,7 +109,7 @@ function asJson(reasoning: Reasoning | undefined): JsonValue {
 }
 
 /** How this model is asked for reasoning. */
-export function styleOf(traits: ModelTraits): Style {
+function styleOf(traits: ModelTraits): Style {
   const { reasoning } = traits;
   return reasoning === 'thinking' || reasoning === 'object' || reasoning === 'none' ? reasoning : 'effort';
 }

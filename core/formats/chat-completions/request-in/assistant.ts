@@ -1,5 +1,4 @@
-import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
-import type { Proof } from '../../../model/extra.ts';
+import type { Block, Message, ReasoningBlock } from '../../../model/chat.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import {
   readObjects,
@@ -12,15 +11,16 @@ import {
 } from '../../_shared/check.ts';
 import { decodeContent } from './parts.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
-import { detailEntries, extraContentSignature, readDetail } from '../reasoning/details.ts';
+import { extraContentSignature, readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, leftovers } from '../wire.ts';
+import { defined, objectsOf, setOf } from '../../_shared/fields.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { readArguments } from '../../_openai/calls.ts';
-import { setOf } from '../../_shared/fields.ts';
 
 const messageFields = setOf(
   'role content refusal reasoning_content reasoning reasoning_details tool_calls function_call audio',
 );
+const reasoningMembers = ['reasoning_content', 'reasoning', 'reasoning_details'];
 const callFields = setOf('id type function custom');
 const signedCallFields = new Set([...callFields, 'extra_content']);
 const functionFields = setOf('name arguments');
@@ -141,92 +141,50 @@ function decodeReasoning(
   calls: Block[],
   spoken: Block[],
 ): readonly Block[] {
-  const strings: { [field: string]: string } = {};
-  for (const field of ['reasoning_content', 'reasoning']) {
+  // Most turns of a long history have none.
+  if (!reasoningMembers.some((member) => given(message[member]))) return [];
+  const strings = ['reasoning_content', 'reasoning'].flatMap((field) => {
     const text = optionalString(message[field], `${at}.${field}`);
-    if (text !== undefined) strings[field] = text;
-  }
-  const entries = detailEntries(optionalArray(message.reasoning_details, `${at}.reasoning_details`));
-  if (entries.length === 0) return plainReasoning(message, strings, at, left);
-  left.put('$reasoning_details', entries);
+    return text === undefined ? [] : [{ field, text }];
+  });
+  const details = optionalArray(message.reasoning_details, `${at}.reasoning_details`);
+  const entries = objectsOf(details);
+  if (details !== undefined) left.put('$reasoning_details', entries);
   const blocks: ReasoningBlock[] = [];
-  const places: Places = {
-    text: spoken.findLastIndex((block) => block.type === 'text'),
-    calls: placesById(calls),
-  };
+  const attach = attacher(calls, spoken);
   entries.forEach((entry, index) => {
     const detail = readDetail(entry);
     const mark = { $detail: index, ...(detail.sealed ? { $sealed: true } : {}) };
-    if (detail.proof !== undefined && attach(detail.proof, detail, calls, spoken, places, mark)) return;
+    if (attach(detail, mark)) return;
     const { text, proof } = detail;
-    const block: ReasoningBlock = {
-      type: 'reasoning',
-      text,
-      at: `${at}.reasoning_details[${index}]`,
-      extra: { [formatName]: mark },
-    };
-    blocks.push(proof === undefined ? block : { ...block, proof });
+    const path = `${at}.reasoning_details[${index}]`;
+    blocks.push({ type: 'reasoning', text, at: path, extra: { [formatName]: mark }, ...defined({ proof }) });
   });
-  const whole = strings.reasoning_content ?? strings.reasoning;
-  const path = strings.reasoning_content === undefined ? `${at}.reasoning` : `${at}.reasoning_content`;
-  const filled = whole === undefined ? blocks : fillEmpty(blocks, whole, path);
-  const text = textOf(filled);
-  for (const [field, value] of Object.entries(strings)) left.put(`$${field}`, value === text ? true : value);
+  const [first] = strings;
+  const filled = first === undefined ? blocks : fillEmpty(blocks, first.text, `${at}.${first.field}`);
+  const thought = textOf(filled);
+  for (const { field, text } of strings) {
+    // An empty string beside no entries is given back, though there is no reasoning.
+    const isSaid = text === thought && (text !== '' || entries.length > 0 || field !== first?.field);
+    left.put(`$${field}`, isSaid ? true : text);
+  }
   return filled;
 }
 
-function plainReasoning(
-  message: JsonObject,
-  strings: { readonly [field: string]: string },
-  at: string,
-  left: Leftovers,
-): readonly Block[] {
-  if (Array.isArray(message.reasoning_details)) left.put('$reasoning_details', []);
-  const [first, ...others] = Object.entries(strings);
-  if (first === undefined) return [];
-  const [field, text] = first;
-  for (const [name, value] of others) left.put(`$${name}`, value === text ? true : value);
-  if (text === '') {
-    left.put(`$${field}`, '');
-    return [];
-  }
-  left.put(`$${field}`, true);
-  return [{ type: 'reasoning', text, at: `${at}.${field}` }];
-}
-
-/** Where the last text stands, and each call by its id. */
-interface Places {
-  readonly text: number;
-  readonly calls: ReadonlyMap<string, number>;
-}
-
-function placesById(calls: readonly Block[]): ReadonlyMap<string, number> {
-  const places = new Map<string, number>();
-  calls.forEach((block, place) => {
-    if (block.type === 'tool-call' && !places.has(block.id)) places.set(block.id, place);
-  });
-  return places;
-}
-
-/** Puts a proof on the call that it names, or on the last text; false when it belongs to the reasoning itself. */
-function attach(
-  proof: Proof,
-  detail: { readonly on?: 'text' | 'tool-call'; readonly callId?: string },
-  calls: Block[],
-  spoken: Block[],
-  places: Places,
-  mark: JsonObject,
-): boolean {
-  const list = detail.on === 'text' ? spoken : calls;
-  const index = detail.on === 'text' ? places.text : (places.calls.get(detail.callId ?? '') ?? -1);
-  const block = list[index];
-  if (block === undefined || (block.type !== 'text' && block.type !== 'tool-call')) return false;
-  list[index] = {
-    ...block,
-    proof,
-    extra: { [formatName]: { ...block.extra?.[formatName], ...mark } },
-  } satisfies Block | ToolCallBlock;
-  return true;
+/** Puts proofs on the calls that they name, or on the last text; false for one that belongs to the reasoning itself. */
+function attacher(calls: Block[], spoken: Block[]): (detail: Detail, mark: JsonObject) => boolean {
+  const lastText = spoken.findLastIndex((block) => block.type === 'text');
+  const ids = calls.map((block) => (block.type === 'tool-call' ? block.id : undefined));
+  // Of several calls with one id the first.
+  const places = new Map([...ids.entries()].toReversed().map(([place, id]) => [id, place]));
+  return ({ proof, on, callId }, mark) => {
+    const list = on === 'text' ? spoken : calls;
+    const place = on === 'text' ? lastText : (places.get(callId ?? '') ?? -1);
+    const block = list[place];
+    if (proof === undefined || (block?.type !== 'text' && block?.type !== 'tool-call')) return false;
+    list[place] = { ...block, proof, extra: { [formatName]: { ...block.extra?.[formatName], ...mark } } };
+    return true;
+  };
 }
 
 /**

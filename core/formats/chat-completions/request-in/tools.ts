@@ -1,3 +1,4 @@
+import { setOf } from '../../_shared/fields.ts';
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
@@ -13,18 +14,22 @@ import {
 import type { Leftovers } from '../../_shared/extra.ts';
 import { formatName, leftovers } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
-import { functionMembers } from '../../_openai/calls.ts';
-import { defined, setOf } from '../../_shared/fields.ts';
+import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';
 
-const functionFields = setOf('name description parameters strict');
-const customFields = setOf('name description format');
+const members = {
+  function: setOf(namedToolMembers.function),
+  custom: setOf(namedToolMembers.custom),
+};
+const outerMembers = { function: setOf('type function'), custom: setOf('type custom') };
 const none: ReadonlySet<string> = new Set();
 
 /** Every tool of the request: `tools`, the deprecated `functions`, and `web_search_options`. */
 export function decodeTools(body: JsonObject): Tool[] {
   const tools = [
     ...readObjects(body.tools, 'tools', decodeTool),
-    ...readObjects(body.functions, 'functions', (value, at) => functionTool(value, at, at, leftovers())),
+    ...readObjects(body.functions, 'functions', (value, at) =>
+      namedTool('function', value, at, at, leftovers()),
+    ),
   ];
   const search = optionalObject(body.web_search_options, 'web_search_options');
   if (search !== undefined)
@@ -42,32 +47,18 @@ function decodeTool(tool: JsonObject, at: string): Tool {
     return { type: 'opaque', name: type, format: formatName, value: tool, at };
   const path = `${at}.${type}`;
   const inner = requiredObject(tool[type], path);
-  const left = leftovers().take(tool, new Set(['type', type]));
-  return type === 'function' ? functionTool(inner, at, path, left) : customTool(inner, at, path, left);
+  return namedTool(type, inner, at, path, leftovers().take(tool, outerMembers[type]));
 }
 
-function functionTool(inner: JsonObject, at: string, path: string, left: Leftovers): Tool {
-  const name = requiredString(inner.name, `${path}.name`);
-  return {
-    type: 'function',
-    name,
-    at,
-    ...functionMembers(inner, path),
-    ...left.take(inner, functionFields, 'function.').extra(),
-  };
-}
-
-function customTool(inner: JsonObject, at: string, path: string, left: Leftovers): Tool {
-  const name = requiredString(inner.name, `${path}.name`);
-  const description = optionalString(inner.description, `${path}.description`);
-  const format = optionalObject(inner.format, `${path}.format`);
-  return {
-    type: 'custom',
-    name,
-    at,
-    ...defined({ description, format }),
-    ...left.take(inner, customFields, 'custom.').extra(),
-  };
+function namedTool(
+  type: 'function' | 'custom',
+  inner: JsonObject,
+  at: string,
+  path: string,
+  left: Leftovers,
+): Tool {
+  const tool = readNamedTool(type, inner, at, path);
+  return { ...tool, ...left.take(inner, members[type], `${type}.`).extra() };
 }
 
 /** `tool_choice`, or the deprecated `function_call`. One in no known words is kept as an unknown field. */

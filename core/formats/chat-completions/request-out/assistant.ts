@@ -1,13 +1,20 @@
-import type { Block, Message, ReasoningBlock, TextBlock, ToolCallBlock } from '../../../model/chat.ts';
+import type { Block, Message, ReasoningBlock, ToolCallBlock } from '../../../model/chat.ts';
+import { objectsOf } from '../../_shared/fields.ts';
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
-import { spellToolId } from '../../_shared/tool-ids.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { detailEntries, isTagged, writeDetail } from '../reasoning/details.ts';
+import { isTagged, writeDetail } from '../reasoning/details.ts';
 import { formatName, own } from '../wire.ts';
-import { finishPiece, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+import {
+  finishPiece,
+  idOf,
+  loseBeside,
+  loseField,
+  refuse,
+  typeName,
+  type Scope,
+} from '../../_openai/scope.ts';
 import { writeArguments } from '../../_openai/calls.ts';
 
 /** An assistant turn; undefined when nothing of it is left to say. */
@@ -61,8 +68,7 @@ function whatOf(block: Block): string {
 
 function writeRefusal(text: string, block: Block, wire: MutableObject, scope: Scope): void {
   wire.refusal = typeof wire.refusal === 'string' ? wire.refusal + text : text;
-  if (block.cache !== undefined) loseField(block, 'cache', scope);
-  loseForeign(block.extra, formatName, block.at, scope.target.lose);
+  loseBeside(block, scope);
 }
 
 /** `null` beside calls is what every provider takes; a client's own "absent" and empty list come back as they were. */
@@ -80,7 +86,7 @@ function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   const beside = own(block.extra).$extra_content;
   if (block.proof !== undefined && !bringsProof(block) && !takesProof(block.proof, scope))
     loseField(block, 'proof', scope);
-  const id = scope.foreign ? spellToolId(block.id) : block.id;
+  const id = idOf(block, scope);
   const name = scope.names?.there(block.name) ?? block.name;
   const call: MutableObject =
     block.custom && !scope.wrapped.has(block.name)
@@ -120,10 +126,14 @@ function writeReasoning(
   for (const block of blocks) {
     if (isOwn(block, strings.length > 0)) text += block.text;
     else others += writeForeign(block, hasCalls, details, scope);
-    if (block.cache !== undefined) loseField(block, 'cache', scope);
-    loseForeign(block.extra, formatName, block.at, scope.target.lose);
+    loseBeside(block, scope);
   }
-  for (const entry of callProofs(message, details.length, scope)) details.push(entry);
+  // Proofs on calls are entries that name their call.
+  for (const block of message.content) {
+    if (block.type !== 'tool-call' || block.proof === undefined) continue;
+    if (bringsProof(block) || !takesProof(block.proof, scope)) continue;
+    details.push(writeDetail(block.proof, { index: details.length, callId: idOf(block, scope) }));
+  }
   for (const field of strings) {
     const mark = marks[`$${field}`];
     const string = mark === true ? text : mark;
@@ -137,23 +147,6 @@ function writeReasoning(
     (Array.isArray(marks.$reasoning_details) && marks.$reasoning_details.length === 0)
   )
     wire.reasoning_details = details;
-}
-
-/** Proofs on calls, as entries that name their call. */
-function callProofs(message: Message, from: number, scope: Scope): readonly JsonObject[] {
-  const entries: JsonObject[] = [];
-  for (const block of message.content) {
-    if (
-      block.type !== 'tool-call' ||
-      block.proof === undefined ||
-      bringsProof(block) ||
-      !takesProof(block.proof, scope)
-    )
-      continue;
-    const callId = scope.foreign ? spellToolId(block.id) : block.id;
-    entries.push(writeDetail(block.proof, { index: from + entries.length, callId }));
-  }
-  return entries;
 }
 
 /** Reasoning that this format's own client sent. */
@@ -177,39 +170,27 @@ function writeForeign(block: ReasoningBlock, hasCalls: boolean, details: JsonObj
 
 /** The client's own entries whose block is still there, with that block's text. One sealed by the gateway is another vendor's: it stays here. */
 function keptDetails(message: Message, scope: Scope): readonly JsonObject[] {
-  const entries = detailEntries(own(message.extra).$reasoning_details);
+  const entries = objectsOf(own(message.extra).$reasoning_details);
   if (entries.length === 0) return entries;
-  const kept: JsonObject[] = [];
   /** The first block of each entry, by the entry's place. */
   const blocks = new Map<JsonValue | undefined, Block>();
   for (const block of message.content) {
     const { $detail } = own(block.extra);
     if (!blocks.has($detail)) blocks.set($detail, block);
   }
-  entries.forEach((entry, index) => {
+  return entries.flatMap((entry, index): readonly JsonObject[] => {
     const block = blocks.get(index);
-    if (
-      block === undefined ||
-      !(block.type === 'reasoning' || block.type === 'text' || block.type === 'tool-call')
-    )
-      return;
-    if (own(block.extra).$sealed === true) loseField(block, 'proof', scope);
-    else kept.push(block.type === 'reasoning' ? withText(entry, block) : entry);
+    if (block?.type !== 'reasoning' && block?.type !== 'text' && block?.type !== 'tool-call') return [];
+    if (own(block.extra).$sealed !== true)
+      return [block.type === 'reasoning' ? withText(entry, block) : entry];
+    loseField(block, 'proof', scope);
+    return [];
   });
-  return kept;
 }
 
-function withText(entry: JsonObject, block: ReasoningBlock | TextBlock): JsonObject {
+function withText(entry: JsonObject, block: ReasoningBlock): JsonObject {
   if (own(block.extra).$text === 'beside') return entry;
   const field =
     typeof entry.text === 'string' ? 'text' : typeof entry.summary === 'string' ? 'summary' : undefined;
   return field === undefined || entry[field] === block.text ? entry : { ...entry, [field]: block.text };
-}
-
-/** True for a turn that calls tools, by the ids of its calls. */
-export function callIds(wire: JsonObject): readonly string[] {
-  if (!Array.isArray(wire.tool_calls)) return [];
-  return (wire.tool_calls as readonly JsonValue[]).map((call) =>
-    isObject(call) && typeof call.id === 'string' ? call.id : '',
-  );
 }

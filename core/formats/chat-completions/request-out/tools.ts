@@ -1,11 +1,10 @@
 import type { ChatRequest, Tool } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
 import { readChoice, writeChoice } from '../request-in/tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
-import { loseField, type Scope } from '../../_openai/scope.ts';
+import { loseBeside, type Scope } from '../../_openai/scope.ts';
 import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
@@ -13,8 +12,7 @@ import { refuseTool } from '../../_shared/refuse.ts';
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const tools: JsonObject[] = [];
   for (const tool of request.tools) {
-    if (tool.cache !== undefined) loseField(tool, 'cache', scope);
-    loseForeign(tool.extra, formatName, tool.at, scope.target.lose);
+    loseBeside(tool, scope);
     if (tool.type === 'web-search') writeSearch(tool, body, scope);
     else {
       const wire = writeTool(tool, scope);
@@ -28,17 +26,11 @@ export function writeTools(request: ChatRequest, body: MutableObject, scope: Sco
 function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
   switch (tool.type) {
     case 'function':
-    case 'custom': {
-      const wrapped = scope.wrapped.has(tool.name) && tool.type === 'custom';
-      if (wrapped && tool.format !== undefined) loseField(tool, 'format', scope);
-      return writeNamedTool(tool, {
-        format: formatName,
+    case 'custom':
+      return writeNamedTool(tool, scope, {
         place: (kind, members) => ({ type: kind, [kind]: members }),
         nested: ['function', 'custom'],
-        name: scope.names?.there(tool.name) ?? tool.name,
-        wrapped,
       });
-    }
     case 'opaque':
       return tool.format === formatName ? tool.value : refuseTool(tool, formatName, scope.target);
     case 'web-search':

@@ -2,25 +2,24 @@ import type { Block, ChatRequest, Message, ToolResultBlock } from '../../../mode
 import type { JsonObject, JsonValue, MutableObject } from '../../../model/json.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
-import { spellToolId } from '../../_shared/tool-ids.ts';
-import { callIds, writeAssistant } from './assistant.ts';
+import { writeAssistant } from './assistant.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { loseField, type Scope } from '../../_openai/scope.ts';
+import { idOf, loseBeside, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput } from '../../_openai/calls.ts';
-import { listOf } from '../../_shared/fields.ts';
+import { listOf, objectsOf, textOf } from '../../_shared/fields.ts';
 
 /** The whole history in this format's messages. */
 export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] {
   const wire: JsonObject[] = [];
   for (const message of request.system) {
+    loseBeside(message, scope);
     const instructions = writeSystem(message, scope);
     if (!scope.foreign || !isEmpty(instructions.content)) wire.push(instructions);
   }
   for (const message of scope.foreign ? joinedTurns(request) : request.messages) {
-    if (message.cache !== undefined) loseField(message, 'cache', scope);
-    loseForeign(message.extra, formatName, message.at, scope.target.lose);
+    loseBeside(message, scope);
     for (const written of writeMessage(message, scope)) wire.push(written);
   }
   return scope.foreign ? withoutOrphans(wire) : wire;
@@ -29,9 +28,7 @@ export function writeMessages(request: ChatRequest, scope: Scope): JsonObject[] 
 function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
   switch (message.role) {
     case 'system':
-      return [
-        scope.target.traits.midSystem === false ? wrapSystem(message, scope) : writeMidSystem(message, scope),
-      ];
+      return [(scope.target.traits.midSystem === false ? wrapSystem : writeSystem)(message, scope)];
     case 'assistant': {
       const turn = writeAssistant(message, scope);
       return turn === undefined ? [] : [turn];
@@ -43,12 +40,6 @@ function writeMessage(message: Message, scope: Scope): readonly JsonObject[] {
 }
 
 function writeSystem(message: Message, scope: Scope): JsonObject {
-  if (message.cache !== undefined) loseField(message, 'cache', scope);
-  loseForeign(message.extra, formatName, message.at, scope.target.lose);
-  return writeMidSystem(message, scope);
-}
-
-function writeMidSystem(message: Message, scope: Scope): JsonObject {
   const spelled = own(message.extra).$role === 'developer' ? 'developer' : 'system';
   const wire: MutableObject = { role: scope.target.traits.systemRole ?? spelled };
   wire.content = writeContent(message.content, message.plain, scope);
@@ -61,11 +52,8 @@ function wrapSystem(message: Message, scope: Scope): JsonObject {
   loseField(message, 'role', scope);
   const content = writeContent(message.content, message.plain, scope);
   if (typeof content === 'string') return { role: 'user', content: `<system>${content}</system>` };
-  const parts = listOf(content);
-  return {
-    role: 'user',
-    content: [{ type: 'text', text: '<system>' }, ...parts, { type: 'text', text: '</system>' }],
-  };
+  const text = (tag: string): JsonObject => ({ type: 'text', text: tag });
+  return { role: 'user', content: [text('<system>'), ...listOf(content), text('</system>')] };
 }
 
 /** A user turn: first one `tool` message for each result, then what else was said, with the images that a `tool` message cannot hold. */
@@ -92,7 +80,7 @@ function isEmpty(content: JsonValue | undefined): boolean {
 }
 
 function writeResult(block: ToolResultBlock, message: Message, moved: Block[], scope: Scope): JsonObject {
-  const id = scope.foreign ? spellToolId(block.id) : block.id;
+  const id = idOf(block, scope);
   const wire: MutableObject = { role: 'tool', tool_call_id: id };
   if (block.name !== undefined && !scope.foreign) wire.name = block.name;
   if (block.cache !== undefined) loseField(block, 'cache', scope);
@@ -154,7 +142,10 @@ function withoutOrphans(wire: readonly JsonObject[]): JsonObject[] {
     close();
     out.push(message);
     if (message.role === 'assistant')
-      for (const id of callIds(message)) open.set(id, (open.get(id) ?? 0) + 1);
+      for (const call of objectsOf(message.tool_calls)) {
+        const id = textOf(call.id);
+        open.set(id, (open.get(id) ?? 0) + 1);
+      }
   }
   close();
   return out;

@@ -6,8 +6,8 @@ import { given } from '../../_shared/check.ts';
 import { spellToolId } from '../../_shared/tool-ids.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
 import { extraContentSignature, readDetail } from '../reasoning/details.ts';
-import { formatName, leftovers } from '../wire.ts';
-import { setOf } from '../../_shared/fields.ts';
+import { formatName, leftovers, withExtra } from '../wire.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 import { unusable } from '../../_shared/upstream-error/index.ts';
 
 const callFields = setOf('index id type function custom');
@@ -91,14 +91,8 @@ export class ToolCalls {
     for (const call of ending) {
       if (!call.started) this.#start(call, {}, events);
       call.ended = true;
-      const { block } = call;
-      const empty: Extra = { [formatName]: { $empty: true } };
-      events.push({
-        type: 'tool-end',
-        block,
-        choice: this.#choice,
-        ...(call.spoke || call.custom ? {} : { extra: empty }),
-      });
+      const empty = call.spoke || call.custom ? {} : { $empty: true };
+      events.push({ type: 'tool-end', block: call.block, choice: this.#choice, ...withExtra(empty) });
     }
   }
 
@@ -170,23 +164,20 @@ export class ToolCalls {
   }
 
   #start(call: OpenCall, left: { readonly extra?: Extra }, events: GatewayEvent[]): void {
+    const { id, block, name } = call;
     call.started = true;
-    const entry = call.id === undefined ? undefined : this.#details.get(call.id);
-    if (call.id !== undefined) this.#details.delete(call.id);
-    const proof = call.proof ?? (entry === undefined ? undefined : readDetail(entry).proof);
-    const own = { ...left.extra?.[formatName], ...(entry === undefined ? {} : { $details: [entry] }) };
+    const entry = id === undefined ? undefined : this.#details.get(id);
+    if (id !== undefined) this.#details.delete(id);
+    const proof = call.proof ?? (entry && readDetail(entry).proof);
     events.push({
       type: 'tool-start',
-      block: call.block,
+      block,
       choice: this.#choice,
-      id:
-        call.id === undefined
-          ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}`
-          : spellToolId(call.id),
-      name: call.name,
+      id: id === undefined ? `call_${randomUUID().replaceAll('-', '').slice(0, 24)}` : spellToolId(id),
+      name,
       ...(call.custom ? { custom: true } : {}),
-      ...(proof === undefined ? {} : { proof }),
-      ...(Object.keys(own).length === 0 ? {} : { extra: { [formatName]: own } }),
+      ...defined({ proof }),
+      ...withExtra({ ...left.extra?.[formatName], ...(entry === undefined ? {} : { $details: [entry] }) }),
     });
   }
 

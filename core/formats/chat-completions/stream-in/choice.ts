@@ -7,11 +7,11 @@ import { endOf } from '../../_shared/blocks.ts';
 import { readCitation } from '../citations.ts';
 import { ToolCalls } from './calls.ts';
 import { MediaDecoder } from './media.ts';
-import { InlineThinking, type Run } from '../reasoning/inline.ts';
-import { detailEntries, readDetail, type Detail } from '../reasoning/details.ts';
+import { InlineThinking } from '../reasoning/inline.ts';
+import { readDetail, type Detail } from '../reasoning/details.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { readFinish } from '../../_openai/finish.ts';
-import { isText, objectsOf, setOf } from '../../_shared/fields.ts';
+import { defined, isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 
 /** The fields of a delta that become events. */
 export const deltaFields = setOf(
@@ -59,14 +59,7 @@ export class ChoiceDecoder {
     const events: GatewayEvent[] = [];
     this.#reasoning(delta, events);
     this.#content(delta.content, logprobs, events);
-    if (isText(delta.refusal)) {
-      events.push({
-        type: 'refusal-delta',
-        block: this.#enter('refusal', events),
-        choice: this.#choice,
-        text: delta.refusal,
-      });
-    }
+    if (isText(delta.refusal)) this.#run({ kind: 'refusal', text: delta.refusal }, events);
     if (Array.isArray(delta.annotations)) this.#annotations(delta.annotations, events);
     if (isObject(delta.audio)) this.#media.audio(delta.audio, events);
     if (Array.isArray(delta.images)) this.#media.images(delta.images, events);
@@ -117,18 +110,13 @@ export class ChoiceDecoder {
     this.#open = undefined;
     this.#detailIndex = undefined;
     this.#thought = '';
-    if (kind === 'reasoning' && proof !== undefined) {
-      events.push({
-        type: 'reasoning-end',
-        block,
-        choice: this.#choice,
-        proof,
-        ...(extra === undefined ? {} : { extra }),
-      });
-    } else events.push(endOf(kind, block, this.#choice));
+    const choice = this.#choice;
+    if (kind === 'reasoning' && proof !== undefined)
+      events.push({ type: 'reasoning-end', block, choice, proof, ...defined({ extra }) });
+    else events.push(endOf(kind, block, choice));
   }
 
-  #run(run: Run, events: GatewayEvent[]): void {
+  #run(run: { readonly kind: Kind; readonly text: string }, events: GatewayEvent[]): void {
     const block = this.#enter(run.kind, events);
     events.push({ type: `${run.kind}-delta`, block, choice: this.#choice, text: run.text });
   }
@@ -166,7 +154,7 @@ export class ChoiceDecoder {
 
   /** `reasoning_details` says most, then `reasoning_content`, then `reasoning`; each of the others is a copy. */
   #reasoning(delta: JsonObject, events: GatewayEvent[]): void {
-    const entries = delta.reasoning_details === undefined ? [] : detailEntries(delta.reasoning_details);
+    const entries = objectsOf(delta.reasoning_details);
     if (entries.length > 0) {
       this.#details(entries, delta, events);
       return;
@@ -185,48 +173,27 @@ export class ChoiceDecoder {
   }
 
   #details(entries: readonly JsonObject[], delta: JsonObject, events: GatewayEvent[]): void {
-    const copies = ['reasoning_content', 'reasoning'].filter((field) => isText(delta[field]));
     const read = entries.map(readDetail);
     const whole = read.map((detail) => detail.text).join('');
-    const marks: MutableObject = {};
-    const same = copies.filter((field) => delta[field] === whole);
-    // Where the entries bring no text of their own, the plain string is the text.
-    const beside = whole === '' ? copies[0] : undefined;
-    if (beside !== undefined)
+    const copies = ['reasoning_content', 'reasoning'].filter((field) => isText(delta[field]));
+    // Where the entries bring no text of their own, the plain string is the text; of several the first may leave its own to the plain
+    // string, which has that of all.
+    const longer =
+      whole === '' || read[0]?.text === '' ? copies.filter((field) => isLonger(delta[field], whole)) : [];
+    if (longer.length > 0)
       this.#reasoning(
-        { reasoning_content: delta.reasoning_content ?? null, reasoning: delta.reasoning ?? null },
+        pick(delta, longer, (text) => text.slice(0, text.length - whole.length)),
         events,
       );
-    // Of several entries the first may leave its text to the plain string, which has all of them.
-    const longer =
-      whole !== '' && read[0]?.text === '' ? copies.filter((field) => isLonger(delta[field], whole)) : [];
-    if (longer.length > 0) {
-      const before = Object.fromEntries(
-        longer.map((field) => [field, String(delta[field]).slice(0, -whole.length)]),
-      );
-      this.#reasoning({ reasoning_content: null, reasoning: null, ...before }, events);
-    }
-    for (const field of longer) same.push(field);
-    if (same.length > 0 && beside === undefined) marks.$also = same;
-    const called = idsOf(delta.tool_calls);
+    const same = whole === '' ? [] : [...copies.filter((field) => delta[field] === whole), ...longer];
+    const marks: JsonObject = same.length > 0 ? { $also: same } : {};
+    const others = whole === '' ? [] : copies.filter((field) => !same.includes(field));
+    const first = others.length > 0 ? { ...marks, $copy: pick(delta, others, (text) => text) } : marks;
+    const called = new Set(objectsOf(delta.tool_calls).map(({ id }) => id));
     entries.forEach((entry, index) => {
       const detail = read[index];
       if (detail === undefined || this.#isOfCall(detail, entry, called)) return;
-      const first = index === 0 && beside === undefined && same.length < copies.length;
-      this.#entry(
-        detail,
-        entry,
-        first
-          ? {
-              ...marks,
-              $copy: pick(
-                delta,
-                copies.filter((field) => !same.includes(field)),
-              ),
-            }
-          : marks,
-        events,
-      );
+      this.#entry(detail, entry, index === 0 ? first : marks, events);
     });
   }
 
@@ -248,28 +215,15 @@ export class ChoiceDecoder {
       this.#leave(events, detail.proof, { [formatName]: { $details: [entry] } });
       return;
     }
-    const index = entry.index;
-    if (
-      this.#open?.kind === 'reasoning' &&
-      this.#detailIndex !== undefined &&
-      index !== undefined &&
-      this.#detailIndex !== index
-    )
+    const { index } = entry;
+    if (this.#detailIndex !== undefined && index !== undefined && this.#detailIndex !== index)
       this.#leave(events);
     const block = this.#enter('reasoning', events);
     this.#detailIndex = index;
     // The text itself is the event's: whoever edits it there edits it here.
-    const own = {
-      ...marks,
-      $detail: { ...entry, [typeof entry.text === 'string' ? 'text' : 'summary']: '' },
-    };
-    events.push({
-      type: 'reasoning-delta',
-      block,
-      choice: this.#choice,
-      text: detail.text,
-      ...withExtra(own),
-    });
+    const $detail = { ...entry, [typeof entry.text === 'string' ? 'text' : 'summary']: '' };
+    const own = withExtra({ ...marks, $detail });
+    events.push({ type: 'reasoning-delta', block, choice: this.#choice, text: detail.text, ...own });
     // The signature rides in `$detail`; the block must still say who vouches for it.
     if (detail.proof !== undefined) this.#leave(events, detail.proof, { [formatName]: { $written: true } });
   }
@@ -294,15 +248,11 @@ export class ChoiceDecoder {
   }
 }
 
-/** The ids of the calls in a delta. */
-function idsOf(calls: JsonValue | undefined): ReadonlySet<JsonValue | undefined> {
-  return new Set(objectsOf(calls).map(({ id }) => id));
-}
-
 function isLonger(value: JsonValue | undefined, ending: string): boolean {
   return isText(value) && value.length > ending.length && value.endsWith(ending);
 }
 
-function pick(object: JsonObject, fields: readonly string[]): JsonObject {
-  return Object.fromEntries(fields.map((field) => [field, object[field]]));
+/** The texts of some fields, changed. */
+function pick(object: JsonObject, fields: readonly string[], change: (text: string) => string): JsonObject {
+  return Object.fromEntries(fields.map((field) => [field, change(textOf(object[field]))]));
 }

@@ -10,7 +10,7 @@ import type { Usage } from '../../../model/usage.ts';
 import { ChoiceDecoder, deltaFields } from './choice.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { readUsage, usageOf } from '../usage.ts';
-import { formatName, mostBlocks, withExtra } from '../wire.ts';
+import { formatName, mostBlocks, roleDelta, withExtra } from '../wire.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { noise } from '../../_shared/foreign.ts';
@@ -26,10 +26,9 @@ const carriers = setOf(
 );
 
 /** Reads a chat completion stream. */
-export class ChatStreamDecoder extends ChunkDecoder {
+export class ChatStreamDecoder extends ChunkDecoder<ChoiceDecoder> {
   readonly #traits: ModelTraits;
   readonly #blocks = new BlockCounter();
-  readonly #choices = new Map<number, ChoiceDecoder>();
   /** Unknown fields that every chunk repeats, and those that every choice repeats. */
   #shared: JsonObject = {};
   #sharedChoice: JsonObject | undefined;
@@ -55,7 +54,8 @@ export class ChatStreamDecoder extends ChunkDecoder {
       this.#sharedChoice = sharedOf(choice);
       if (Object.keys(this.#sharedChoice).length > 0) own.$choice = this.#sharedChoice;
       const delta = deltaOf(choice);
-      if (isRoleOnly(delta) && !isUsual(delta)) own.$role = delta;
+      // The usual one is written without being told.
+      if (isRoleOnly(delta) && !sameJson(delta, roleDelta)) own.$role = delta;
     }
     return withExtra(own);
   }
@@ -76,10 +76,8 @@ export class ChatStreamDecoder extends ChunkDecoder {
     for (const choice of choices) this.#choice(choice, chunk, own, isFirst, events);
   }
 
-  protected ends(): ReturnType<ChunkDecoder['ends']> {
-    const open = [...this.#choices.values()].filter((choice) => !choice.finished);
-    const finish = open.map((choice) => (events: GatewayEvent[]) => choice.finish('stop', events));
-    return { some: this.#choices.size > 0, open: finish };
+  protected stop(answer: ChoiceDecoder, events: GatewayEvent[]): void {
+    answer.finish('stop', events);
   }
 
   #choice(
@@ -90,12 +88,12 @@ export class ChatStreamDecoder extends ChunkDecoder {
     out: GatewayEvent[],
   ): void {
     const index = numberOf(choice);
-    let decoder = this.#choices.get(index);
+    let decoder = this.answers.get(index);
     const opens = decoder === undefined;
     if (decoder === undefined) {
       if (index >= mostBlocks) throw tooMany();
       decoder = new ChoiceDecoder(index, this.#traits, () => this.#nextBlock());
-      this.#choices.set(index, decoder);
+      this.answers.set(index, decoder);
     }
     if (decoder.finished) return;
     this.#sharedChoice ??= sharedOf(choice);
@@ -137,19 +135,9 @@ function isRoleOnly(delta: JsonObject): boolean {
   if (delta.role === undefined) return false;
   for (const key in delta) {
     if (key === 'role') continue;
-    const value = delta[key];
-    if (
-      !deltaFields.has(key) ||
-      (value !== null && value !== '' && !(Array.isArray(value) && value.length === 0))
-    )
-      return false;
+    if (!deltaFields.has(key) || !isEmpty(delta[key])) return false;
   }
   return true;
-}
-
-/** The role chunk that the encoder writes by itself. */
-function isUsual(delta: JsonObject): boolean {
-  return sameJson(delta, { role: 'assistant', content: '', refusal: null });
 }
 
 /** What every choice repeats beside its delta, such as `logprobs: null`. */

@@ -1,24 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { objectsOf } from '../../_shared/fields.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import type { EventOf } from '../../_shared/floor.ts';
 import { numbered } from '../../_shared/tool-ids.ts';
 import { writeCitation } from '../citations.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { writeLogprobs } from '../logprobs.ts';
-import { detailEntries, writeDetail } from '../reasoning/details.ts';
-import { writeFinish } from '../../_openai/finish.ts';
-import { isOfficialFinish } from '../finish.ts';
+import { writeDetail } from '../reasoning/details.ts';
+import { finishWriter } from '../../_openai/finish.ts';
 import { MediaEncoder } from './media.ts';
-import { own } from '../wire.ts';
+import { formatName, own } from '../wire.ts';
 
-/** What one event becomes: a delta, and fields that stand beside it in the choice. */
-export interface Piece {
-  readonly delta: JsonObject;
-  readonly beside?: JsonObject;
-  readonly finish?: string;
-}
+const writeFinish = finishWriter(formatName, 'stop length tool_calls content_filter function_call');
 
 /** Events that belong to one answer. */
 export type ChoiceEvent = Extract<GatewayEvent, { readonly choice: number }>;
@@ -64,29 +57,27 @@ export class ChoiceEncoder {
     return this.#calledWord(this.#tools.size > 0 ? 'tool_calls' : 'stop');
   }
 
-  close(): void {
-    this.#finished = true;
-  }
-
-  /** Undefined for an event that puts nothing on the wire. */
-  piece(event: ChoiceEvent): Piece | undefined {
+  /** The delta that an event becomes; undefined for one that puts nothing on the wire. */
+  delta(event: Exclude<ChoiceEvent, EventOf<'finish'>>): JsonObject | undefined {
     switch (event.type) {
       case 'text-start':
       case 'refusal-start':
       case 'refusal-end':
         return undefined;
       case 'text-delta':
-        return this.#text(event);
-      case 'text-end':
-        return event.proof === undefined
+        return event.text === '' && event.logprobs === undefined && event.extra === undefined
           ? undefined
-          : details([writeDetail(event.proof, { index: this.#reasonings, onText: true })]);
+          : { content: event.text };
+      case 'text-end':
+        return (
+          event.proof && {
+            reasoning_details: [writeDetail(event.proof, { index: this.#reasonings, onText: true })],
+          }
+        );
       case 'citation':
         return this.#citation(event);
       case 'refusal-delta':
-        return event.text === '' && event.extra === undefined
-          ? undefined
-          : { delta: { refusal: event.text } };
+        return event.text === '' && event.extra === undefined ? undefined : { refusal: event.text };
       case 'reasoning-start':
         this.#openReasoning(event.block);
         return undefined;
@@ -101,32 +92,29 @@ export class ChoiceEncoder {
       case 'tool-end':
         return this.#closeTool(event);
       case 'media-start':
-        return pieceOf(this.#media.begin(event));
+        return this.#media.begin(event);
       case 'media-delta':
-        return pieceOf(this.#media.add(event));
+        return this.#media.add(event);
       case 'media-end':
-        return pieceOf(this.#media.end(event));
-      case 'finish':
-        return this.#finish(event);
+        return this.#media.end(event);
       default:
         return event satisfies never;
     }
   }
 
-  #text(event: EventOf<'text-delta'>): Piece | undefined {
-    const beside = event.logprobs === undefined ? undefined : { logprobs: writeLogprobs(event.logprobs) };
-    if (event.text === '' && beside === undefined && event.extra === undefined) return undefined;
-    const delta = { content: event.text };
-    return beside === undefined ? { delta } : { delta, beside };
+  /** The answer has ended: the word that says why. */
+  finish(event: EventOf<'finish'>): string {
+    this.#finished = true;
+    return this.#calledWord(writeFinish(event));
   }
 
-  #citation(event: EventOf<'citation'>): Piece | undefined {
+  #citation(event: EventOf<'citation'>): JsonObject | undefined {
     const { citation } = event;
     const { $item } = own(citation.extra);
     const item = isObject($item) ? $item : writeCitation(citation);
     if (item === undefined) this.#scope.lose('citation');
     else if (citation.quote !== undefined) this.#scope.lose('citation.quote');
-    return item === undefined ? undefined : { delta: { annotations: [item] } };
+    return item && { annotations: [item] };
   }
 
   #openReasoning(block: number): { readonly index: number; text: string } {
@@ -139,7 +127,7 @@ export class ChoiceEncoder {
     return state;
   }
 
-  #reasoningText(event: EventOf<'reasoning-delta'>): Piece | undefined {
+  #reasoningText(event: EventOf<'reasoning-delta'>): JsonObject | undefined {
     const state = this.#openReasoning(event.block);
     const { text } = event;
     const { $detail, $also, $copy, $field } = own(event.extra);
@@ -153,19 +141,19 @@ export class ChoiceEncoder {
     else delta[$field === 'reasoning' ? 'reasoning' : 'reasoning_content'] = text;
     if (Array.isArray($also))
       for (const field of $also as readonly JsonValue[]) if (typeof field === 'string') delta[field] = text;
-    return { delta };
+    return delta;
   }
 
-  #closeReasoning(event: EventOf<'reasoning-end'>): Piece | undefined {
+  #closeReasoning(event: EventOf<'reasoning-end'>): JsonObject | undefined {
     const { index, text } = this.#openReasoning(event.block);
     this.#reasoning.delete(event.block);
     const { $written, $details } = own(event.extra);
     if (event.proof === undefined || $written === true) return undefined;
-    const kept = detailEntries($details);
-    return details(kept.length > 0 ? kept : [writeDetail(event.proof, { index, text })]);
+    const kept = objectsOf($details);
+    return { reasoning_details: kept.length > 0 ? kept : [writeDetail(event.proof, { index, text })] };
   }
 
-  #openTool(event: EventOf<'tool-start'>): Piece | undefined {
+  #openTool(event: EventOf<'tool-start'>): JsonObject | undefined {
     if (this.#tools.has(event.block)) return undefined;
     const index = this.#tools.size;
     this.#tools.set(event.block, { index, custom: event.custom === true, spoke: false, ended: false });
@@ -173,18 +161,18 @@ export class ChoiceEncoder {
     const id = this.#freshId(event.id);
     if (this.#scope.legacy) {
       if (index > 0) this.#scope.lose('tool_calls');
-      return index > 0 ? undefined : { delta: { function_call: { name, arguments: '' } } };
+      return index > 0 ? undefined : { function_call: { name, arguments: '' } };
     }
     const call: MutableObject = event.custom
       ? { index, id, type: 'custom', custom: { name, input: '' } }
       : { index, id, type: 'function', function: { name, arguments: '' } };
     putOwn(call, event, event.custom === true);
     const delta: MutableObject = { tool_calls: [call] };
-    const kept = detailEntries(own(event.extra).$details);
+    const kept = objectsOf(own(event.extra).$details);
     if (kept.length > 0) delta.reasoning_details = kept;
     else if (event.proof !== undefined && call.extra_content === undefined)
-      delta.reasoning_details = [this.#callProof(event.proof, id)];
-    return { delta };
+      delta.reasoning_details = [writeDetail(event.proof, { index: this.#reasonings, callId: id })];
+    return delta;
   }
 
   #freshId(wanted: string): string {
@@ -193,11 +181,7 @@ export class ChoiceEncoder {
     return numbered(base, callIds);
   }
 
-  #callProof(proof: Proof, callId: string): JsonObject {
-    return writeDetail(proof, { index: this.#reasonings, callId });
-  }
-
-  #toolText(event: EventOf<'tool-delta'>): Piece | undefined {
+  #toolText(event: EventOf<'tool-delta'>): JsonObject | undefined {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended || (event.input === '' && event.extra === undefined))
       return undefined;
@@ -205,31 +189,23 @@ export class ChoiceEncoder {
     return this.#arguments(tool, event.input, event);
   }
 
-  #arguments(tool: Tool, input: string, event: ChoiceEvent): Piece | undefined {
+  #arguments(tool: Tool, input: string, event: ChoiceEvent): JsonObject | undefined {
     const { index, custom } = tool;
-    if (this.#scope.legacy) return index > 0 ? undefined : { delta: { function_call: { arguments: input } } };
+    if (this.#scope.legacy) return index > 0 ? undefined : { function_call: { arguments: input } };
     const call: MutableObject = custom
       ? { index, custom: { input } }
       : { index, function: { arguments: input } };
     putOwn(call, event, custom);
-    return { delta: { tool_calls: [call] } };
+    return { tool_calls: [call] };
   }
 
   /** A call without arguments still has an object's text for them, unless the provider of this format said nothing itself. */
-  #closeTool(event: EventOf<'tool-end'>): Piece | undefined {
+  #closeTool(event: EventOf<'tool-end'>): JsonObject | undefined {
     const tool = this.#tools.get(event.block);
     if (tool === undefined || tool.ended) return undefined;
     tool.ended = true;
     if (tool.spoke || tool.custom || own(event.extra).$empty === true) return undefined;
     return this.#arguments(tool, '{}', event);
-  }
-
-  #finish(event: EventOf<'finish'>): Piece {
-    this.#finished = true;
-    const { raw, format, reason } = event;
-    const word =
-      format === 'chat-completions' && raw !== undefined && isOfficialFinish(raw) ? raw : writeFinish(reason);
-    return { delta: {}, finish: this.#calledWord(word) };
   }
 
   #calledWord(word: string): string {
@@ -238,14 +214,6 @@ export class ChoiceEncoder {
     if (this.#tools.size === 0) return 'stop';
     return this.#scope.legacy ? 'function_call' : 'tool_calls';
   }
-}
-
-function pieceOf(delta: JsonObject | undefined): Piece | undefined {
-  return delta === undefined ? undefined : { delta };
-}
-
-function details(entries: readonly JsonObject[]): Piece {
-  return { delta: { reasoning_details: entries } };
 }
 
 /** Unknown fields of a call and of the object inside it. */

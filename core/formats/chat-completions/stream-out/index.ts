@@ -1,25 +1,30 @@
+import type { Logprob } from '../../../model/chat.ts';
 import type { GatewayEvent, HeadEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import type { Usage } from '../../../model/usage.ts';
 import { ChunkEncoder, spreadShared } from '../../_openai/chunks.ts';
 import { isReplyEvent } from '../../_shared/blocks.ts';
 import type { ReplyContext, WireFrame } from '../../../sdk/format.ts';
-import { ChoiceEncoder, type ChoiceEvent, type Piece, type ReplyScope } from './choice.ts';
+import { ChoiceEncoder, type ChoiceEvent, type ReplyScope } from './choice.ts';
+import { writeLogprobs } from '../logprobs.ts';
 import { writeUsage } from '../usage.ts';
-import { formatName, own } from '../wire.ts';
+import { formatName, own, roleDelta } from '../wire.ts';
 import { objectsOf, listOf } from '../../_shared/fields.ts';
 
 const nothing: readonly WireFrame[] = [];
 const noFields: JsonObject = {};
-const roleDelta: JsonObject = { role: 'assistant', content: '', refusal: null };
+const words = {
+  format: formatName,
+  prefix: 'chatcmpl-',
+  object: 'chat.completion.chunk',
+  usage: writeUsage,
+};
 
 /** Writes a chat completion stream: role first. */
-export class ChatStreamEncoder extends ChunkEncoder {
+export class ChatStreamEncoder extends ChunkEncoder<ChoiceEncoder> {
   readonly #scope: ReplyScope;
-  readonly #answers = new Map<number, ChoiceEncoder>();
 
   constructor(context: ReplyContext, asksUsage?: boolean) {
-    super({ format: formatName, prefix: 'chatcmpl-', object: 'chat.completion.chunk' }, context, asksUsage);
+    super(words, context, asksUsage);
     const { body } = context;
     this.#scope = {
       legacy: Array.isArray(body.functions) && !Array.isArray(body.tools),
@@ -43,53 +48,45 @@ export class ChatStreamEncoder extends ChunkEncoder {
     }
   }
 
-  protected ends(): WireFrame[] {
-    const frames: WireFrame[] = [];
-    if (this.#answers.size === 0) this.#answer(0, frames);
-    for (const [index, encoder] of this.#answers) {
-      if (encoder.finished) continue;
-      frames.push(this.#frame(index, { delta: {}, finish: encoder.naturalFinish }, noFields));
-      encoder.close();
-    }
-    return frames;
-  }
-
-  protected usageOf(usage: Usage | undefined): JsonObject {
-    return writeUsage(usage);
-  }
-
-  protected shared({ chunk }: JsonObject): JsonValue | undefined {
-    return chunk;
+  protected stop(index: number, answer: ChoiceEncoder): WireFrame {
+    return this.#frame(index, {}, noFields, answer.naturalFinish);
   }
 
   #begin(head: HeadEvent): readonly WireFrame[] {
     if (this.begun) return nothing;
     this.begin(head, own(head.extra));
     const frames: WireFrame[] = [];
-    this.#answer(0, frames);
+    this.answer(0, frames);
     return frames;
   }
 
-  /** The answer of this number, begun with its role chunk. */
-  #answer(index: number, frames: WireFrame[]): ChoiceEncoder {
-    const known = this.#answers.get(index);
+  /** An answer begins with its role chunk. */
+  protected answer(index: number, frames: WireFrame[]): ChoiceEncoder {
+    const known = this.answers.get(index);
     if (known !== undefined) return known;
     const encoder = new ChoiceEncoder(this.#scope);
-    this.#answers.set(index, encoder);
+    this.answers.set(index, encoder);
     const fields = this.begin().own;
     const delta = isObject(fields.$role) ? fields.$role : roleDelta;
     // What stood on the first chunk alone stands there again.
     const first = index === 0 && isObject(fields.$first) ? { chunk: fields.$first } : noFields;
-    frames.push(this.#frame(index, { delta }, first));
+    frames.push(this.#frame(index, delta, first));
     return encoder;
   }
 
   #choice(event: ChoiceEvent): readonly WireFrame[] {
     const frames: WireFrame[] = [];
-    const encoder = this.#answer(event.choice, frames);
+    const encoder = this.answer(event.choice, frames);
     if (encoder.finished) return frames;
-    const piece = encoder.piece(event);
-    if (piece !== undefined) frames.push(this.#frame(event.choice, piece, own(event.extra)));
+    const fields = own(event.extra);
+    if (event.type === 'finish') {
+      frames.push(this.#frame(event.choice, {}, fields, encoder.finish(event)));
+      return frames;
+    }
+    const delta = encoder.delta(event);
+    if (delta === undefined) return frames;
+    const logprobs = event.type === 'text-delta' ? event.logprobs : undefined;
+    frames.push(this.#frame(event.choice, delta, fields, null, logprobs));
     return frames;
   }
 
@@ -99,7 +96,7 @@ export class ChatStreamEncoder extends ChunkEncoder {
     const open: JsonObject[] = [];
     for (const choice of choices) {
       const index = typeof choice.index === 'number' ? choice.index : 0;
-      if (this.#answer(index, frames).finished) continue;
+      if (this.answer(index, frames).finished) continue;
       open.push({ ...choice, index, delta: isObject(choice.delta) ? choice.delta : {}, finish_reason: null });
     }
     if (choices.length > 0 && open.length === 0) return frames;
@@ -107,14 +104,20 @@ export class ChatStreamEncoder extends ChunkEncoder {
     return frames;
   }
 
-  #frame(index: number, piece: Piece, fields: JsonObject): WireFrame {
+  #frame(
+    index: number,
+    delta: JsonObject,
+    fields: JsonObject,
+    finish: string | null = null,
+    logprobs?: readonly Logprob[],
+  ): WireFrame {
     const top = this.top(fields.$withoutChunk);
     if (isObject(fields.chunk)) Object.assign(top, fields.chunk);
-    const choice: MutableObject = { index, delta: deltaOf(piece.delta, fields) };
+    const choice: MutableObject = { index, delta: deltaOf(delta, fields) };
     spreadShared(choice, this.begin().own.$choice, fields.$withoutChoice);
-    if (piece.beside !== undefined) Object.assign(choice, piece.beside);
+    if (logprobs !== undefined) choice.logprobs = writeLogprobs(logprobs);
     if (isObject(fields.choice)) Object.assign(choice, fields.choice);
-    choice.finish_reason = piece.finish ?? null;
+    choice.finish_reason = finish;
     return this.chunk(top, [choice]);
   }
 }

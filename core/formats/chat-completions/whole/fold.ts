@@ -1,8 +1,7 @@
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { objectsOf, setOf } from '../../_shared/fields.ts';
 import { joinLists } from '../../_shared/join-lists.ts';
-import { setOf } from '../../_shared/fields.ts';
-import type { FrameFold, WireFrame } from '../../../sdk/format.ts';
-import { detailEntries } from '../reasoning/details.ts';
+import { CompletionFold } from '../../_openai/whole.ts';
 
 /** The empty fields of a whole reply as its provider wrote them; without one, the official ones are supplied. */
 export interface Shape {
@@ -24,91 +23,65 @@ interface Answer {
   shape: Shape | undefined;
 }
 
-const chunkFields = setOf('choices object usage');
 const choiceFields = setOf('index delta finish_reason logprobs');
 
 /** Puts the chunks of one reply together into a `chat.completion`. */
-export class ChatFold implements FrameFold {
-  readonly #top: MutableObject = {};
-  readonly #answers = new Map<number, Answer>();
-  #usage: JsonObject | undefined;
-
-  frame(frame: WireFrame): void {
-    if ('text' in frame) return;
-    const chunk = frame.json;
-    for (const key in chunk) if (!chunkFields.has(key)) this.#top[key] = chunk[key];
-    if (isObject(chunk.usage)) this.#usage = chunk.usage;
-    if (!Array.isArray(chunk.choices)) return;
-    for (const choice of chunk.choices as readonly JsonValue[]) if (isObject(choice)) this.#choice(choice);
+export class ChatFold extends CompletionFold<Answer> {
+  constructor() {
+    super('chat.completion');
   }
 
   /** Which empty fields an answer had at its provider. */
   shape(index: number, shape: Shape): void {
-    this.#answer(index).shape = shape;
+    this.answer(index).shape = shape;
   }
 
-  end(): JsonObject {
-    const choices = [...this.#answers]
-      .toSorted(([first], [second]) => first - second)
-      .map(([index, answer]) => whole(index, answer));
-    const { id, created, model, ...rest } = this.#top;
-    const reply: MutableObject = { id, object: 'chat.completion', created, model, choices };
-    if (this.#usage !== undefined) reply.usage = this.#usage;
-    return Object.assign(reply, rest);
+  protected begin(): Answer {
+    return {
+      message: {},
+      fields: {},
+      calls: new Map(),
+      lists: new Map(),
+      sound: [],
+      content: '',
+      spoke: false,
+      shape: undefined,
+    };
   }
 
-  #answer(index: number): Answer {
-    let answer = this.#answers.get(index);
-    if (answer === undefined) {
-      answer = {
-        message: {},
-        fields: {},
-        calls: new Map(),
-        lists: new Map(),
-        sound: [],
-        content: '',
-        spoke: false,
-        shape: undefined,
-      };
-      this.#answers.set(index, answer);
-    }
-    return answer;
-  }
-
-  #choice(choice: JsonObject): void {
-    const answer = this.#answer(typeof choice.index === 'number' ? choice.index : 0);
+  protected add(answer: Answer, choice: JsonObject): void {
     for (const key in choice) if (!choiceFields.has(key)) answer.fields[key] = choice[key];
     if (isObject(choice.logprobs))
       answer.fields.logprobs = joinLists(answer.fields.logprobs, choice.logprobs);
     if (typeof choice.finish_reason === 'string') answer.fields.finish_reason = choice.finish_reason;
     if (isObject(choice.delta)) addDelta(answer, choice.delta);
   }
-}
 
-function whole(index: number, answer: Answer): JsonObject {
-  const { message, fields, shape } = answer;
-  const supplied: MutableObject =
-    shape === undefined ? { content: null, refusal: null, annotations: [] } : { ...shape.message };
-  const calls = [...answer.calls].toSorted(([first], [second]) => first - second).map(([, call]) => call);
-  const silent =
-    calls.length > 0 ||
-    message.refusal !== undefined ||
-    message.audio !== undefined ||
-    message.function_call !== undefined;
-  if (answer.content !== '') supplied.content = answer.content;
-  else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
-  const said: MutableObject = { role: 'assistant', ...supplied, ...message };
-  if (isObject(message.audio) && answer.sound.length > 0)
-    said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
-  if (calls.length > 0) said.tool_calls = calls;
-  const { finish_reason: finish, ...rest } = fields;
-  return {
-    index,
-    message: said,
-    ...(shape?.choice ?? { logprobs: null }),
-    ...rest,
-    finish_reason: finish ?? 'stop',
-  };
+  protected whole(index: number, answer: Answer): JsonObject {
+    const { message, fields, shape } = answer;
+    const supplied: MutableObject =
+      shape === undefined ? { content: null, refusal: null, annotations: [] } : { ...shape.message };
+    const calls = [...answer.calls].toSorted(([first], [second]) => first - second).map(([, call]) => call);
+    const silent =
+      calls.length > 0 ||
+      message.refusal !== undefined ||
+      message.audio !== undefined ||
+      message.function_call !== undefined;
+    if (answer.content !== '') supplied.content = answer.content;
+    else if (shape === undefined && answer.spoke && !silent) supplied.content = '';
+    const said: MutableObject = { role: 'assistant', ...supplied, ...message };
+    if (isObject(message.audio) && answer.sound.length > 0)
+      said.audio = { ...message.audio, data: joinedBase64(answer.sound) };
+    if (calls.length > 0) said.tool_calls = calls;
+    const { finish_reason: finish, ...rest } = fields;
+    return {
+      index,
+      message: said,
+      ...(shape?.choice ?? { logprobs: null }),
+      ...rest,
+      finish_reason: finish ?? 'stop',
+    };
+  }
 }
 
 function addDelta(answer: Answer, delta: JsonObject): void {
@@ -132,7 +105,9 @@ function addDelta(answer: Answer, delta: JsonObject): void {
         if (isObject(value)) message.function_call = joinStrings(message.function_call, value, 'arguments');
         break;
       case 'audio':
-        if (isObject(value)) addAudio(answer, value);
+        if (!isObject(value)) break;
+        message.audio = joinStrings(message.audio, value, 'transcript');
+        if (typeof value.data === 'string') answer.sound.push(value.data);
         break;
       case 'reasoning_details':
         message.reasoning_details = addDetails(listOf(answer, key), value);
@@ -178,12 +153,6 @@ function joinStrings(present: JsonValue | undefined, delta: JsonObject, appended
   return joined;
 }
 
-function addAudio({ message, sound }: Answer, delta: JsonObject): void {
-  message.audio = joinStrings(message.audio, delta, 'transcript');
-  if (typeof delta.data !== 'string') return;
-  sound.push(delta.data);
-}
-
 function joinedBase64(pieces: readonly string[]): string {
   const last = pieces.length - 1;
   if (!pieces.some((piece, index) => index < last && piece.endsWith('='))) return pieces.join('');
@@ -201,7 +170,7 @@ function joinedBase64(pieces: readonly string[]): string {
 
 /** Entries of one `index` and type are pieces of one entry, as providers stream them. */
 function addDetails(joined: JsonValue[], value: JsonValue | undefined): JsonValue {
-  for (const entry of detailEntries(value)) {
+  for (const entry of objectsOf(value)) {
     const before = joined.at(-1);
     const last = isObject(before) ? before : undefined;
     const field = typeof entry.text === 'string' ? 'text' : 'summary';

@@ -1,5 +1,4 @@
-import { checkCompletion } from '../../_openai/chunks.ts';
-import { gathered } from '../../_openai/whole.ts';
+import { gathered, marked, unfolded } from '../../_openai/whole.ts';
 import type { GatewayEvent } from '../../../model/event.ts';
 import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
@@ -41,43 +40,24 @@ export function unfold(body: JsonObject): JsonObject[] {
 
 /** The events of a provider's whole reply. Throws the error that the body holds, if it is one. */
 export function decodeWhole(body: JsonObject, traits: ModelTraits): readonly GatewayEvent[] {
-  checkCompletion(body);
-  const decoder = new ChatStreamDecoder(traits);
-  const events = unfold(body).flatMap((chunk) => decoder.chunk(chunk));
-  for (const event of decoder.end()) events.push(event);
   const choices = choicesByNumber(body);
-  return events.map((event) => mark(event, body, choices));
-}
-
-/** Says on the head whether usage was there, and on each finish which empty fields its answer had, so that the same reply can be made again. */
-function mark(event: GatewayEvent, body: JsonObject, choices: ReadonlyMap<number, JsonObject>): GatewayEvent {
-  if (event.type === 'head') return isObject(body.usage) ? event : withOwn(event, { $usage: false });
-  if (event.type !== 'finish') return event;
-  const choice = choices.get(event.choice);
-  if (choice === undefined) return event;
-  const message = isObject(choice.message) ? choice.message : {};
-  return withOwn(event, {
-    $message: empties(message),
-    $choiceEmpty: choice.logprobs === null ? { logprobs: null } : {},
+  const events = unfolded(formatName, body, unfold(body), new ChatStreamDecoder(traits));
+  return events.map((event) => {
+    const choice = event.type === 'finish' ? choices.get(event.choice) : undefined;
+    if (event.type !== 'finish' || choice === undefined) return event;
+    // Which empty fields the answer had, so that the same reply can be made again.
+    const $message = isObject(choice.message) ? empties(choice.message) : {};
+    const $choiceEmpty = choice.logprobs === null ? { logprobs: null } : {};
+    return marked(event, formatName, { $message, $choiceEmpty });
   });
 }
 
 /** The first choice of each number. */
 function choicesByNumber({ choices }: JsonObject): ReadonlyMap<number, JsonObject> {
-  const list = objectsOf(choices);
-  const found = new Map<number, JsonObject>();
-  list.forEach((choice, position) => {
-    const number = typeof choice.index === 'number' ? choice.index : position;
-    if (!found.has(number)) found.set(number, choice);
-  });
-  return found;
-}
-
-function withOwn<Event extends Extract<GatewayEvent, { readonly type: 'head' | 'finish' }>>(
-  event: Event,
-  more: JsonObject,
-): Event {
-  return { ...event, extra: { ...event.extra, [formatName]: { ...own(event.extra), ...more } } };
+  const numbered = objectsOf(choices).map(
+    (choice, position) => [typeof choice.index === 'number' ? choice.index : position, choice] as const,
+  );
+  return new Map(numbered.toReversed());
 }
 
 function empties(message: JsonObject): JsonObject {

@@ -1,6 +1,6 @@
 import { missing } from '../../../sdk/errors.ts';
 import type { Block, Message } from '../../../model/chat.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import type { JsonObject, JsonValue } from '../../../model/json.ts';
 import { brokenArguments } from '../../_shared/call-arguments.ts';
 import {
   given,
@@ -69,26 +69,22 @@ function idOf(item: JsonObject, at: string): string {
   return id;
 }
 
+/** The text that a client-run tool gave, by the type of the item that brings it. */
+const clientOutputs: ReadonlyMap<string, (output: JsonValue | undefined, path: string) => string> = new Map([
+  ['local_shell_call_output', requiredString],
+  // What ran in the client's shell, as JSON text: standard output, standard error and how it ended.
+  ['shell_call_output', (output, path) => jsonText(requiredArray(output, path), path)],
+  ['apply_patch_call_output', (output, path) => optionalString(output, path) ?? ''],
+]);
+
 /** The turn that brings a tool's result; undefined when the item is no such result, or names no call. Throws 400 with the path. */
 export function decodeOutput(item: JsonObject, type: string, at: string): Message | undefined {
-  switch (type) {
-    case 'function_call_output':
-    case 'custom_tool_call_output':
-      return given(item.call_id) ? namedOutput(item, type === 'custom_tool_call_output', at) : undefined;
-    case 'local_shell_call_output':
-      return clientOutput(item, requiredString(item.output, `${at}.output`), at);
-    case 'shell_call_output':
-      return shellOutput(item, at);
-    case 'apply_patch_call_output':
-      return clientOutput(
-        item,
-        optionalString(item.output, `${at}.output`) ?? '',
-        at,
-        item.status === 'failed',
-      );
-    default:
-      return undefined;
-  }
+  if (type === 'function_call_output' || type === 'custom_tool_call_output')
+    return given(item.call_id) ? namedOutput(item, type === 'custom_tool_call_output', at) : undefined;
+  const read = clientOutputs.get(type);
+  if (read === undefined) return undefined;
+  const text = read(item.output, `${at}.output`);
+  return clientOutput(item, text, at, type === 'apply_patch_call_output' && item.status === 'failed');
 }
 
 function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
@@ -110,13 +106,7 @@ function namedOutput(item: JsonObject, custom: boolean, at: string): Message {
   return { role: 'tool', content: [block], at };
 }
 
-/** What ran in the client's shell, as JSON text: standard output, standard error and how it ended. */
-function shellOutput(item: JsonObject, at: string): Message {
-  const output = requiredArray(item.output, `${at}.output`);
-  return clientOutput(item, jsonText(output, `${at}.output`), at);
-}
-
-function clientOutput(item: JsonObject, text: string, at: string, failed?: boolean): Message {
+function clientOutput(item: JsonObject, text: string, at: string, failed: boolean): Message {
   const left = leftovers().take(item, clientOutputFields);
   left.mark('$item', item, [...formal, 'call_id', 'max_output_length', 'output']);
   const block: Block = {
@@ -125,7 +115,7 @@ function clientOutput(item: JsonObject, text: string, at: string, failed?: boole
     content: text === '' ? [] : [{ type: 'text', text, at: `${at}.output` }],
     plain: true,
     at,
-    ...(failed === true ? { failed } : {}),
+    ...(failed ? { failed } : {}),
     ...left.extra(),
   };
   return { role: 'tool', content: [block], at };

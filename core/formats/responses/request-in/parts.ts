@@ -1,5 +1,5 @@
 import { missing } from '../../../sdk/errors.ts';
-import type { Block, MediaBlock, Source } from '../../../model/chat.ts';
+import type { Block, Source } from '../../../model/chat.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { given, optionalString, requiredString, requiredObject } from '../../_shared/check.ts';
 import { parseDataUrl } from '../../_shared/data-url.ts';
@@ -9,53 +9,38 @@ import {
   audioType,
   bareFile,
   breakpointOf,
-  decodeContentWith,
+  contentReader,
   isAddress,
   sourceOf,
 } from '../../_openai/parts.ts';
 import { defined, setOf } from '../../_shared/fields.ts';
 
-const textFields = setOf('type text annotations logprobs prompt_cache_breakpoint');
-const refusalFields = setOf('type refusal prompt_cache_breakpoint');
-const imageFields = setOf('type image_url file_id detail prompt_cache_breakpoint');
-const fileFields = setOf('type file_data file_url file_id filename detail prompt_cache_breakpoint');
-const audioFields = setOf('type input_audio prompt_cache_breakpoint');
 const audioInner = setOf('data format');
-const textTypes = setOf('input_text output_text text');
+const text = ['text annotations logprobs', decodeText] as const;
 
 /** The blocks of a `content` or `output`. Throws 400 with the path. */
-export const decodeContent = decodeContentWith(decodePart);
-
-function decodePart(part: JsonObject, at: string): Block {
-  const type = requiredString(part.type, `${at}.type`);
-  if (textTypes.has(type)) return decodeText(part, type, at);
-  const left = leftovers();
-  switch (type) {
-    case 'refusal': {
-      const text = requiredString(part.refusal, `${at}.refusal`);
-      return {
-        type: 'refusal',
-        text,
-        at,
-        ...breakpointOf(part, left),
-        ...left.take(part, refusalFields).extra(),
-      };
-    }
-    case 'input_image':
-      return decodeImage(part, at, left.take(part, imageFields));
-    case 'input_file':
-      return decodeFile(part, at, left.take(part, fileFields));
-    case 'input_audio':
-      return decodeAudio(part, at, left.take(part, audioFields));
-    default:
-      return { type: 'opaque', format: formatName, value: part, at };
-  }
-}
+export const decodeContent = contentReader({
+  format: formatName,
+  leftovers,
+  marks: 'prompt_cache_breakpoint',
+  cacheOf: breakpointOf,
+  kinds: {
+    input_text: text,
+    output_text: text,
+    text,
+    refusal: [
+      'refusal',
+      ({ refusal }, at) => ({ type: 'refusal', text: requiredString(refusal, `${at}.refusal`), at }),
+    ],
+    input_image: ['image_url file_id detail', decodeImage],
+    input_file: ['file_data file_url file_id filename detail', decodeFile],
+    input_audio: ['input_audio', decodeAudio],
+  },
+});
 
 /** What an answer carried beside its text: an empty list is mere form, log probabilities say nothing to a model. */
-function decodeText(part: JsonObject, type: string, at: string): Block {
-  const left = leftovers().take(part, textFields).put('$part', type);
-  const text = requiredString(part.text, `${at}.text`);
+function decodeText(part: JsonObject, at: string, left: Leftovers): Block {
+  left.put('$part', part.type ?? null);
   const { annotations, logprobs } = part;
   if (given(annotations))
     left.put(
@@ -63,10 +48,10 @@ function decodeText(part: JsonObject, type: string, at: string): Block {
       annotations,
     );
   if (given(logprobs)) left.put('$logprobs', logprobs);
-  return { type: 'text', text, at, ...breakpointOf(part, left), ...left.extra() };
+  return { type: 'text', text: requiredString(part.text, `${at}.text`), at };
 }
 
-function decodeImage(part: JsonObject, at: string, left: Leftovers): MediaBlock {
+function decodeImage(part: JsonObject, at: string, left: Leftovers): Block {
   // An object is chat completions' shape, and tolerated.
   const holder = part.image_url;
   const url = optionalString(isObject(holder) ? holder.url : holder, `${at}.image_url`);
@@ -81,17 +66,10 @@ function decodeImage(part: JsonObject, at: string, left: Leftovers): MediaBlock 
     part.detail ?? (isObject(holder) ? holder.detail : undefined),
     `${at}.detail`,
   );
-  return {
-    type: 'image',
-    source,
-    at,
-    ...(detail === undefined || detail === 'auto' ? {} : { detail }),
-    ...breakpointOf(part, left),
-    ...left.extra(),
-  };
+  return { type: 'image', source, at, ...(detail === 'auto' ? {} : defined({ detail })) };
 }
 
-function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
+function decodeFile(part: JsonObject, at: string, left: Leftovers): Block {
   const data = optionalString(part.file_data, `${at}.file_data`);
   const url = optionalString(part.file_url, `${at}.file_url`);
   const id = optionalString(part.file_id, `${at}.file_id`);
@@ -100,33 +78,23 @@ function decodeFile(part: JsonObject, at: string, left: Leftovers): MediaBlock {
   if (data === undefined && url === undefined && id === undefined) throw missing(`${at}.file_data`);
   if (data !== undefined && url !== undefined) left.put('file_url', url);
   if (id !== undefined && (data ?? url) !== undefined) left.put('file_id', id);
-  return {
-    type: 'file',
-    source: fileSource({ data, url, id: id ?? '', name }, left),
-    at,
-    ...defined({ name, detail }),
-    ...breakpointOf(part, left),
-    ...left.extra(),
-  };
-}
-
-interface FileWords {
-  readonly data: string | undefined;
-  readonly url: string | undefined;
-  readonly id: string;
-  readonly name: string | undefined;
+  const source: Source =
+    data !== undefined
+      ? fileData(data, name, left)
+      : url === undefined
+        ? { kind: 'file', id: id ?? '', format: formatName }
+        : { kind: 'url', url };
+  return { type: 'file', source, at, ...defined({ name, detail }) };
 }
 
 /** `file_data` is a data URL or bare base64. */
-function fileSource({ data, url, id, name }: FileWords, left: Leftovers): Source {
-  if (data === undefined)
-    return url === undefined ? { kind: 'file', id, format: formatName } : { kind: 'url', url };
+function fileData(data: string, name: string | undefined, left: Leftovers): Source {
   if (!isAddress(data)) return bareFile(data, name, left);
   left.put('$in', 'file_data');
   return sourceOf(data, left);
 }
 
-function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock {
+function decodeAudio(part: JsonObject, at: string, left: Leftovers): Block {
   const path = `${at}.input_audio`;
   const object = requiredObject(part.input_audio, path);
   const data = requiredString(object.data, `${path}.data`);
@@ -136,7 +104,5 @@ function decodeAudio(part: JsonObject, at: string, left: Leftovers): MediaBlock 
     type: 'audio',
     source: { kind: 'data', data: parseDataUrl(data)?.data ?? data, mimeType: audioType(format) },
     at,
-    ...breakpointOf(part, left),
-    ...left.extra(),
   };
 }

@@ -1,18 +1,22 @@
 import { wrongType } from '../../../sdk/errors.ts';
 import type { Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
-import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
+import { given, optionalArray, optionalString, requiredString } from '../../_shared/check.ts';
 import { clientTools, isClientTool } from '../tools/client.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
+import { sameJson } from '../../_shared/same-json.ts';
 import { neutralName } from '../tools/spelling.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { functionMembers } from '../../_openai/calls.ts';
+import { namedToolMembers, readNamedTool } from '../../_openai/tools.ts';
 import { setOf } from '../../_shared/fields.ts';
 
-const functionFields = setOf('type name description parameters strict');
-const customFields = setOf('type name description format');
+const members = {
+  function: setOf(`type ${namedToolMembers.function}`),
+  custom: setOf(`type ${namedToolMembers.custom}`),
+};
 const namespaceFields = setOf('type name tools');
 const typeOnly = setOf('type');
+const containerFields = setOf('type container');
 const grammarFields = setOf('type syntax definition');
 
 /** The tools of a list, those in namespaces each for itself. Throws 400 with the path. */
@@ -36,10 +40,14 @@ function decodeTool(tool: JsonValue, at: string, left: Leftovers): readonly Tool
 }
 
 function plainTool(tool: JsonObject, type: string, at: string, namespace: string | undefined): Tool {
-  if (type === 'function') return functionTool(tool, at, namespace);
-  if (type === 'custom') return customTool(tool, at, namespace);
-  if (type.startsWith('web_search')) return { type: 'web-search', at, ...detailsOf(tool) };
-  if (type === 'code_interpreter') return { type: 'code-execution', at, ...containerOf(tool) };
+  if (type === 'function' || type === 'custom') return namedTool(type, tool, at, namespace);
+  if (type.startsWith('web_search'))
+    return { type: 'web-search', at, ...leftovers().take(tool, typeOnly).put('$type', type).extra() };
+  if (type === 'code_interpreter') {
+    // A container that the provider makes by itself is what every other sandbox is.
+    const known = sameJson(tool.container, { type: 'auto' }) ? containerFields : typeOnly;
+    return { type: 'code-execution', at, ...leftovers().take(tool, known).extra() };
+  }
   if (isClientTool(type, tool)) {
     const { description, schema } = clientTools[type] ?? {};
     return {
@@ -53,54 +61,20 @@ function plainTool(tool: JsonObject, type: string, at: string, namespace: string
   return { type: 'opaque', name: type, format: formatName, value: tool, at };
 }
 
-function detailsOf(tool: JsonObject): Pick<Tool, 'extra'> {
-  return leftovers()
-    .take(tool, typeOnly)
-    .put('$type', tool.type ?? null)
-    .extra();
-}
-
-/** A container that the provider makes by itself is what every other sandbox is. */
-function containerOf(tool: JsonObject): Pick<Tool, 'extra'> {
-  const { container } = tool;
-  const automatic = isObject(container) && container.type === 'auto' && Object.keys(container).length === 1;
-  return leftovers()
-    .take(tool, automatic ? new Set(['type', 'container']) : typeOnly)
-    .extra();
-}
-
-function functionTool(tool: JsonObject, at: string, namespace: string | undefined): Tool {
-  const name = requiredString(tool.name, `${at}.name`);
-  return {
-    type: 'function',
-    name: neutralName(name, namespace),
-    at,
-    ...functionMembers(tool, at),
-    ...leftovers().take(tool, functionFields).extra(),
-  };
-}
-
-function customTool(tool: JsonObject, at: string, namespace: string | undefined): Tool {
-  const name = requiredString(tool.name, `${at}.name`);
-  const description = optionalString(tool.description, `${at}.description`);
-  const format = optionalObject(tool.format, `${at}.format`);
-  const left = leftovers().take(tool, customFields);
-  if (format?.type === 'grammar') left.take(format, grammarFields, 'format.');
-  return {
-    type: 'custom',
-    name: neutralName(name, namespace),
-    at,
-    ...(description === undefined ? {} : { description }),
-    ...(format === undefined ? {} : { format: nestedGrammar(format) }),
-    ...left.extra(),
-  };
-}
-
-/** The neutral model spells a grammar as chat completions does, one level deeper. */
-function nestedGrammar(format: JsonObject): JsonObject {
-  if (format.type !== 'grammar') return format;
-  const { syntax, definition } = format;
-  return { type: 'grammar', grammar: { syntax, definition } };
+function namedTool(
+  type: 'function' | 'custom',
+  object: JsonObject,
+  at: string,
+  namespace: string | undefined,
+): Tool {
+  const read = readNamedTool(type, object, at, at);
+  const left = leftovers().take(object, members[type]);
+  const tool = { ...read, name: neutralName(read.name, namespace) };
+  if (tool.type === 'function' || tool.format?.type !== 'grammar') return { ...tool, ...left.extra() };
+  left.take(tool.format, grammarFields, 'format.');
+  const { syntax, definition } = tool.format;
+  // The neutral model spells a grammar as chat completions does, one level deeper.
+  return { ...tool, format: { type: 'grammar', grammar: { syntax, definition } }, ...left.extra() };
 }
 
 /** `tool_choice`. One that only this format has a meaning for is kept as an unknown field, or in part. Throws 400 with the path. */

@@ -3,13 +3,13 @@ import type { Block, Message, ReasoningBlock, Tool } from '../../../model/chat.t
 import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../../model/json.ts';
 import { given, optionalArray, optionalObject, optionalString, requiredString } from '../../_shared/check.ts';
-import { carriedBy, unsealProof } from '../../_shared/proof.ts';
+import { carriedBy, proofIn, unsealProof } from '../../_shared/proof.ts';
 import { decodeCall, decodeOutput } from './calls.ts';
 import { decodeContent } from './parts.ts';
 import { decodeToolList } from './tools.ts';
 import type { Leftovers } from '../../_shared/extra.ts';
+import { defined, setOf } from '../../_shared/fields.ts';
 import { formatName, leftovers } from '../wire.ts';
-import { setOf } from '../../_shared/fields.ts';
 
 /** An item that is no turn of the conversation: it goes back where it stood, and what it says is already elsewhere in the request. */
 export interface Aside extends JsonObject {
@@ -134,18 +134,14 @@ function decodeMessage(item: JsonObject, at: string): Message {
  */
 function decodeReasoning(item: JsonObject, at: string): ReasoningBlock {
   const text = reasoningText(item, at);
-  const encrypted = optionalString(item.encrypted_content, `${at}.encrypted_content`);
-  const opened = encrypted === undefined || encrypted === '' ? undefined : unsealProof(encrypted);
+  const encrypted = optionalString(item.encrypted_content, `${at}.encrypted_content`) ?? '';
   const left = leftovers()
     .take(item, reasoningFields)
     .mark('$item', item, [...reasoningFields]);
-  if (opened !== undefined) left.put('$sealed', true);
+  if (unsealProof(encrypted) !== undefined) left.put('$sealed', true);
   left.put('$text', text);
-  const proof =
-    encrypted === undefined || encrypted === ''
-      ? undefined
-      : (opened?.proof ?? ({ format: formatName, kind: 'encrypted', value: encrypted } as const));
-  return { type: 'reasoning', text, at, ...(proof === undefined ? {} : { proof }), ...left.extra() };
+  const proof = encrypted === '' ? undefined : proofIn(formatName, 'encrypted', encrypted);
+  return { type: 'reasoning', text, at, ...defined({ proof }), ...left.extra() };
 }
 
 function reasoningText(item: JsonObject, at: string): string {

@@ -1,13 +1,12 @@
 import type { Block, ReasoningBlock, ToolCallBlock, ToolResultBlock } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
 import { argumentsObject } from '../../_shared/call-arguments.ts';
-import { spellToolId } from '../../_shared/tool-ids.ts';
 import { clientToolOfCall } from '../tools/client.ts';
 import { writeContent } from './parts.ts';
 import { toolsAsWritten } from './tools.ts';
 import { neutralName } from '../tools/spelling.ts';
-import { formatName, own, marked } from '../wire.ts';
-import { finishPiece, loseField, type Scope } from '../../_openai/scope.ts';
+import { formatName, kept, own } from '../wire.ts';
+import { finishPiece, idOf, loseField, type Scope } from '../../_openai/scope.ts';
 import { markFailed, toldOutput, writeArguments } from '../../_openai/calls.ts';
 
 /** What stands for a result that the history does not have: every call must be answered. */
@@ -17,7 +16,7 @@ const noOutput = '(no output)';
 export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) loseField(block, 'cache', scope);
   if (block.proof !== undefined) loseField(block, 'proof', scope);
-  const held = marked(block, '$item');
+  const held = kept(block.extra, '$item') ?? {};
   const tool = typeof held.type === 'string' ? clientToolOfCall(held.type) : undefined;
   if (tool !== undefined) {
     const payload = argumentsObject(block.input);
@@ -34,10 +33,6 @@ export function writeCall(block: ToolCallBlock, scope: Scope): JsonObject {
   if (custom) wire.input = block.input;
   else wire.arguments = writeArguments(block, scope.foreign);
   return finishPiece(wire, block, scope);
-}
-
-function idOf(block: { readonly id: string }, scope: Scope): string {
-  return scope.foreign ? spellToolId(block.id) : block.id;
 }
 
 /** Some clients pair a client-run tool's call and output by the item's id alone. */
@@ -57,7 +52,7 @@ function nameOf(block: ToolCallBlock, held: JsonObject, scope: Scope): JsonObjec
 /** A result as an item. */
 export function writeOutput(block: ToolResultBlock, scope: Scope): JsonObject {
   if (block.cache !== undefined) loseField(block, 'cache', scope);
-  const held = marked(block, '$item');
+  const held = kept(block.extra, '$item') ?? {};
   switch (held.type) {
     case 'local_shell_call_output':
       return finishPiece({ ...withId(held, block.id), output: textOf(block.content) }, block, scope);

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ChatRequest, ChatSettings } from '../../../model/chat.ts';
-import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
+import { given } from '../../_shared/check.ts';
 import { loseForeign } from '../../_shared/foreign.ts';
 import { writeSettings } from '../../_shared/settings.ts';
 import type { EncodedRequest, EncodeTarget } from '../../../sdk/format.ts';
@@ -10,13 +11,13 @@ import { toolsAsWritten, writeTools } from './tools.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { reasoningMembers, reasons, writeReasoning } from '../reasoning.ts';
 import { handled, rows, tiers } from '../settings.ts';
-import { formatName, own, marked } from '../wire.ts';
+import { formatName, kept, own } from '../wire.ts';
 import { refuseChoices } from '../../_shared/refuse.ts';
 import { scopeOf, undoing, type Scope } from '../../_openai/scope.ts';
 import { headersFor } from '../../_openai/headers.ts';
 import { writeAnswerForm } from '../../_openai/response-format.ts';
 import { takes, writeUserAndTier } from '../../_openai/settings.ts';
-import { objectsOf, listOf, setOf } from '../../_shared/fields.ts';
+import { defined, fieldsBeside, listOf, objectsOf, setOf } from '../../_shared/fields.ts';
 
 /** The least output limit that the official API takes. */
 const leastOutput = 16;
@@ -38,16 +39,15 @@ export function passThrough(
 }
 
 /** A neutral request in this format's words, as the target's model takes them. */
-export function encodeRequest(request: ChatRequest, target: EncodeTarget): EncodedRequest {
-  const scope = scopeOf(formatName, request, target);
-  const { foreign } = scope;
-  refuseChoices(request, formatName);
-  const counting = request.operation === 'count-tokens' && foreign;
-  const settings = counting ? only(request.settings, counted) : request.settings;
+export function encodeRequest(whole: ChatRequest, target: EncodeTarget): EncodedRequest {
+  const scope = scopeOf(formatName, whole, target);
+  refuseChoices(whole, formatName);
+  const counting = whole.operation === 'count-tokens' && scope.foreign;
+  const request = counting ? { ...whole, settings: only(whole.settings, counted) } : whole;
   const body: MutableObject = { model: target.model };
-  Object.assign(body, writeInput(request, asidesOf(request, settings, scope), scope));
+  Object.assign(body, writeInput(request, asidesOf(request, scope), scope));
   writeTools(request, body, scope);
-  const unwrapTool = writeAllSettings(request, settings, body, scope);
+  const unwrapTool = writeAllSettings(request, body, scope);
   Object.assign(body, own(request.extra).$kept);
   const { $truncation } = own(request.extra);
   if ($truncation !== undefined) body.truncation = $truncation;
@@ -64,96 +64,81 @@ export function encodeRequest(request: ChatRequest, target: EncodeTarget): Encod
 }
 
 function only(settings: ChatSettings, names: readonly (keyof ChatSettings)[]): ChatSettings {
-  return Object.fromEntries(
-    names.filter((name) => settings[name] !== undefined).map((name) => [name, settings[name]]),
-  );
+  return defined(Object.fromEntries(names.map((name) => [name, settings[name]])));
 }
 
 /** The items that are no turns, without what they would say against settings that were changed on the way. */
-function asidesOf(request: ChatRequest, settings: ChatSettings, scope: Scope): readonly JsonObject[] {
-  const { $asides } = own(request.extra);
-  const list = objectsOf($asides);
-  const kept: JsonObject[] = [];
-  for (const aside of list) {
+function asidesOf(request: ChatRequest, scope: Scope): readonly JsonObject[] {
+  return objectsOf(own(request.extra).$asides).flatMap((aside) => {
     const { index, item } = aside;
-    if (!isObject(item) || (item.type === 'additional_tools' && !toolsAsWritten(scope))) continue;
+    if (!isObject(item) || (item.type === 'additional_tools' && !toolsAsWritten(scope))) return [];
+    if (item.type !== 'configuration_update') return [aside];
     const { reasoning, text, ...rest } = item;
     const update: MutableObject = { ...rest };
-    if (reasoning !== undefined && wishStands(request, settings, scope)) update.reasoning = reasoning;
-    if (text !== undefined && formatStands(request, settings, scope)) update.text = text;
-    kept.push({ index, item: item.type === 'configuration_update' ? update : item });
-  }
-  return kept;
+    if (reasoning !== undefined && wishStands(request, scope)) update.reasoning = reasoning;
+    if (text !== undefined && formatStands(request, scope)) update.text = text;
+    return [{ index, item: update }];
+  });
 }
 
 /** Returns the name of the tool that stands in for structured output, where one does. */
-function writeAllSettings(
-  request: ChatRequest,
-  settings: ChatSettings,
-  body: MutableObject,
-  scope: Scope,
-): string | undefined {
+function writeAllSettings(request: ChatRequest, body: MutableObject, scope: Scope): string | undefined {
+  const { settings } = request;
   const { target, foreign } = scope;
   const low = foreign && settings.maxOutput !== undefined && settings.maxOutput < leastOutput;
   if (low) target.lose('settings.maxOutput');
   const limited = low ? { ...settings, maxOutput: leastOutput } : settings;
   writeSettings(limited, rows, body, { refuses: target.traits.refuses, handled, lose: target.lose });
   writeUserAndTier(settings, own(request.extra), body, scope, tiers);
-  writeWish(request, settings, body, scope);
-  const unwrapTool = writeText(request, settings, body, scope);
-  writeInclude(request, settings, body, scope);
+  writeWish(request, body, scope);
+  const unwrapTool = writeText(request, body, scope);
+  writeInclude(request, body, scope);
   return unwrapTool;
 }
 
 /** True when `reasoning` can go as the client of this format wrote it. */
-function wishStands(request: ChatRequest, { reasoning }: ChatSettings, { target, foreign }: Scope): boolean {
+function wishStands(request: ChatRequest, { target, foreign }: Scope): boolean {
+  const { reasoning } = request.settings;
   const { traits } = target;
   if (foreign || traits.refuses?.includes('reasoning') === true || traits.reasoning === 'none') return false;
   const effort = reasoning?.effort;
   if (effort !== undefined && traits.efforts?.includes(effort) === false) return false;
-  return isDeepStrictEqual({ ...reasoning }, marked(request, '$wish'));
+  return isDeepStrictEqual({ ...reasoning }, kept(request.extra, '$wish') ?? {});
 }
 
-function writeWish(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
+function writeWish(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { $reasoning } = own(request.extra);
-  if (wishStands(request, settings, scope)) {
+  if (wishStands(request, scope)) {
     if ($reasoning !== undefined) body.reasoning = $reasoning;
     return;
   }
-  const { reasoning } = settings;
-  const written =
-    reasoning === undefined ? undefined : writeReasoning(reasoning, scope.target.traits, scope.target.lose);
-  if (written !== undefined) body.reasoning = { ...without($reasoning, reasoningMembers), ...written };
-}
-
-function without(object: JsonValue | undefined, names: ReadonlySet<string>): JsonObject {
-  return isObject(object)
-    ? Object.fromEntries(Object.entries(object).filter(([name]) => !names.has(name)))
-    : {};
+  const { traits, lose } = scope.target;
+  const { reasoning } = request.settings;
+  const written = reasoning && writeReasoning(reasoning, traits, lose);
+  if (written === undefined) return;
+  const held = isObject($reasoning) ? $reasoning : {};
+  body.reasoning = { ...fieldsBeside(held, reasoningMembers), ...written };
 }
 
 /** True when `text.format` can go as the client of this format wrote it. */
-function formatStands(request: ChatRequest, { responseFormat }: ChatSettings, scope: Scope): boolean {
+function formatStands(request: ChatRequest, scope: Scope): boolean {
+  const { responseFormat } = request.settings;
   const { traits } = scope.target;
   if (scope.foreign || traits.refuses?.includes('responseFormat') === true) return false;
   if (traits.jsonSchema === false && responseFormat?.type === 'json-schema') return false;
-  return isDeepStrictEqual({ ...responseFormat }, marked(request, '$format'));
+  return isDeepStrictEqual({ ...responseFormat }, kept(request.extra, '$format') ?? {});
 }
 
 const textMembers = setOf('format verbosity');
 
 /** Returns the name of the tool that stands in for structured output, where one does. */
-function writeText(
-  request: ChatRequest,
-  settings: ChatSettings,
-  body: MutableObject,
-  scope: Scope,
-): string | undefined {
-  const held = marked(request, '$text');
-  const text: MutableObject = { ...without(held, textMembers) };
+function writeText(request: ChatRequest, body: MutableObject, scope: Scope): string | undefined {
+  const { settings } = request;
+  const held = kept(request.extra, '$text') ?? {};
+  const text = fieldsBeside(held, textMembers);
   let unwrapTool: string | undefined;
-  if (formatStands(request, settings, scope)) {
-    if (held.format !== undefined && held.format !== null) text.format = held.format;
+  if (formatStands(request, scope)) {
+    if (given(held.format)) text.format = held.format;
   } else if (takes('responseFormat', settings, scope.target)) {
     unwrapTool = writeAnswerForm(settings.responseFormat, body, scope.target, {
       place: (format) => (text.format = format),
@@ -169,7 +154,8 @@ function writeText(
 }
 
 /** Sealed reasoning is asked for where the provider keeps nothing, so that the next turn can bring it. */
-function writeInclude(request: ChatRequest, settings: ChatSettings, body: MutableObject, scope: Scope): void {
+function writeInclude(request: ChatRequest, body: MutableObject, scope: Scope): void {
+  const { settings } = request;
   const { $include } = own(request.extra);
   const words = listOf($include);
   const ranked = settings.topLogprobs !== undefined && scope.foreign;
@@ -181,7 +167,7 @@ function writeInclude(request: ChatRequest, settings: ChatSettings, body: Mutabl
   const counting = request.operation === 'count-tokens';
   if (scope.foreign && !counting && reasons(settings.reasoning, scope.target.traits))
     list.push(encryptedWord);
-  if (list.length > 0 || words.length > 0 || $include !== undefined) body.include = list;
+  if (list.length > 0 || $include !== undefined) body.include = list;
 }
 
 /** For a client of another format nothing is kept at the provider: it did not ask for that. */

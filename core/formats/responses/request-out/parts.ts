@@ -1,10 +1,10 @@
 import type { MediaBlock, Message, TextBlock } from '../../../model/chat.ts';
 import type { ModelTraits } from '../../../model/traits.ts';
-import type { MutableObject } from '../../../model/json.ts';
-import { formatName, own, marked } from '../wire.ts';
+import { formatName, kept, own } from '../wire.ts';
 import { audioFormat } from '../../_openai/parts.ts';
 import { contentWriter } from '../../_openai/content.ts';
 import { refuse, urlOf, type Scope } from '../../_openai/scope.ts';
+import type { MutableObject } from '../../../model/json.ts';
 
 /** Writes the blocks of a turn or of a result. */
 export const writeContent = contentWriter({
@@ -58,7 +58,7 @@ export function wantsBytes({ type }: MediaBlock, traits: ModelTraits): boolean {
 
 function audioPart(block: MediaBlock, scope: Scope): MutableObject | undefined {
   const { source } = block;
-  const held = marked(block, '$input_audio');
+  const held = kept(block.extra, '$input_audio') ?? {};
   if (typeof held.data === 'string') return { type: 'input_audio', input_audio: held };
   if (source.kind !== 'data') return refuse(block, 'audio by URL', scope);
   return {

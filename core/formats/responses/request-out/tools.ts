@@ -1,9 +1,8 @@
 import type { ChatRequest, Tool, ToolChoice } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
 import { putBack } from '../../_shared/extra.ts';
 import { formatName, own } from '../wire.ts';
-import { loseField, type Scope } from '../../_openai/scope.ts';
+import { loseBeside, type Scope } from '../../_openai/scope.ts';
 import { writeNamedTool } from '../../_openai/tools.ts';
 import { refuseTool } from '../../_shared/refuse.ts';
 
@@ -17,10 +16,7 @@ export function toolsAsWritten({ foreign, names, wrapped }: Scope): boolean {
 /** Writes `tools` and `tool_choice`. Throws 400 `unsupported_tool` for a tool that this format has not. */
 export function writeTools(request: ChatRequest, body: MutableObject, scope: Scope): void {
   const { $tools, $tool_choice } = own(request.extra);
-  for (const tool of request.tools) {
-    if (tool.cache !== undefined) loseField(tool, 'cache', scope);
-    loseForeign(tool.extra, formatName, tool.at, scope.target.lose);
-  }
+  for (const tool of request.tools) loseBeside(tool, scope);
   if (toolsAsWritten(scope)) {
     if ($tools !== undefined) body.tools = $tools;
     if ($tool_choice !== undefined) body.tool_choice = $tool_choice;
@@ -40,21 +36,16 @@ function writeTool(tool: Tool, scope: Scope): JsonObject | undefined {
   if (isObject($tool)) return $tool;
   switch (tool.type) {
     case 'function':
-    case 'custom': {
-      const wrapped = scope.wrapped.has(tool.name) && tool.type === 'custom';
-      if (wrapped && tool.format !== undefined) loseField(tool, 'format', scope);
-      return writeNamedTool(tool, {
-        format: formatName,
+    case 'custom':
+      return writeNamedTool(tool, scope, {
         place: (kind, members) => ({ type: kind, ...members }),
-        name: scope.names?.there(tool.name) ?? tool.name,
-        wrapped,
         // Left out, `strict` would be taken for true and the schema be changed.
-        usual: wrapped ? { strict: false } : scope.foreign ? { parameters: noArguments, strict: false } : {},
+        usual: ({ foreign }, wrapped) =>
+          wrapped ? { strict: false } : foreign ? { parameters: noArguments, strict: false } : {},
         grammar: flatGrammar,
       });
-    }
     case 'web-search':
-      return withOwn({ type: typeof $type === 'string' ? $type : 'web_search' }, tool);
+      return withOwn({ type: $type ?? 'web_search' }, tool);
     case 'code-execution':
       return withOwn({ type: 'code_interpreter', container: { type: 'auto' } }, tool);
     case 'opaque':

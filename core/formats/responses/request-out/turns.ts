@@ -1,12 +1,11 @@
 import type { Block, ChatRequest, Message } from '../../../model/chat.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { loseForeign } from '../../_shared/foreign.ts';
 import { joinedTurns } from '../../_shared/join-turns.ts';
 import { withoutOrphans, writeCall, writeOutput, writeReasoningItem } from './calls.ts';
 import { writeContent } from './parts.ts';
 import { putBack } from '../../_shared/extra.ts';
-import { formatName, own, marked } from '../wire.ts';
-import { loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
+import { formatName, kept, own } from '../wire.ts';
+import { loseBeside, loseField, refuse, typeName, type Scope } from '../../_openai/scope.ts';
 
 /** `instructions` and `input` of the wire. */
 export interface WrittenInput {
@@ -51,8 +50,7 @@ function instructionsOf(system: Message[], scope: Scope): { readonly instruction
   if (message === undefined || (scope.foreign && !(isText(message) && message.content.length === 1)))
     return {};
   system.splice(index, 1);
-  if (message.cache !== undefined) loseField(message, 'cache', scope);
-  loseForeign(message.extra, formatName, message.at, scope.target.lose);
+  loseBeside(message, scope);
   const text = writeContent(message.content, true, scope, 'system');
   return typeof text === 'string' ? { instructions: text } : {};
 }
@@ -87,8 +85,7 @@ class ItemWriter {
   add(message: Message): void {
     const scope = this.#scope;
     this.#asidesBefore(Number(/^input\[(\d+)\]/.exec(message.at ?? '')?.[1] ?? Number.NaN));
-    if (message.cache !== undefined) loseField(message, 'cache', scope);
-    loseForeign(message.extra, formatName, message.at, scope.target.lose);
+    loseBeside(message, scope);
     if (own(message.extra).$message !== undefined) {
       this.#items.push(messageItem(message, message.content, scope));
       return;
@@ -155,7 +152,7 @@ function isEmpty(content: JsonValue | undefined): boolean {
 }
 
 function messageItem(message: Message, blocks: readonly Block[], scope: Scope): JsonObject {
-  const { role: heldRole, ...held } = marked(message, '$item');
+  const { role: heldRole, ...held } = kept(message.extra, '$item') ?? {};
   const content = writeContent(blocks, message.plain, scope, message.role);
   const wire: MutableObject = scope.foreign ? { type: 'message' } : { ...held };
   wire.role = message.role === 'tool' ? 'user' : message.role;

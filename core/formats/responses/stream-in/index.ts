@@ -78,9 +78,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   end(): readonly GatewayEvent[] {
-    if (!this.#over) {
-      throw cutShort();
-    }
+    if (!this.#over) throw cutShort();
     return none;
   }
 

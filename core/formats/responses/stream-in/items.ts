@@ -1,42 +1,42 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import type { Extra, Proof } from '../../../model/extra.ts';
+import type { Extra } from '../../../model/extra.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
-import { unsealProof } from '../../_shared/proof.ts';
-import { objectsOf, textOf, fieldsBeside, setOf } from '../../_shared/fields.ts';
+import { proofIn } from '../../_shared/proof.ts';
+import { defined, fieldsBeside, isText, objectsOf, textOf, setOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { formatName, withExtra, unknown } from '../wire.ts';
-
-/** Reads one item of the output, from its first event to its last. */
-export interface ItemDecoder {
-  /** An event of the item between the two. */
-  frame(frame: JsonObject, out: GatewayEvent[]): void;
-  /** The item is finished; what it holds and no event said is said now. */
-  done(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void;
-}
 
 /** A frame that only this format knows. */
 export function opaqueFrame(value: JsonObject): GatewayEvent {
   return { type: 'opaque', format: formatName, value, choice: 0 };
 }
 
-/** Items whose events are no blocks: hosted tools and their kind, and whatever is not known yet. */
-export class OpaqueDecoder implements ItemDecoder {
+/** Reads one item of the output, from its first event to its last. */
+export abstract class ItemDecoder {
+  /** An event of the item between the two. */
   frame(frame: JsonObject, out: GatewayEvent[]): void {
     out.push(opaqueFrame(frame));
   }
 
+  /** The item is finished; what it holds and no event said is said now. */
+  abstract done(item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void;
+}
+
+/** Items whose events are no blocks: hosted tools and their kind, and whatever is not known yet. */
+export class OpaqueDecoder extends ItemDecoder {
   done(_item: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
-    out.push(opaqueFrame(frame));
+    this.frame(frame, out);
   }
 }
 
 /** A call of the client's tools. */
-export class CallDecoder implements ItemDecoder {
+export class CallDecoder extends ItemDecoder {
   readonly #block: number;
   readonly #textual: boolean;
   #length = 0;
 
   constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
+    super();
     const call = readCall(item);
     this.#block = block;
     this.#textual = item.type === 'function_call' || item.type === 'custom_tool_call';
@@ -52,7 +52,7 @@ export class CallDecoder implements ItemDecoder {
     if (this.#textual) this.#say(call?.input ?? '', out);
   }
 
-  frame(frame: JsonObject, out: GatewayEvent[]): void {
+  override frame(frame: JsonObject, out: GatewayEvent[]): void {
     switch (frame.type) {
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
@@ -62,7 +62,7 @@ export class CallDecoder implements ItemDecoder {
       case 'response.custom_tool_call_input.done':
         return this.#rest(textOf(frame.input), out);
       default:
-        out.push(opaqueFrame(frame));
+        super.frame(frame, out);
     }
   }
 
@@ -89,19 +89,16 @@ const callFields = setOf(
 );
 
 /** An image that the model made. */
-export class ImageDecoder implements ItemDecoder {
+export class ImageDecoder extends ItemDecoder {
   readonly #block: number;
 
   constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
+    super();
     this.#block = block;
     const format = textOf(item.output_format);
     const mimeType = format === '' ? {} : { mimeType: `image/${format}` };
     const $item = { ...item, ...(item.result === undefined ? {} : { result: null }) };
     out.push({ type: 'media-start', block, choice: 0, media: 'image', ...mimeType, ...withExtra({ $item }) });
-  }
-
-  frame(frame: JsonObject, out: GatewayEvent[]): void {
-    out.push(opaqueFrame(frame));
   }
 
   done(item: JsonObject, _frame: JsonObject, out: GatewayEvent[]): void {
@@ -118,7 +115,7 @@ const resultField = setOf('result');
 type ReasoningPlace = 'summary' | 'content';
 
 /** The model's reasoning. Parts of a summary are told apart by a blank line where a format has no parts. */
-export class ReasoningDecoder implements ItemDecoder {
+export class ReasoningDecoder extends ItemDecoder {
   readonly #block: number;
   readonly #counts: Record<ReasoningPlace, number> = { summary: 0, content: 0 };
   #part: { readonly place: ReasoningPlace; readonly as: JsonObject | undefined; length: number } | undefined;
@@ -126,17 +123,14 @@ export class ReasoningDecoder implements ItemDecoder {
   #untold = false;
 
   constructor(block: number, item: JsonObject, out: GatewayEvent[]) {
+    super();
     this.#block = block;
     const $item = { ...item, summary: [] };
-    out.push({
-      type: 'reasoning-start',
-      block,
-      choice: 0,
-      ...withExtra({ $item, ...unknown(item, reasoningFields) }),
-    });
+    const extra = withExtra({ $item, ...unknown(item, reasoningFields) });
+    out.push({ type: 'reasoning-start', block, choice: 0, ...extra });
   }
 
-  frame(frame: JsonObject, out: GatewayEvent[]): void {
+  override frame(frame: JsonObject, out: GatewayEvent[]): void {
     switch (frame.type) {
       case 'response.reasoning_summary_part.added':
         return this.#begin('summary', frame.part, out);
@@ -159,7 +153,7 @@ export class ReasoningDecoder implements ItemDecoder {
         return this.#end(out);
       }
       default:
-        out.push(opaqueFrame(frame));
+        super.frame(frame, out);
     }
   }
 
@@ -173,15 +167,11 @@ export class ReasoningDecoder implements ItemDecoder {
       }
     }
     this.#end(out);
-    const proof = proofOf(item.encrypted_content);
+    const { encrypted_content: sealed } = item;
+    const proof = isText(sealed) ? proofIn(formatName, 'encrypted', sealed) : undefined;
     const $done = proof === undefined ? item : fieldsBeside(item, proofField);
-    out.push({
-      type: 'reasoning-end',
-      block: this.#block,
-      choice: 0,
-      ...(proof === undefined ? {} : { proof }),
-      ...withExtra({ $done }),
-    });
+    const kept = { ...defined({ proof }), ...withExtra({ $done }) };
+    out.push({ type: 'reasoning-end', block: this.#block, choice: 0, ...kept });
   }
 
   #begin(place: ReasoningPlace, part: JsonValue | undefined, out: GatewayEvent[]): void {
@@ -235,11 +225,6 @@ export class ReasoningDecoder implements ItemDecoder {
 const reasoningFields = setOf('type id summary content encrypted_content status');
 const textField = setOf('text');
 const proofField = setOf('encrypted_content');
-
-function proofOf(value: JsonValue | undefined): Proof | undefined {
-  if (typeof value !== 'string' || value === '') return undefined;
-  return unsealProof(value)?.proof ?? { format: formatName, kind: 'encrypted', value };
-}
 
 const deltaFields = setOf(
   'type sequence_number item_id output_index content_index summary_index delta logprobs',

@@ -1,8 +1,8 @@
 import type { GatewayEvent } from '../../../model/event.ts';
-import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../../model/json.ts';
+import { isObject, type JsonObject, type MutableObject } from '../../../model/json.ts';
 import { readLogprobs } from '../../_openai/logprobs.ts';
 import { readAnnotation } from '../citations.ts';
-import { frameExtra, opaqueFrame, type ItemDecoder } from './items.ts';
+import { frameExtra, ItemDecoder } from './items.ts';
 import { objectsOf, textOf, fieldsBeside, setOf } from '../../_shared/fields.ts';
 import { withExtra, unknown } from '../wire.ts';
 
@@ -18,7 +18,7 @@ interface Part {
 }
 
 /** A message: each of its parts is a block. */
-export class MessageDecoder implements ItemDecoder {
+export class MessageDecoder extends ItemDecoder {
   readonly #nextBlock: () => number;
   /** The item as it was added, until its first part tells it. */
   #item: JsonObject | undefined;
@@ -26,22 +26,26 @@ export class MessageDecoder implements ItemDecoder {
   #count = 0;
 
   constructor(nextBlock: () => number, item: JsonObject) {
+    super();
     this.#nextBlock = nextBlock;
     this.#item = item;
   }
 
-  frame(frame: JsonObject, out: GatewayEvent[]): void {
+  override frame(frame: JsonObject, out: GatewayEvent[]): void {
     switch (frame.type) {
       case 'response.output_text.delta':
         return this.#delta('text', frame, out);
       case 'response.refusal.delta':
         return this.#delta('refusal', frame, out);
       case 'response.content_part.added':
-        return this.#begin(isObject(frame.part) ? frame.part : {}, out);
+        this.#begin(isObject(frame.part) ? frame.part : {}, out);
+        return;
       case 'response.output_text.done':
-        return this.#rest('text', textOf(frame.text), frame, frame.logprobs, out);
+        this.#rest('text', frame, frame, out);
+        return;
       case 'response.refusal.done':
-        return this.#rest('refusal', textOf(frame.refusal), frame, undefined, out);
+        this.#rest('refusal', frame, frame, out);
+        return;
       case 'response.output_text.annotation.added':
         if (isObject(frame.annotation)) this.#cite(frame.annotation, this.#need('text', frame, out), out);
         return;
@@ -49,7 +53,7 @@ export class MessageDecoder implements ItemDecoder {
         if (isObject(frame.part)) this.#complete(frame.part, frame, out);
         return;
       default:
-        out.push(opaqueFrame(frame));
+        super.frame(frame, out);
     }
   }
 
@@ -73,7 +77,7 @@ export class MessageDecoder implements ItemDecoder {
     } else this.#end(out, { $done });
   }
 
-  #begin(as: JsonObject, out: GatewayEvent[]): void {
+  #begin(as: JsonObject, out: GatewayEvent[]): Part {
     this.#end(out, {});
     const kind = as.type === 'refusal' ? 'refusal' : 'text';
     const part: Part = {
@@ -91,6 +95,7 @@ export class MessageDecoder implements ItemDecoder {
     if (kind === 'text' && as.logprobs !== undefined) $part.logprobs = [];
     const fields = { ...this.#takeItem(), $part, ...unknown(as, partFields) };
     out.push({ type: `${kind}-start`, block: part.block, choice: 0, ...withExtra(fields) });
+    return part;
   }
 
   #takeItem(): JsonObject {
@@ -105,8 +110,7 @@ export class MessageDecoder implements ItemDecoder {
     const index = frame.content_index;
     const behind = typeof index === 'number' && index >= this.#count;
     if (part !== undefined && part.kind === kind && !behind) return part;
-    this.#begin({ type: kind === 'text' ? 'output_text' : 'refusal' }, out);
-    return this.#part ?? part ?? missingPart();
+    return this.#begin({ type: kind === 'text' ? 'output_text' : 'refusal' }, out);
   }
 
   #delta(kind: Part['kind'], frame: JsonObject, out: GatewayEvent[]): void {
@@ -128,18 +132,12 @@ export class MessageDecoder implements ItemDecoder {
     }
   }
 
-  /** What of the whole text no delta said. */
-  #rest(
-    kind: Part['kind'],
-    whole: string,
-    frame: JsonObject,
-    logprobs: JsonValue | undefined,
-    out: GatewayEvent[],
-  ): void {
+  /** What of the whole text no delta said; `as` holds it, and its log probabilities. */
+  #rest(kind: Part['kind'], as: JsonObject, frame: JsonObject, out: GatewayEvent[]): Part {
     const part = this.#need(kind, frame, out);
-    const text = whole.slice(part.length);
-    const told = !part.scored && logprobs !== undefined ? { logprobs } : {};
-    this.#say(part, text, told, out);
+    const told = !part.scored && as.logprobs !== undefined ? { logprobs: as.logprobs } : {};
+    this.#say(part, textOf(as[kind]).slice(part.length), told, out);
+    return part;
   }
 
   #cite(annotation: JsonObject, part: Part, out: GatewayEvent[]): void {
@@ -149,13 +147,9 @@ export class MessageDecoder implements ItemDecoder {
 
   /** A part is finished: what of it was not said yet is said now. */
   #complete(as: JsonObject, frame: JsonObject, out: GatewayEvent[]): void {
-    const kind = as.type === 'refusal' ? 'refusal' : 'text';
-    this.#rest(kind, textOf(kind === 'refusal' ? as.refusal : as.text), frame, as.logprobs, out);
-    const part = this.#part;
-    if (part === undefined) return;
-    for (const annotation of objectsOf(as.annotations).slice(part.annotations)) {
+    const part = this.#rest(as.type === 'refusal' ? 'refusal' : 'text', as, frame, out);
+    for (const annotation of objectsOf(as.annotations).slice(part.annotations))
       this.#cite(annotation, part, out);
-    }
     part.done = as;
   }
 
@@ -171,10 +165,6 @@ export class MessageDecoder implements ItemDecoder {
     }
     out.push({ type: `${part.kind}-end`, block: part.block, choice: 0, ...withExtra(told) });
   }
-}
-
-function missingPart(): never {
-  throw new Error('A part was begun and is not there.');
 }
 
 const contentField = setOf('content');

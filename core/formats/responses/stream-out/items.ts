@@ -7,14 +7,15 @@ import type { ReplyContext } from '../../../sdk/format.ts';
 import { writeAnnotation } from '../citations.ts';
 import { ActionItem, CallItem } from './calls.ts';
 import { isOrdinary, type FrameWriter, type ItemStatus, type OpenItem, type ItemStart } from './frames.ts';
-import { MessageItem } from './message.ts';
 import { ImageItem, imageType, OpaqueItem } from './others.ts';
-import { ReasoningItem, type ReasoningPlace } from './reasoning.ts';
+import { MessageItem, ReasoningItem, type ReasoningPlace } from './parts.ts';
 import { callId, itemId } from '../ids.ts';
-import { textOf } from '../../_shared/fields.ts';
+import { isText, textOf } from '../../_shared/fields.ts';
 import { actionField, spellingOf } from '../tools/calls.ts';
 import { toolSpellings, type ToolSpelling } from '../tools/spelling.ts';
-import { own, addedItem, frameOf } from '../wire.ts';
+import { addedItem, kept, own } from '../wire.ts';
+
+type Start = EventOf<'text-start' | 'refusal-start' | 'reasoning-start' | 'media-start'>;
 
 /**
  * The output of one response. One block has the floor at a time. An item stays open after its block has ended, until something else is
@@ -38,14 +39,17 @@ export class OutputWriter {
   #spellings: ReadonlyMap<string, ToolSpelling> | undefined;
   #item: OpenItem | undefined;
   /** What the block on the floor began with, until its first word. */
-  #start: EventOf<'text-start' | 'refusal-start' | 'reasoning-start' | 'media-start'> | undefined;
+  #start: Start | undefined;
 
   constructor(writer: FrameWriter, response: string, context: ReplyContext, lose: (path: string) => void) {
     this.#writer = writer;
     this.#response = response;
     this.#lose = lose;
     this.#context = context;
-    this.#shown = asksSummary(context.body) ? 'summary' : 'content';
+    const { reasoning } = context.body;
+    // By the name in force, or by the old one.
+    const asked = isObject(reasoning) && (given(reasoning.summary) || given(reasoning.generate_summary));
+    this.#shown = asked ? 'summary' : 'content';
   }
 
   /** Says an event of the block that has the floor, or that takes it. */
@@ -53,19 +57,17 @@ export class OutputWriter {
     switch (event.type) {
       case 'text-start':
       case 'refusal-start':
-        return this.#beginText(block, event);
+      case 'reasoning-start':
+      case 'media-start':
+        return this.#begin(block, event);
       case 'text-delta':
-        return this.#text(block, event, 'output_text');
       case 'refusal-delta':
-        this.refused = true;
-        return this.#text(block, event, 'refusal');
+        return this.#text(block, event);
       case 'citation':
         return this.#cite(block, event);
       case 'text-end':
       case 'refusal-end':
         return this.#endText(event);
-      case 'reasoning-start':
-        return this.#beginReasoning(block, event);
       case 'reasoning-delta':
         return this.#think(block, event);
       case 'reasoning-end':
@@ -76,8 +78,6 @@ export class OutputWriter {
         return this.#input(block, event);
       case 'tool-end':
         return this.#endCall(event);
-      case 'media-start':
-        return this.#beginMedia(block, event);
       case 'media-delta':
         return this.#media(block, event);
       case 'media-end':
@@ -95,20 +95,18 @@ export class OutputWriter {
     if (item instanceof MessageItem || item instanceof ReasoningItem) item.endPart();
   }
 
-  /** Finishes the item that is still open, if there is one. `done` is the item as its provider finished it. */
-  settle(status: ItemStatus, done?: JsonObject): void {
-    if (this.floor !== undefined) return;
-    this.#close(status, done);
+  /** Finishes the item that is still open, if there is one. */
+  settle(status: ItemStatus): void {
+    if (this.floor === undefined) this.#close(status);
   }
 
   /** An empty message, for an answer without a word. */
   sayNothing(status: ItemStatus): void {
-    const message = new MessageItem(this.#startOf('message', undefined));
-    message.begin('output_text');
-    this.#item = message;
+    this.#open('message', undefined, (begun) => new MessageItem(begun)).begin('output_text');
     this.#close(status);
   }
 
+  /** `done` is the item as its provider finished it. */
   #close(status: ItemStatus, done?: JsonObject): void {
     const item = this.#item;
     if (item === undefined) return;
@@ -123,123 +121,103 @@ export class OutputWriter {
     make: (begun: ItemStart) => Item,
   ): Item {
     this.#close('completed');
-    const item = make(this.#startOf(type, added));
-    this.#item = item;
-    return item;
-  }
-
-  #startOf(type: string, added: JsonObject | undefined): ItemStart {
     const index = this.items.length;
     const wanted = textOf(added?.id);
     const id = wanted === '' || this.#itemIds.has(wanted) ? itemId(type, this.#response, index) : wanted;
     this.#itemIds.add(id);
-    return { writer: this.#writer, id, index, added };
+    const item = make({ writer: this.#writer, id, index, added });
+    this.#item = item;
+    return item;
   }
 
-  #beginText(block: number, event: EventOf<'text-start' | 'refusal-start'>): void {
+  /** The block takes the floor. Its item is opened now where its provider said how it began. */
+  #begin(block: number, event: Start): void {
     if (this.floor !== undefined) return;
     this.floor = block;
     this.#start = event;
-    const { $part } = own(event.extra);
-    const added = addedItem(event.extra, 'message');
-    if (added !== undefined && !isObject($part))
-      this.#open('message', added, (begun) => new MessageItem(begun));
-    else if (isObject($part)) this.#part(event.type === 'refusal-start' ? 'refusal' : 'output_text');
+    const added = kept(event.extra, '$item')?.type;
+    if (event.type === 'media-start') {
+      if (event.media !== 'image') this.#lose('media');
+      else if (added === imageType) this.#image(event);
+    } else if (event.type === 'reasoning-start') {
+      if (added === 'reasoning') this.#need('reasoning', ReasoningItem);
+    } else if (kept(event.extra, '$part') !== undefined)
+      this.#part(event.type === 'refusal-start' ? 'refusal' : 'output_text');
+    else if (added === 'message') this.#need('message', MessageItem);
   }
 
-  /** The message with its open part: opened with the first word, so that none stays empty. */
-  #part(kind: 'output_text' | 'refusal'): MessageItem {
+  /**
+   * The open item of this kind. A block opens one with its first word, so that none stays empty; `joins`: unless its provider added one, it
+   * goes on in the item before it.
+   */
+  #need<Item extends OpenItem>(type: string, Kind: new (begun: ItemStart) => Item, joins = false): Item {
     const start = this.#start;
     this.#start = undefined;
-    const { $part } = own(start?.extra);
-    const added = addedItem(start?.extra, 'message');
+    const added = addedItem(start?.extra, type);
     const current = this.#item;
-    if (current instanceof MessageItem && current.speaks && start === undefined) return current;
-    const message =
-      current instanceof MessageItem && added === undefined
-        ? current
-        : this.#open('message', added, (begun) => new MessageItem(begun));
-    message.begin(kind, isObject($part) ? $part : undefined);
+    if (current instanceof Kind && (start === undefined || (joins && added === undefined))) return current;
+    return this.#open(type, added, (begun) => new Kind(begun));
+  }
+
+  /** The message with its open part. */
+  #part(kind: 'output_text' | 'refusal'): MessageItem {
+    const start = this.#start;
+    const message = this.#need('message', MessageItem, true);
+    if (start !== undefined || !message.speaks) message.begin(kind, kept(start?.extra, '$part'));
     return message;
   }
 
-  #text(
-    block: number,
-    event: EventOf<'text-delta' | 'refusal-delta'>,
-    kind: 'output_text' | 'refusal',
-  ): void {
+  #text(block: number, event: EventOf<'text-delta' | 'refusal-delta'>): void {
     this.floor ??= block;
-    const logprobs = event.type === 'text-delta' ? event.logprobs : undefined;
-    const frame = frameOf(event.extra);
+    const declines = event.type === 'refusal-delta';
+    if (declines) this.refused = true;
+    const logprobs = declines ? undefined : event.logprobs;
+    const frame = kept(event.extra, '$frame');
     if (event.text === '' && logprobs === undefined && frame === undefined) return;
-    this.#part(kind).delta(event.text, logprobs, frame);
+    this.#part(declines ? 'refusal' : 'output_text').delta(event.text, logprobs, frame);
   }
 
   #cite(block: number, { citation }: EventOf<'citation'>): void {
     this.floor ??= block;
-    const message = this.#part('output_text');
-    if (!message.annotate((length) => writeAnnotation(citation, length))) this.#lose('citation');
+    const isTold = this.#part('output_text').annotate((length) => writeAnnotation(citation, length));
+    if (!isTold) this.#lose('citation');
     else if (citation.quote !== undefined) this.#lose('citation.quote');
   }
 
   #endText(event: EventOf<'text-end' | 'refusal-end'>): void {
-    const { $partDone, $done } = own(event.extra);
-    const item = this.#item;
-    if (item instanceof MessageItem) item.endPart(isObject($partDone) ? $partDone : undefined);
-    this.#leave($done);
+    if (this.#item instanceof MessageItem) this.#item.endPart(kept(event.extra, '$partDone'));
+    this.#leave(kept(event.extra, '$done'));
     if (event.type === 'text-end' && event.proof !== undefined) this.#carry(event.proof, 'text');
   }
 
   /** The block has ended. Its item is finished now where its provider said how. */
-  #leave(done: JsonObject[string]): void {
+  #leave(done: JsonObject | undefined): void {
     this.floor = undefined;
     this.#start = undefined;
-    if (isObject(done) && done.type === this.#item?.type) this.#close('completed', done);
+    if (done !== undefined && done.type === this.#item?.type) this.#close('completed', done);
   }
 
-  #beginReasoning(block: number, event: EventOf<'reasoning-start'>): void {
-    if (this.floor !== undefined) return;
-    this.floor = block;
-    this.#start = event;
-    if (addedItem(event.extra, 'reasoning') !== undefined) this.#reasoning();
-  }
-
-  #reasoning(): ReasoningItem {
-    const start = this.#start;
-    this.#start = undefined;
-    const current = this.#item;
-    if (current instanceof ReasoningItem && start === undefined) return current;
-    const added = addedItem(start?.extra, 'reasoning');
-    return this.#open('reasoning', added, (begun) => new ReasoningItem(begun));
-  }
-
-  #think(block: number, event: EventOf<'reasoning-delta'>): void {
-    if (this.floor === undefined) this.#takeFloor(block, 'reasoning-start');
-    const { $part, $separator } = own(event.extra);
-    const frame = frameOf(event.extra);
-    if ($separator === true) return;
-    if (isObject($part)) {
-      const { place, as } = $part;
-      this.#reasoning().begin(place === 'content' ? 'content' : 'summary', isObject(as) ? as : undefined);
-    }
-    if (event.text === '' && frame === undefined) return;
-    const item = this.#reasoning();
+  #think(block: number, { text, extra }: EventOf<'reasoning-delta'>): void {
+    if (this.floor === undefined) this.#begin(block, { type: 'reasoning-start', block, choice: 0 });
+    if (own(extra).$separator === true) return;
+    const part = kept(extra, '$part');
+    const frame = kept(extra, '$frame');
+    if (part !== undefined)
+      this.#need('reasoning', ReasoningItem).begin(
+        part.place === 'content' ? 'content' : 'summary',
+        isObject(part.as) ? part.as : undefined,
+      );
+    if (text === '' && frame === undefined) return;
+    const item = this.#need('reasoning', ReasoningItem);
     if (!item.speaks) item.begin(this.#shown);
-    item.delta(event.text, frame);
+    item.delta(text, undefined, frame);
   }
 
-  #endReasoning(block: number, { proof, extra }: EventOf<'reasoning-end'>): void {
-    if (this.floor === undefined) this.#takeFloor(block, 'reasoning-start');
-    if (proof !== undefined) this.#reasoning().prove(proof);
-    const item = this.#item;
-    if (item instanceof ReasoningItem) item.endPart();
-    this.#leave(own(extra).$done);
-  }
-
-  /** A block that never said that it begins. */
-  #takeFloor(block: number, type: 'reasoning-start'): void {
-    this.floor = block;
-    this.#start = { type, block, choice: 0 };
+  #endReasoning(block: number, event: EventOf<'reasoning-end'>): void {
+    if (this.floor === undefined) this.#begin(block, { type: 'reasoning-start', block, choice: 0 });
+    if (event.proof !== undefined) this.#need('reasoning', ReasoningItem).prove(event.proof);
+    if (this.#item instanceof ReasoningItem) this.#item.endPart();
+    this.#leave(kept(event.extra, '$done'));
   }
 
   /** A proof that text and calls have no field for rides in a reasoning item of its own, for the way back. */
@@ -252,79 +230,61 @@ export class OutputWriter {
     if (this.floor !== undefined) return;
     if (event.proof !== undefined) this.#carry(event.proof, 'tool-call');
     this.floor = block;
-    const { $item } = own(event.extra);
     const custom = event.custom === true;
-    const written = isObject($item) ? $item : undefined;
     this.#spellings ??= toolSpellings(this.#context.expanded ?? this.#context.body);
-    const spelling = spellingOf({ name: event.name, custom }, written, this.#spellings);
-    const added = addedItem(event.extra, spelling.call);
-    this.#open(spelling.call, added, (place) => {
-      const call = { callId: this.#freshCallId(event.id, place.index), spelling, custom };
-      return actionField(spelling.call) === undefined
-        ? new CallItem(place, call)
-        : new ActionItem(place, call);
+    const spelling = spellingOf({ name: event.name, custom }, kept(event.extra, '$item'), this.#spellings);
+    const Kind = actionField(spelling.call) === undefined ? CallItem : ActionItem;
+    this.#open(spelling.call, addedItem(event.extra, spelling.call), (begun) => {
+      // Results are matched by the ids of their calls, so none may come twice.
+      const wanted = event.id === '' ? callId(this.#response, begun.index) : event.id;
+      return new Kind(begun, { callId: numbered(wanted, this.#callIds), spelling, custom });
     });
   }
 
-  /** Results are matched by the ids of their calls, so none may come twice. */
-  #freshCallId(wanted: string, index: number): string {
-    const base = wanted === '' ? callId(this.#response, index) : wanted;
-    return numbered(base, this.#callIds);
-  }
-
-  #input(block: number, event: EventOf<'tool-delta'>): void {
+  /** The call that is being said. */
+  get #call(): CallItem | ActionItem | undefined {
     const item = this.#item;
-    if (this.floor !== block || !(item instanceof CallItem || item instanceof ActionItem)) return;
-    const frame = frameOf(event.extra);
-    if (event.input !== '' || frame !== undefined) item.delta(event.input, frame);
+    return item instanceof CallItem || item instanceof ActionItem ? item : undefined;
   }
 
-  #endCall({ extra }: EventOf<'tool-end'>): void {
+  #input(block: number, { input, extra }: EventOf<'tool-delta'>): void {
+    const frame = kept(extra, '$frame');
+    if (this.floor === block && (input !== '' || frame !== undefined)) this.#call?.delta(input, frame);
+  }
+
+  #endCall(event: EventOf<'tool-end'>): void {
     if (this.floor === undefined) return;
-    const { $done, $empty } = own(extra);
-    const item = this.#item;
-    if (item instanceof CallItem || item instanceof ActionItem) item.end($empty === true);
-    this.#leave($done);
+    this.#call?.end(own(event.extra).$empty === true);
+    this.#leave(kept(event.extra, '$done'));
   }
 
-  #beginMedia(block: number, event: EventOf<'media-start'>): void {
-    if (this.floor !== undefined) return;
-    this.floor = block;
-    this.#start = event;
-    if (event.media !== 'image') this.#lose('media');
-    else if (addedItem(event.extra, imageType) !== undefined) this.#image();
+  #image({ mimeType }: EventOf<'media-start'>): ImageItem {
+    const image = this.#need(imageType, ImageItem);
+    image.mimeType = mimeType;
+    return image;
   }
 
-  #image(): ImageItem | undefined {
-    const start = this.#start;
-    if (start === undefined) return this.#item instanceof ImageItem ? this.#item : undefined;
-    if (start.type !== 'media-start' || start.media !== 'image') return undefined;
-    this.#start = undefined;
-    return this.#open(
-      imageType,
-      addedItem(start.extra, imageType),
-      (begun) => new ImageItem(begun, start.mimeType),
-    );
-  }
-
-  #media(block: number, event: EventOf<'media-delta'>): void {
+  #media(block: number, { data, transcript }: EventOf<'media-delta'>): void {
     if (this.floor !== block) return;
-    if (event.data !== undefined && event.data !== '') this.#image()?.data(event.data);
-    if (event.transcript !== undefined) this.#lose('media');
+    const start = this.#start;
+    if (isText(data)) {
+      if (start?.type === 'media-start' && start.media === 'image') this.#image(start).data(data);
+      else if (start === undefined && this.#item instanceof ImageItem) this.#item.data(data);
+    }
+    if (transcript !== undefined) this.#lose('media');
   }
 
   #endMedia({ url, extra }: EventOf<'media-end'>): void {
     if (this.floor === undefined) return;
     if (url !== undefined) this.#lose('media.url');
-    this.#leave(own(extra).$done);
+    this.#leave(kept(extra, '$done'));
   }
 
   #opaque(block: number, value: JsonObject): void {
     const type = textOf(value.type);
     const { item, ...frame } = value;
-    const here = this.floor === block;
-    if (!here && !isObject(item)) return this.#lose(`opaque.${type}`);
-    if (!here && isObject(item)) {
+    if (this.floor !== block) {
+      if (!isObject(item)) return this.#lose(`opaque.${type}`);
       this.floor = block;
       this.#open(textOf(item.type), item, (begun) => new OpaqueItem(begun, item, frame));
     }
@@ -337,9 +297,4 @@ export class OutputWriter {
       this.#writer.say(type, { ...value, output_index: current.index, ...id });
     }
   }
-}
-
-/** The client wants its reasoning as a summary, by the name in force or by the old one. */
-function asksSummary({ reasoning }: JsonObject): boolean {
-  return isObject(reasoning) && (given(reasoning.summary) || given(reasoning.generate_summary));
 }

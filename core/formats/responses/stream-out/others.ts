@@ -8,12 +8,11 @@ export const imageType = 'image_generation_call';
 
 /** An image that the model made. */
 export class ImageItem extends OpenItem {
-  readonly #mimeType: string | undefined;
+  mimeType: string | undefined;
   readonly #data: string[] = [];
 
-  constructor(start: ItemStart, mimeType: string | undefined) {
+  constructor(start: ItemStart) {
     super(imageType, start);
-    this.#mimeType = mimeType;
     const { id, added } = start;
     this.sayAdded({ ...(added ?? { type: imageType, status: 'in_progress', result: null }), id });
     if (added !== undefined) return;
@@ -30,7 +29,7 @@ export class ImageItem extends OpenItem {
     const { id, added } = this;
     if (done !== undefined) return this.sayDone({ ...done, id, result });
     if (added === undefined && status === 'completed') this.say(`response.${imageType}.completed`);
-    const format = /^image\/(png|jpeg|webp)$/.exec(officialType(this.#mimeType ?? ''))?.[1];
+    const format = /^image\/(png|jpeg|webp)$/.exec(officialType(this.mimeType ?? ''))?.[1];
     return this.sayDone({
       ...added,
       type: imageType,
