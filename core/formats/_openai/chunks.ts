@@ -4,7 +4,7 @@ import type { GatewayEvent, HeadEvent } from '../../model/event.ts';
 import { isObject, type JsonObject, type JsonValue, type MutableObject } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
 import type { Kept } from '../_shared/extra.ts';
-import { isText, objectsOf, textOf } from '../_shared/fields.ts';
+import { defined, isText, objectsOf, secondOf, textOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
 import { sameJson } from '../_shared/same-json.ts';
 import { upstreamError, cutShort, isNamed, tellsError, unusable } from '../_shared/upstream-error/index.ts';
@@ -86,7 +86,7 @@ export abstract class ChunkDecoder<Answer extends { readonly finished: boolean }
       type: 'head',
       id: textOf(chunk.id),
       model: textOf(chunk.model),
-      ...(typeof chunk.created === 'number' && chunk.created > 0 ? { created: chunk.created } : {}),
+      ...defined({ created: secondOf(chunk.created) }),
       ...this.head(chunk, choice),
     });
     for (const value of this.#held) events.push({ type: 'opaque', format: this.#format, value });

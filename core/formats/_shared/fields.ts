@@ -34,6 +34,11 @@ export function objectsOf(value: JsonValue | undefined): readonly JsonObject[] {
   return Array.isArray(value) ? (value as readonly JsonValue[]).filter(isObject) : [];
 }
 
+/** The second that a field names, which clients read as an integer; undefined where it names none. Some providers tell parts of it. */
+export function secondOf(value: JsonValue | undefined): number | undefined {
+  return typeof value === 'number' && value >= 1 && Number.isFinite(value) ? Math.floor(value) : undefined;
+}
+
 /** The text of a field; empty when it holds none. */
 export function textOf(value: JsonValue | undefined): string {
   return typeof value === 'string' ? value : '';

@@ -3,6 +3,7 @@ import type { GatewayEvent } from '../../model/event.ts';
 import type { ImageResult, MadeImage } from '../../model/image.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../model/json.ts';
 import type { Usage } from '../../model/usage.ts';
+import { defined, secondOf } from '../_shared/fields.ts';
 import { Losses } from '../_shared/losses.ts';
 import { throwIfError, unusable } from '../_shared/upstream-error/index.ts';
 import { extraOf } from '../_shared/spelling.ts';
@@ -48,7 +49,7 @@ export function readFacts(
 ): Omit<ImageResult, 'images' | 'tokens'> {
   const { [time]: created, size, quality, background, output_format: fileFormat, ...rest } = body;
   return {
-    ...(typeof created === 'number' ? { created } : {}),
+    ...defined({ created: secondOf(created) }),
     ...(typeof size === 'string' ? { size } : {}),
     ...(typeof quality === 'string' ? { quality } : {}),
     ...(typeof background === 'string' ? { background } : {}),

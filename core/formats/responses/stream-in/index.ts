@@ -13,7 +13,7 @@ import {
   type ItemDecoder,
 } from './items.ts';
 import { MessageDecoder } from './message.ts';
-import { objectsOf, textOf } from '../../_shared/fields.ts';
+import { defined, objectsOf, secondOf, textOf } from '../../_shared/fields.ts';
 import { readCall } from '../tools/calls.ts';
 import { readUsage } from '../usage.ts';
 import { formatName, withExtra } from '../wire.ts';
@@ -91,7 +91,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
       type: 'head',
       id: textOf(id),
       model: textOf(model),
-      ...(typeof created === 'number' && created > 0 && Number.isFinite(created) ? { created } : {}),
+      ...defined({ created: secondOf(created) }),
       ...(isObject(response) ? withExtra(objectFields(response)) : {}),
     });
   }
