@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, upstreamError, type EncodeTarget } from 'sluice/internal';
+import { cannotCarry, isObject, upstreamError, type EncodeTarget, wordTable } from 'sluice/internal';
 import { chatDialect, knownMembers, objectsOf, type DialectReply } from './_chat-dialect.ts';
 
 /** The name under which the channel speaks Cohere's own words. */
@@ -148,12 +148,12 @@ class CohereReply implements DialectReply {
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const reasons = wordTable<string>({
   COMPLETE: 'stop',
   STOP_SEQUENCE: 'stop_sequence',
   MAX_TOKENS: 'length',
   TOOL_CALL: 'tool_calls',
-};
+});
 
 /** Why it ended, in the words of chat completions. Throws where it broke. */
 function finishOf(word: JsonValue | undefined, beside: JsonObject): string {

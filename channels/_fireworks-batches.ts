@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError, type JsonObject, type JsonValue, type UpstreamRequest } from 'sluice';
-import { isObject, parseObject, type Call, type GuardedStream } from 'sluice/internal';
+import { isObject, parseObject, type Call, type GuardedStream, wordTable } from 'sluice/internal';
 import { eachLine, resultLine } from './_batch-lines.ts';
 import { batchErrors, secondsOf, type Open } from './_batch-words.ts';
 import { answerOf, ask, stepOf, went } from './_jobs.ts';
 
 /** What a job's states are in chat completions. All others are of one that runs. */
-const states: Readonly<Record<string, string>> = {
+const states = wordTable<string>({
   JOB_STATE_UNSPECIFIED: 'validating',
   JOB_STATE_VALIDATING: 'validating',
   JOB_STATE_WRITING_RESULTS: 'finalizing',
@@ -18,7 +18,7 @@ const states: Readonly<Record<string, string>> = {
   JOB_STATE_CANCELLED: 'cancelled',
   JOB_STATE_DELETING: 'cancelled',
   JOB_STATE_DELETING_CLEANING_UP: 'cancelled',
-};
+});
 
 /** The states in which there is something in its results. */
 const hasResults = new Set(['completed', 'expired', 'cancelled']);

@@ -36,7 +36,7 @@ export const mistralBatches: BatchWords = {
       errors: Array.isArray(errors) && errors.length > 0 ? { object: 'list', data: errors } : null,
       input_file_id: orNull(input),
       completion_window: '24h',
-      status: states[String(status)] ?? 'in_progress',
+      status: stateOf(String(status)),
       output_file_id: orNull(told['output_file']),
       error_file_id: orNull(told['error_file']),
       created_at: orNull(created_at),
@@ -51,3 +51,8 @@ export const mistralBatches: BatchWords = {
     };
   },
 };
+
+/** A batch's state in chat completions; one that is not known yet is of a batch that runs. */
+function stateOf(told: string): string {
+  return (Object.hasOwn(states, told) ? states[told] : undefined) ?? 'in_progress';
+}

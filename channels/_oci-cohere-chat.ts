@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, parseObject, upstreamError, type EncodeTarget } from 'sluice/internal';
+import {
+  cannotCarry,
+  isObject,
+  parseObject,
+  upstreamError,
+  type EncodeTarget,
+  wordTable,
+} from 'sluice/internal';
 import { objectsOf, type DialectReply } from './_chat-dialect.ts';
 import { beginChat, stopsOf, usageOf } from './_oci-chat.ts';
 
@@ -138,14 +145,14 @@ function textOf(content: JsonValue | undefined, given: JsonValue[], target: Enco
 }
 
 /** The types of parameters, which are named as in Python: https://docs.cohere.com/v1/docs/parameter-types-in-tool-use */
-const types: Readonly<Record<string, string>> = {
+const types = wordTable<string>({
   string: 'str',
   number: 'float',
   integer: 'int',
   boolean: 'bool',
   array: 'list',
   object: 'dict',
-};
+});
 
 /** A tool has a flat list of parameters: what a schema says beside a type stands in the description, where the model reads it. */
 function toolOf({ function: own }: JsonObject): JsonObject {
@@ -228,12 +235,12 @@ function calledIn(piece: JsonObject, first: number): readonly JsonObject[] {
   }));
 }
 
-const reasons: Readonly<Record<string, string>> = {
+const reasons = wordTable<string>({
   COMPLETE: 'stop',
   MAX_TOKENS: 'length',
   ERROR_TOXIC: 'content_filter',
   TOOL_CALL: 'tool_calls',
-};
+});
 
 /** Why it ended, where it has. Throws where it broke. */
 export function finishOf(piece: JsonObject, calls: boolean): string | undefined {

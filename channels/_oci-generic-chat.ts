@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
+import { cannotCarry, isObject, type EncodeTarget, wordTable } from 'sluice/internal';
 import { objectsOf, type DialectReply } from './_chat-dialect.ts';
 import { beginChat, renamed, stopsOf, usageOf } from './_oci-chat.ts';
 
@@ -195,13 +195,13 @@ function saidIn({ message }: JsonObject): JsonObject {
 }
 
 /** The words of the makers, whose case differs. */
-const reasons: Readonly<Record<string, string>> = {
+const reasons = wordTable<string>({
   stop: 'stop',
   length: 'length',
   max_tokens: 'length',
   tool_calls: 'tool_calls',
   content_filter: 'content_filter',
-};
+});
 
 function finishOf(word: JsonValue | undefined): string | undefined {
   return typeof word === 'string' ? (reasons[word.toLowerCase()] ?? 'stop') : undefined;

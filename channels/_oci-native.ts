@@ -15,6 +15,7 @@ import {
   type Codec,
   type EmbedRequest,
   type RerankRequest,
+  wordTable,
 } from 'sluice/internal';
 import { chatDialect, objectsOf, type DialectReply } from './_chat-dialect.ts';
 import { cohereReply, cohereRequest, cohereWhole } from './_oci-cohere-chat.ts';
@@ -31,10 +32,10 @@ const mostTexts = 96;
 /** Which words of chat models behind endpoints of the account take, which their names do not tell. */
 export type EndpointWords = 'generic' | 'cohere' | 'cohere-v2';
 
-const wholes: Readonly<Record<string, (said: JsonObject) => JsonObject>> = {
+const wholes = wordTable<(said: JsonObject) => JsonObject>({
   COHERE: cohereWhole,
   [commandAFormat]: commandAWhole,
-};
+});
 const requests = { generic: genericRequest, cohere: cohereRequest, 'cohere-v2': commandARequest };
 
 /** What Oracle's own API is asked with. */

@@ -14,6 +14,7 @@ import {
   type ImageInput,
   type VideoReport,
   type VideoRequest,
+  wordTable,
 } from 'sluice/internal';
 import { plainKind } from './_http.ts';
 import { nearestLength, videosAlone } from './_videos.ts';
@@ -22,13 +23,13 @@ const format = 'luma';
 const ratios = '1:1 16:9 9:16 4:3 3:4 21:9 9:21'.split(' ');
 
 /** Its names of resolutions. What is smaller is made in the smallest of them. */
-const resolutions: Readonly<Record<string, string>> = {
+const resolutions = wordTable<string>({
   '540p': '540p',
   '720p': '720p',
   '1080p': '1080p',
   '2160p': '4k',
   '4k': '4k',
-};
+});
 
 /** https://docs.lumalabs.ai/docs/video-generation https://github.com/lumalabs/lumaai-node (src/resources/generations/video.ts) */
 function encode(request: VideoRequest, target: EncodeTarget): EncodedRequest {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { isObject } from 'sluice/internal';
+import { isObject, wordTable } from 'sluice/internal';
 
 const deepest = 12;
 const mostItems = 100;
@@ -125,7 +125,7 @@ function number(schema: JsonObject): number {
   return step === undefined ? start : Math.ceil(start / step) * step;
 }
 
-const formats: Readonly<Record<string, string>> = {
+const formats = wordTable<string>({
   date: '2025-01-01',
   'date-time': '2025-01-01T00:00:00Z',
   time: '00:00:00Z',
@@ -137,7 +137,7 @@ const formats: Readonly<Record<string, string>> = {
   uri: 'https://example.com/',
   url: 'https://example.com/',
   uuid: '00000000-0000-4000-8000-000000000000',
-};
+});
 
 function text(schema: JsonObject, name: string): string {
   const made = formats[String(schema.format)] ?? (name === 'demo' ? 'demo' : `demo ${name}`);

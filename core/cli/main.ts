@@ -1,16 +1,17 @@
 import { version } from '../config/installation/home.ts';
 import { resolveHere } from '../config/installation/resolve.ts';
 import { UsageError, type Command } from './command.ts';
+import { wordTable } from '../model/word-table.ts';
 
 /** Each is loaded when it is wanted: the process that starts the others stays small. */
-const commands: Readonly<Record<string, () => Promise<Command>>> = {
+const commands = wordTable<() => Promise<Command>>({
   start: async () => (await import('./start.ts')).start,
   init: async () => (await import('./init.ts')).init,
   check: async () => (await import('./check.ts')).check,
   key: async () => (await import('./key.ts')).key,
   models: async () => (await import('./models.ts')).models,
   prices: async () => (await import('./prices.ts')).prices,
-};
+});
 
 resolveHere();
 process.exitCode = await main(process.argv.slice(2));

@@ -4,6 +4,7 @@ import { nameAt, providerOf, readPrice, sample } from '../money/prices/import-li
 import { abilities, media, type Ability, type KnownModel, type Medium } from '../sdk/channel.ts';
 import type { ModelList } from './catalogue.ts';
 import type { PriceRow } from '../settings/prices.ts';
+import { wordTable } from '../model/word-table.ts';
 
 /** What a list of models is made with besides the price list. */
 export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licence'> {
@@ -14,7 +15,7 @@ export interface KnownOptions extends Pick<ModelList, 'source' | 'date' | 'licen
 }
 
 /** What the list's kinds of models are for. Other kinds are for nothing that is served here. */
-const operations: Readonly<Record<string, Operation>> = {
+const operations = wordTable<Operation>({
   chat: 'chat',
   completion: 'chat',
   responses: 'chat',
@@ -27,7 +28,7 @@ const operations: Readonly<Record<string, Operation>> = {
   image_edit: 'edit-image',
   realtime: 'realtime',
   video_generation: 'create-video',
-};
+});
 
 /**
  * Reads models with their prices and limits from the form of LiteLLM's `model_prices_and_context_window.json`. The same entries make the

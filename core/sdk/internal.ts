@@ -12,6 +12,7 @@ export {
   type Target,
   type Channel,
 } from './call.ts';
+export { wordTable } from '../model/word-table.ts';
 export { chatFormatFor, chatFormats } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';

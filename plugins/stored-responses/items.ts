@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, missing, wrongType, wrongValue } from 'sluice/internal';
+import { isObject, missing, wrongType, wrongValue, wordTable } from 'sluice/internal';
 
 /** How the ids of items begin, by their type. Providers of this format check it on what they are sent. */
-const prefixes: Readonly<Record<string, string>> = {
+const prefixes = wordTable<string>({
   message: 'msg',
   reasoning: 'rs',
   function_call: 'fc',
@@ -29,7 +29,7 @@ const prefixes: Readonly<Record<string, string>> = {
   mcp_approval_response: 'mcpa',
   tool_search_call: 'tsc',
   tool_search_output: 'tso',
-};
+});
 
 /** Types of items that show how far they have come. */
 const withStatus = /^(message|.*_call|.*_call_output|tool_search_output)$/;

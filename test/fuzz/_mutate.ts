@@ -25,6 +25,8 @@ const odd: fc.Arbitrary<Json> = fc.oneof(
     'null',
     '1',
     'true',
+    'constructor',
+    '__proto__',
     '{}',
     '{"a":1}',
     '{"a":',

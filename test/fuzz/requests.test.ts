@@ -40,7 +40,10 @@ beforeAll(async () => {
     JSON.parse(request.body.toString());
   });
   gateway = await startGateway({
-    channels: formatNames.map((name) => voices[name].channel(upstream.url)),
+    // This provider answers in these formats alone, also where it is to search.
+    channels: formatNames.map((name) =>
+      voices[name].channel(upstream.url, { traits: { '*': { formats: [name] } } }),
+    ),
     limits: { depth: 100, values: 100_000 },
   });
 });

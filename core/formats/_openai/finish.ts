@@ -1,8 +1,9 @@
 import type { FinishReason, GatewayEvent } from '../../model/event.ts';
 import { setOf } from '../_shared/fields.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** The provider's word → why the answer ended. Words outside this table are `other`. */
-const reasons: Readonly<Record<string, FinishReason>> = {
+const reasons = wordTable<FinishReason>({
   stop: 'stop',
   length: 'length',
   tool_calls: 'tool-calls',
@@ -19,7 +20,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   tool_use: 'tool-calls',
   safety: 'content-filter',
   sensitive: 'content-filter',
-};
+});
 
 /** Reads a finish reason in any case. */
 export function readFinish(word: string): FinishReason {

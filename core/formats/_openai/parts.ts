@@ -5,6 +5,7 @@ import { given, readObjects, requiredString } from '../_shared/check.ts';
 import { parseDataUrl, sniffBase64 } from '../_shared/data-url.ts';
 import type { Leftovers } from '../_shared/extra.ts';
 import { setOf } from '../_shared/fields.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** Content as blocks, and whether it was one string. */
 export interface Content {
@@ -103,13 +104,13 @@ export function audioType(format: string): string {
   return `audio/${format.toLowerCase()}`;
 }
 
-const audioFormats: Readonly<Record<string, string>> = {
+const audioFormats = wordTable<string>({
   mpeg: 'mp3',
   'x-wav': 'wav',
   wave: 'wav',
   'vnd.wave': 'wav',
   'x-mp3': 'mp3',
-};
+});
 
 /** The `input_audio.format` of a type of sound; WAV where none is known. */
 export function audioFormat(mimeType = 'audio/wav'): string {

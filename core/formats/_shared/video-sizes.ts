@@ -1,14 +1,15 @@
 import type { VideoRequest } from '../../model/video.ts';
 import type { EncodeTarget } from '../../sdk/format.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** How far a size may be from a ratio and still be meant by it. */
 const tolerance = 0.03;
 
-const plain: Readonly<Record<string, string>> = {
+const plain = wordTable<string>({
   // Sizes that are called by the ratio next to theirs.
   '1792x1024': '16:9',
   '1024x1792': '9:16',
-};
+});
 
 function sidesOf(size: string): readonly [number, number] {
   const [width = 0, height = 0] = size.split('x').map(Number);
@@ -61,7 +62,7 @@ export function wantedResolution({ resolution, size }: VideoRequest): string | u
   return resolution ?? (size === undefined ? undefined : resolutionOfSize(size));
 }
 
-const shortSides: Readonly<Record<string, number>> = { '480p': 480, '720p': 720, '1080p': 1080 };
+const shortSides = wordTable<number>({ '480p': 480, '720p': 720, '1080p': 1080 });
 
 /** Width and height for a ratio and a resolution; undefined when there is nothing to make them of. */
 export function sizeFor({ size, aspectRatio, resolution }: VideoRequest): string | undefined {

@@ -1,7 +1,8 @@
 import type { FinishReason } from '../../model/event.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** The provider's stop reason → neutral reason. From the service model of the runtime API. */
-export const reasonOfStop: Readonly<Record<string, FinishReason>> = {
+export const reasonOfStop = wordTable<FinishReason>({
   end_turn: 'stop',
   stop_sequence: 'stop-sequence',
   max_tokens: 'length',
@@ -11,7 +12,7 @@ export const reasonOfStop: Readonly<Record<string, FinishReason>> = {
   guardrail_intervened: 'content-filter',
   malformed_model_output: 'malformed',
   malformed_tool_use: 'malformed',
-};
+});
 
 /** Neutral reason → stop reason. */
 export const stopOfReason: Readonly<Record<FinishReason, string>> = {

@@ -1,4 +1,5 @@
 import type { MediaBlock } from '../../model/chat.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** A medium's key in a content block, with the types that its formats stand for. Where several formats are one type the first is written. */
 export interface MediaKind {
@@ -64,13 +65,13 @@ export const mediaKinds: Readonly<Record<MediaBlock['type'], MediaKind>> = {
   },
 };
 
-const aliases: Readonly<Record<string, string>> = {
+const aliases = wordTable<string>({
   'image/jpg': 'image/jpeg',
   'audio/mp3': 'audio/mpeg',
   'audio/x-wav': 'audio/wav',
   'audio/wave': 'audio/wav',
   'audio/x-m4a': 'audio/mp4',
-};
+});
 
 /** The type that a format's word stands for. */
 export function mimeOf({ key, types }: MediaKind, format: string): string {

@@ -1,9 +1,10 @@
 import type { FinishReason } from '../../model/event.ts';
 import { isObject, type JsonObject } from '../../model/json.ts';
 import type { Frame } from '../../sdk/format.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** The provider's words that mean something particular; all others are `other`. */
-const reasons: Readonly<Record<string, FinishReason>> = {
+const reasons = wordTable<FinishReason>({
   STOP: 'stop',
   MAX_TOKENS: 'length',
   SAFETY: 'content-filter',
@@ -21,7 +22,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   MALFORMED_RESPONSE: 'malformed',
   MISSING_THOUGHT_SIGNATURE: 'malformed',
   CONTINUATION: 'pause',
-};
+});
 
 /** A `finishReason` that is one; undefined for the empty or unspecified one that some providers write in every chunk. */
 export function reasonIn({ finishReason: word }: JsonObject): string | undefined {

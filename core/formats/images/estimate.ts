@@ -1,8 +1,9 @@
 import type { ImageRequest } from '../../model/image.ts';
 import type { Expected } from '../../sdk/format.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** Tokens of one image of the largest usual size, by quality: what is not here may come to the most. */
-const tokensOf: Readonly<Record<string, number>> = { low: 408, medium: 1_584 };
+const tokensOf = wordTable<number>({ low: 408, medium: 1_584 });
 const mostTokens = 6_240;
 /** Tokens of a sketch, and of a given image. */
 const partialTokens = 100;

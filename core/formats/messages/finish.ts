@@ -1,7 +1,8 @@
 import type { FinishReason } from '../../model/event.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** Provider's stop reason → neutral reason. */
-export const reasonOfStop: Readonly<Record<string, FinishReason>> = {
+export const reasonOfStop = wordTable<FinishReason>({
   end_turn: 'stop',
   stop_sequence: 'stop-sequence',
   max_tokens: 'length',
@@ -10,7 +11,7 @@ export const reasonOfStop: Readonly<Record<string, FinishReason>> = {
   pause_turn: 'pause',
   refusal: 'refusal',
   compaction: 'compaction',
-};
+});
 
 /** Neutral reason → stop reason. */
 export const stopOfReason: Readonly<Record<FinishReason, string>> = {

@@ -3,6 +3,7 @@ import { argumentsObject, repliedArguments } from '../_shared/call-arguments.ts'
 import type { FrameFold, WireFrame } from '../../sdk/format.ts';
 import { mergeUsage } from './usage.ts';
 import { listOf, textOf } from '../_shared/fields.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** Puts the frames of one reply together, as a client's SDK does. */
 export class MessagesFold implements FrameFold {
@@ -69,11 +70,11 @@ export class MessagesFold implements FrameFold {
 }
 
 /** The field that a delta of this type adds to; other types add all of theirs. */
-const fieldOf: Readonly<Record<string, string | undefined>> = {
+const fieldOf = wordTable<string | undefined>({
   text_delta: 'text',
   thinking_delta: 'thinking',
   signature_delta: 'signature',
-};
+});
 
 function append(block: MutableObject, key: string, value: JsonValue | undefined): void {
   const before = block[key];

@@ -11,6 +11,7 @@ import {
 } from '../_shared/check.ts';
 import { decodeRequest } from './request-in/index.ts';
 import { listOf, setOf } from '../_shared/fields.ts';
+import { wordTable } from '../../model/word-table.ts';
 
 /** Everything that the spec and the official format forbid, and the type of every field that the gateway reads. Throws 400 with the path. */
 export function validate(body: JsonObject, operation: ChatRequest['operation'] = 'chat'): ChatRequest {
@@ -62,13 +63,13 @@ function checkTrigger(items: readonly JsonValue[]): void {
     throw wrongValue(`input[${index}]`, 'the last item, because it asks for the compaction of all before it');
 }
 
-const outputs: Readonly<Record<string, string>> = {
+const outputs = wordTable<string>({
   function_call_output: 'function call output',
   custom_tool_call_output: 'custom tool call output',
   local_shell_call_output: 'local shell call output',
   shell_call_output: 'shell call output',
   apply_patch_call_output: 'patch output',
-};
+});
 
 /** Items that stand for others, which nobody sees here. */
 const standIns = setOf('compaction item_reference');

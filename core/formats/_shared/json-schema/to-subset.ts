@@ -2,6 +2,7 @@ import { isObject, type JsonObject, type JsonValue, type MutableObject } from '.
 import { setOf } from '../fields.ts';
 import { mergeAll } from './merge.ts';
 import { References, type Inlined } from './references.ts';
+import { wordTable } from '../../../model/word-table.ts';
 
 /** Deepest schema that is followed, and most schemas one inlining may make: `$ref` can multiply a small schema without end. */
 const limits = { depth: 64, schemas: 5000 };
@@ -19,11 +20,11 @@ const subsetKeywords = setOf(`
 const absorbed = setOf('$defs definitions $schema $id $anchor $comment examples');
 
 /** Formats that generateContent takes, by type; other words are refused there. */
-const subsetFormats: Readonly<Record<string, readonly string[]>> = {
+const subsetFormats = wordTable<readonly string[]>({
   string: ['enum', 'date-time'],
   number: ['float', 'double'],
   integer: ['int32', 'int64'],
-};
+});
 
 /** How a schema is cut down to the subset. */
 export interface SubsetOptions {

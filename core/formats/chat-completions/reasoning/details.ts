@@ -2,13 +2,14 @@ import type { Proof } from '../../../model/extra.ts';
 import { isObject, type JsonObject } from '../../../model/json.ts';
 import { sealProof, unsealProof } from '../../_shared/proof.ts';
 import { formatName } from '../wire.ts';
+import { wordTable } from '../../../model/word-table.ts';
 
 /** Who made a proof, by the `format` word of a `reasoning_details` entry. */
-const makers: Readonly<Record<string, string>> = {
+const makers = wordTable<string>({
   'anthropic-claude-v1': 'messages',
   'google-gemini-v1': 'generate-content',
   'openai-responses-v1': 'responses',
-};
+});
 const spellings = Object.fromEntries(Object.entries(makers).map(([word, maker]) => [maker, word]));
 
 /** What one entry of `reasoning_details` says. */

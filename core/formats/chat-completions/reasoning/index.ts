@@ -13,15 +13,16 @@ import { defined } from '../../_shared/fields.ts';
 import { sameJson } from '../../_shared/same-json.ts';
 import { clampEffort, loseBudget } from '../../_openai/reasoning.ts';
 import { effortOf } from '../../_shared/reasoning.ts';
+import { wordTable } from '../../../model/word-table.ts';
 
 type Style = 'effort' | 'thinking' | 'object' | 'none';
 
-const modes: Readonly<Record<string, Reasoning['mode']>> = {
+const modes = wordTable<Reasoning['mode']>({
   enabled: 'on',
   disabled: 'off',
   adaptive: 'adaptive',
   auto: 'adaptive',
-};
+});
 
 type Reader = (value: JsonValue, path: string) => Reasoning;
 

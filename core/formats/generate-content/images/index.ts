@@ -12,6 +12,7 @@ import { methodPath } from '../request-out/index.ts';
 import { writeSize } from './size.ts';
 import { readImages } from './reply.ts';
 import { formatName } from '../wire.ts';
+import { wordTable } from '../../../model/word-table.ts';
 
 /** Ratios of models that answer in contents, and of those that predict. */
 const contentRatios = '1:1 2:3 3:2 3:4 4:3 4:5 5:4 9:16 16:9 21:9'.split(' ');
@@ -115,7 +116,7 @@ function inlined(image: ImageInput, index: number): JsonObject {
   throw new Error('An image was not read before its request was encoded.');
 }
 
-const outputTypes: Readonly<Record<string, string>> = { png: 'image/png', jpeg: 'image/jpeg' };
+const outputTypes = wordTable<string>({ png: 'image/png', jpeg: 'image/jpeg' });
 
 function predict(request: ImageRequest, target: EncodeTarget): EncodedRequest {
   const { prompt, images: given, mask, count, fileFormat, compression } = request;

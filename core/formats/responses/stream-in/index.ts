@@ -19,6 +19,7 @@ import { readUsage } from '../usage.ts';
 import { formatName, withExtra } from '../wire.ts';
 import { OpenItems, type OpenItem } from './open-items.ts';
 import { begunItem, itemOf, objectFields, unfold } from './response.ts';
+import { wordTable } from '../../../model/word-table.ts';
 
 /** Most items that one reply may hold. */
 const mostItems = 1024;
@@ -259,8 +260,8 @@ function speaks({ type }: JsonObject): boolean {
 }
 
 /** Why an answer is incomplete; one that does not say was most likely too long. */
-const reasons: Readonly<Record<string, FinishReason>> = {
+const reasons = wordTable<FinishReason>({
   max_output_tokens: 'length',
   '': 'length',
   content_filter: 'content-filter',
-};
+});
