@@ -134,6 +134,12 @@ async function makeFirstKey(apiKeys: ApiKeys, chosen: string | undefined): Promi
   return undefined;
 }
 
+/**
+ * Connections that may wait to be accepted; the system's own limit (`net.core.somaxconn`) counts where it is lower. With Node's 511, clients
+ * that all come at once are not heard, and knock again after 1, 3 and 7 seconds.
+ */
+const backlog = 4096;
+
 function listen(server: Server, port: number, host: string): Promise<void> {
   return new Promise((done, failed) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
@@ -145,6 +151,6 @@ function listen(server: Server, port: number, host: string): Promise<void> {
         );
       } else failed(error);
     });
-    server.listen(port, host, done);
+    server.listen({ port, host, backlog }, done);
   });
 }
