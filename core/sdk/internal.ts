@@ -13,7 +13,7 @@ export {
   type Channel,
 } from './call.ts';
 export { wordTable } from '../model/word-table.ts';
-export { chatFormatFor, chatFormats } from './spoken-format.ts';
+export { formatFor, chatFormats } from './spoken-format.ts';
 export { type Detached, type DetachedCalls, followDetached } from '../call/detached.ts';
 export { InFlight } from '../call/in-flight.ts';
 export { version } from '../config/installation/home.ts';

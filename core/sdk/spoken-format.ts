@@ -1,22 +1,19 @@
 import { chatOutlineOf, type Call, type Target } from './call.ts';
 
 /** The formats in which a target answers chats, best first. Empty where it answers none. */
-export function chatFormats({
-  channel,
-  traits,
-}: {
-  readonly channel: Pick<Target['channel'], 'speaks'>;
-  readonly traits: Target['traits'];
-}): readonly string[] {
+export function chatFormats({ channel, traits }: Target): readonly string[] {
   return traits.formats ?? channel.speaks.chat ?? [];
 }
 
 /**
- * The format in which a target is asked for a chat: the client's own where it can be, else the one in which the model takes what is asked,
- * else the best. Undefined where there is none.
+ * The one of these formats in which a target is asked: the client's own where it is among them, else the one in which the model takes what is
+ * asked, else the best. Undefined where there is none. Without `spoken`: of those for chats.
  */
-export function chatFormatFor(call: Call, target: Target): string | undefined {
-  const spoken = chatFormats(target);
+export function formatFor(
+  call: Call,
+  target: Target,
+  spoken: readonly string[] = chatFormats(target),
+): string | undefined {
   if (spoken.includes(call.codec.format)) return call.codec.format;
   const { serverTools } = target.traits;
   const isFitting = serverTools !== undefined && spoken.includes(serverTools) && asksForServerTools(call);

@@ -1,5 +1,5 @@
 import { chatOf, countTokens, estimateTokens, type Message, type Usage } from 'sluice';
-import { chatFormatFor, type Call, type Target } from 'sluice/internal';
+import { formatFor, type Call, type Target } from 'sluice/internal';
 import type { Parts } from './parts.ts';
 
 /** The same request with the beginning of its answer as its last turn, and with as much less to say. */
@@ -9,7 +9,7 @@ export function goingOn(call: Call, target: Target, said: string): Call {
   const { maxOutput } = settings;
   return call.with({
     // Providers of chat completions must be told that the last turn is a beginning.
-    messages: withBeginning(messages, said, chatFormatFor(call, target) === 'chat-completions'),
+    messages: withBeginning(messages, said, formatFor(call, target) === 'chat-completions'),
     ...(maxOutput === undefined
       ? {}
       : { settings: { maxOutput: Math.max(1, maxOutput - estimateTokens(Buffer.byteLength(said))) } }),

@@ -1,5 +1,5 @@
 import { isChat, type Units } from 'sluice';
-import { chatFormatFor, estimateInput as estimateChat, type Call, type Target } from 'sluice/internal';
+import { formatFor, estimateInput as estimateChat, type Call, type Target } from 'sluice/internal';
 import { frame, needsOf, type ChatNeeds } from './needs.ts';
 
 /**
@@ -100,7 +100,7 @@ function summarises({ codec, body, operation }: Call): boolean {
 
 /** True for a target that is asked in the words of the responses format for a client of another one. */
 function isForeignResponses(target: Target, call: Call): boolean {
-  return call.codec.format !== 'responses' && chatFormatFor(call, target) === 'responses';
+  return call.codec.format !== 'responses' && formatFor(call, target) === 'responses';
 }
 
 /** What a call is expected to use besides tokens. */

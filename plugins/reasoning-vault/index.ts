@@ -19,7 +19,7 @@ import {
   type Loss,
   type Next,
   type Target,
-  chatFormatFor,
+  formatFor,
 } from 'sluice/internal';
 import { Listener, type Heard } from './listener.ts';
 import { proofKey, Memory, sizeOf, type Entry } from './memory.ts';
@@ -124,7 +124,7 @@ export default definePlugin({
     return function reasoningVault(call: Call, next) {
       const { target, operation } = call;
       if (target === undefined || (operation !== 'chat' && operation !== 'compact')) return next(call);
-      const format = chatFormatFor(call, target);
+      const format = formatFor(call, target);
       if (format === undefined) return next(call);
       // Most calls have no tools: nothing of them can be forgotten that matters.
       if (operation === 'chat' && !contested.has(format) && !usesTools(chatOutlineOf(call)))

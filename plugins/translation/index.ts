@@ -14,7 +14,7 @@ import {
   type InternalTools,
   type Loss,
   type Target,
-  chatFormatFor,
+  formatFor,
   chatFormats,
 } from 'sluice/internal';
 import { passReply } from './pass-reply.ts';
@@ -67,8 +67,8 @@ export default definePlugin({
           withBytes(reply, call, target, tools),
         );
       }
-      const format = call.operation === 'chat' ? chatFormatFor(call, target) : spoken[0];
-      return translate(call, target, codecOf(tools, format ?? '', call, target), chosen, tools, next);
+      const format = formatFor(call, target, spoken) ?? '';
+      return translate(call, target, codecOf(tools, format, call, target), chosen, tools, next);
     };
   },
 });

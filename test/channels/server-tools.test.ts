@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { definePlugin } from 'sluice';
 import azureOpenai from '../../channels/azure-openai.ts';
 import openai from '../../channels/openai.ts';
+import sluice from '../../channels/sluice.ts';
 import xai from '../../channels/xai.ts';
 import { Provider } from './_provider.ts';
 
@@ -114,4 +116,22 @@ test('models that search in chat completions alone are asked there', async () =>
   const { status, url } = await asked('messages', 'gpt-4o-search-preview', 'search');
   expect([status, url]).toEqual([200, expect.stringMatching(/\/chat\/completions$/)]);
   expect(provider.posted()['web_search_options']).toEqual({});
+});
+
+test('a count is asked in the format of its client, also where it is read on its way', async () => {
+  const reader = definePlugin({
+    name: 'reader',
+    stage: 'shape',
+    reads: 'content',
+    setup: () => (call, next) => next(call),
+  });
+  const counter = await Provider.start((url) => ({
+    channels: [sluice({ key: 'k', baseUrl: url, models: ['counts'] })],
+    plugins: [reader()],
+  }));
+  onTestFinished(() => counter.close());
+  counter.says(() => ({ body: { object: 'response.input_tokens', input_tokens: 7 } }));
+  const answer = await counter.ask('/v1/responses/input_tokens', { model: 'counts', input: 'Well?' });
+  expect(counter.paths).toEqual(['POST /responses/input_tokens']);
+  expect(await answer.json()).toMatchObject({ input_tokens: 7 });
 });
