@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { isObject, type EncodeTarget } from 'sluice/internal';
+import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
 import { knownMembers } from './_chat-dialect.ts';
 
 /** What Oracle's native chats have in common, whichever of their formats a model takes. */
@@ -9,6 +9,17 @@ export interface NativeMembers {
   /** Those that are written from what they mean. */
   readonly others: readonly string[];
 }
+
+/** Members that all of them know, by their names here. */
+export const commonSettings = {
+  max_tokens: 'maxTokens',
+  temperature: 'temperature',
+  top_p: 'topP',
+  top_k: 'topK',
+  frequency_penalty: 'frequencyPenalty',
+  presence_penalty: 'presencePenalty',
+  seed: 'seed',
+} as const;
 
 /** The members of a body of chat completions that a format knows, and the part of `chatRequest` that is in all of them. The others are reported as lost. */
 export function beginChat(
@@ -38,6 +49,29 @@ export function renamed(body: JsonObject, names: Readonly<Record<string, string>
 /** Sequences that end an answer, as a list; undefined where there are none. */
 export function stopsOf({ stop }: JsonObject): JsonValue | undefined {
   return typeof stop === 'string' ? [stop] : (stop ?? undefined);
+}
+
+/** A picture as part of a message. */
+export function imagePart({ url = '', detail }: JsonObject): JsonObject {
+  const how = typeof detail === 'string' ? { detail: detail.toUpperCase() } : {};
+  return { type: 'IMAGE_URL', imageUrl: { url, ...how } };
+}
+
+/** A part of a message that there is no word for: refused, or reported as lost. */
+export function noPart({ type }: JsonObject, { unsupported, lose }: EncodeTarget): readonly JsonObject[] {
+  if (unsupported === 'refuse') throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
+  lose('messages', 'content');
+  return [];
+}
+
+/** What a function is called, does and takes. */
+export function functionOf({ function: own }: JsonObject): JsonObject {
+  const { name, description, parameters } = isObject(own) ? own : {};
+  return {
+    name: name ?? '',
+    ...(typeof description === 'string' ? { description } : {}),
+    parameters: parameters ?? { type: 'object', properties: {} },
+  };
 }
 
 /** https://github.com/oracle/oci-typescript-sdk/blob/master/lib/generativeaiinference/lib/model/usage.ts */

@@ -9,7 +9,7 @@ import {
   wordTable,
 } from 'sluice/internal';
 import { objectsOf, type DialectReply } from './_chat-dialect.ts';
-import { beginChat, stopsOf, usageOf } from './_oci-chat.ts';
+import { beginChat, commonSettings, stopsOf, usageOf } from './_oci-chat.ts';
 
 /*
  * The words that Oracle's native chat has for Cohere's Command models: one message, and what was said before it.
@@ -19,14 +19,8 @@ import { beginChat, stopsOf, usageOf } from './_oci-chat.ts';
 
 /** Members of chat completions by their names here; the last three are known to clients that name Cohere's own. */
 const settings: Readonly<Record<string, string>> = {
-  max_tokens: 'maxTokens',
+  ...commonSettings,
   max_completion_tokens: 'maxTokens',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  frequency_penalty: 'frequencyPenalty',
-  presence_penalty: 'presencePenalty',
-  seed: 'seed',
   safety_mode: 'safetyMode',
   citation_quality: 'citationQuality',
   prompt_truncation: 'promptTruncation',

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, type EncodeTarget } from 'sluice/internal';
+import { isObject, type EncodeTarget } from 'sluice/internal';
 import { objectsOf, type DialectReply } from './_chat-dialect.ts';
-import { beginChat, stopsOf, usageOf } from './_oci-chat.ts';
+import { beginChat, commonSettings, functionOf, imagePart, noPart, stopsOf, usageOf } from './_oci-chat.ts';
 import { annotationOf, cohereFormat, finishOf } from './_oci-cohere-chat.ts';
 
 /*
@@ -15,14 +15,8 @@ export const commandAFormat = 'COHEREV2';
 
 /** Members of chat completions by their names here; the last two are known to clients that name Cohere's own. */
 const settings: Readonly<Record<string, string>> = {
-  max_tokens: 'maxTokens',
+  ...commonSettings,
   max_completion_tokens: 'maxTokens',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  frequency_penalty: 'frequencyPenalty',
-  presence_penalty: 'presencePenalty',
-  seed: 'seed',
   safety_mode: 'safetyMode',
   strict_tools: 'isStrictToolsEnabled',
 };
@@ -51,7 +45,9 @@ export function commandARequest(body: JsonObject, target: EncodeTarget): JsonObj
     ...begun,
     ...(stop === undefined ? {} : { stopSequences: stop }),
     ...(Array.isArray(documents) && documents.length > 0 ? { documents } : {}),
-    ...(objectsOf(tools).length === 0 ? {} : { tools: objectsOf(tools).map(toolOf) }),
+    ...(objectsOf(tools).length === 0
+      ? {}
+      : { tools: objectsOf(tools).map((tool) => ({ type: 'FUNCTION', function: functionOf(tool) })) }),
     ...(mode === undefined ? {} : { toolsChoice: mode }),
     ...cohereFormat(format),
     ...thinkingOf(known),
@@ -98,14 +94,10 @@ function messageOf(message: JsonObject, target: EncodeTarget): JsonObject {
 
 const textPart = (text: string): JsonObject => ({ type: 'TEXT', text });
 
-function partOf(part: JsonObject, { unsupported, lose }: EncodeTarget): readonly JsonObject[] {
-  const { type, text, image_url: image, file } = part;
+function partOf(part: JsonObject, target: EncodeTarget): readonly JsonObject[] {
+  const { text, image_url: image, file } = part;
   if (typeof text === 'string') return [textPart(text)];
-  if (isObject(image)) {
-    const { url = '', detail } = image;
-    const how = typeof detail === 'string' ? { detail: detail.toUpperCase() } : {};
-    return [{ type: 'IMAGE_URL', imageUrl: { url, ...how } }];
-  }
+  if (isObject(image)) return [imagePart(image)];
   const { file_data: data, filename } = isObject(file) ? file : {};
   const [, bytes] = /^data:text\/[^,]*;base64,(.*)$/s.exec(String(data)) ?? [];
   if (bytes !== undefined) {
@@ -114,21 +106,7 @@ function partOf(part: JsonObject, { unsupported, lose }: EncodeTarget): readonly
       { type: 'DOCUMENT', document: { ...title, text: Buffer.from(bytes, 'base64').toString('utf8') } },
     ];
   }
-  if (unsupported === 'refuse') throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
-  lose('messages', 'content');
-  return [];
-}
-
-function toolOf({ function: own }: JsonObject): JsonObject {
-  const { name, description, parameters } = isObject(own) ? own : {};
-  return {
-    type: 'FUNCTION',
-    function: {
-      name: name ?? '',
-      ...(typeof description === 'string' ? { description } : {}),
-      parameters: parameters ?? { type: 'object', properties: {} },
-    },
-  };
+  return noPart(part, target);
 }
 
 /** A whole reply as the body of chat completions. */

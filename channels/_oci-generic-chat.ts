@@ -1,7 +1,16 @@
 import type { JsonObject, JsonValue } from 'sluice';
-import { cannotCarry, isObject, type EncodeTarget, wordTable } from 'sluice/internal';
+import { isObject, type EncodeTarget, wordTable } from 'sluice/internal';
 import { objectsOf, type DialectReply } from './_chat-dialect.ts';
-import { beginChat, renamed, stopsOf, usageOf } from './_oci-chat.ts';
+import {
+  beginChat,
+  commonSettings,
+  functionOf,
+  imagePart,
+  noPart,
+  renamed,
+  stopsOf,
+  usageOf,
+} from './_oci-chat.ts';
 
 /*
  * The words that Oracle's native chat has for the models of all makers but Cohere.
@@ -11,14 +20,8 @@ import { beginChat, renamed, stopsOf, usageOf } from './_oci-chat.ts';
 
 /** Members of chat completions by their names here, whose values are the same. */
 const settings: Readonly<Record<string, string>> = {
-  max_tokens: 'maxTokens',
+  ...commonSettings,
   max_completion_tokens: 'maxCompletionTokens',
-  temperature: 'temperature',
-  top_p: 'topP',
-  top_k: 'topK',
-  frequency_penalty: 'frequencyPenalty',
-  presence_penalty: 'presencePenalty',
-  seed: 'seed',
   n: 'numGenerations',
   logit_bias: 'logitBias',
   metadata: 'metadata',
@@ -44,7 +47,9 @@ export function genericRequest(body: JsonObject, target: EncodeTarget): JsonObje
       Object.entries(renamed(known, words)).map(([name, word]) => [name, String(word).toUpperCase()]),
     ),
     ...(stop === undefined ? {} : { stop }),
-    ...(objectsOf(tools).length === 0 ? {} : { tools: objectsOf(tools).map(toolOf) }),
+    ...(objectsOf(tools).length === 0
+      ? {}
+      : { tools: objectsOf(tools).map((tool) => ({ type: 'FUNCTION', ...functionOf(tool) })) }),
     ...(choice === undefined || choice === null ? {} : { toolChoice: choiceOf(choice) }),
     ...(isObject(format) ? { responseFormat: formatOf(format) } : {}),
   };
@@ -75,36 +80,13 @@ function partsOf(content: JsonValue | undefined, target: EncodeTarget): readonly
   return objectsOf(content).flatMap((part) => partOf(part, target));
 }
 
-function partOf(part: JsonObject, { unsupported, lose }: EncodeTarget): readonly JsonObject[] {
-  const { type, text, image_url: image, file } = part;
+function partOf(part: JsonObject, target: EncodeTarget): readonly JsonObject[] {
+  const { text, image_url: image, file } = part;
   if (typeof text === 'string') return [{ type: 'TEXT', text }];
-  if (isObject(image)) {
-    const { url, detail } = image;
-    return [
-      {
-        type: 'IMAGE_URL',
-        imageUrl: {
-          url: url ?? '',
-          ...(typeof detail === 'string' ? { detail: detail.toUpperCase() } : {}),
-        },
-      },
-    ];
-  }
+  if (isObject(image)) return [imagePart(image)];
   const data = isObject(file) ? file['file_data'] : undefined;
   if (typeof data === 'string') return [{ type: 'DOCUMENT', documentUrl: { url: data } }];
-  if (unsupported === 'refuse') throw cannotCarry('messages', `content of type ${String(type)}`, 'oci');
-  lose('messages', 'content');
-  return [];
-}
-
-function toolOf({ function: own }: JsonObject): JsonObject {
-  const { name, description, parameters } = isObject(own) ? own : {};
-  return {
-    type: 'FUNCTION',
-    name: name ?? '',
-    ...(typeof description === 'string' ? { description } : {}),
-    parameters: parameters ?? { type: 'object', properties: {} },
-  };
+  return noPart(part, target);
 }
 
 function choiceOf(choice: JsonValue): JsonObject {
