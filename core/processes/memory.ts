@@ -6,6 +6,9 @@ import { runInNewContext } from 'node:vm';
 /** When it is first looked whether there is nothing to do, how often from then on, and how long there must have been no call; milliseconds. */
 const times = { first: 15_000, again: 10_000, quiet: 300_000 };
 
+/** So many calls have hardly anything compiled for them. */
+const few = 100;
+
 /** What a process has done. */
 export interface Work {
   /** True while no call runs. */
@@ -29,7 +32,7 @@ export function giveBackMemory(work: Work, collect: () => void = collectAll): vo
     const { isIdle, ended } = work;
     quiet = isIdle && ended === before ? quiet + times.again : 0;
     before = ended;
-    if (isIdle && (ended === 0 || quiet >= times.quiet)) collect();
+    if (isIdle && (ended < few || quiet >= times.quiet)) collect();
     else setTimeout(look, times.again).unref();
   };
   setTimeout(look, times.first).unref();

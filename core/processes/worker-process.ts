@@ -34,7 +34,7 @@ export interface WorkerOwner {
 /** Says which program workers run. Called before the first of them is made. */
 export function prepareWorkers(program: string): void {
   cluster.schedulingPolicy = cluster.SCHED_RR;
-  cluster.setupPrimary({ exec: program, args: [], execArgv: workerArguments(process.execArgv) });
+  cluster.setupPrimary({ exec: program, args: [] });
 }
 
 /** A process that serves, or will, or did: as the primary process sees it. It runs as soon as it is made. */
@@ -165,16 +165,4 @@ export class WorkerProcess {
     }, time);
     void this.ended.then(() => clearTimeout(timer));
   }
-}
-
-/**
- * Megabytes of the young generation, as it is called: what a call leaves behind dies there instead of being copied. How the gateway was
- * started makes no difference, unless whoever started it has said otherwise.
- */
-const semiSpace = '--max-semi-space-size=64';
-
-/** The arguments of Node that a worker gets. */
-function workerArguments(own: readonly string[]): string[] {
-  const isTold = own.some((argument) => argument.startsWith('--max-semi-space-size'));
-  return isTold ? [...own] : [...own, semiSpace];
 }

@@ -30,9 +30,16 @@ describe('the memory that a start took', () => {
     expect(collect).not.toHaveBeenCalled();
   });
 
+  test('is given back behind a few calls, for which hardly anything was compiled', () => {
+    const collect = vi.fn<() => void>();
+    giveBackMemory({ isIdle: true, ended: 3 }, collect);
+    vi.advanceTimersByTime(minute);
+    expect(collect).toHaveBeenCalledOnce();
+  });
+
   test('is not given back between calls, which would be slow behind it, but when none has come for long', () => {
     const collect = vi.fn<() => void>();
-    const work = { isIdle: true, ended: 1 };
+    const work = { isIdle: true, ended: 1000 };
     giveBackMemory(work, collect);
     for (let calls = 0; calls < 20; calls += 1) {
       vi.advanceTimersByTime(4 * minute);
@@ -81,13 +88,7 @@ describe('garbage', () => {
       }
       await turn();
       console.log(count, kept.length);`;
-    const flags = [
-      '--conditions=sluice-source',
-      '--max-semi-space-size=64',
-      '--input-type=module',
-      '-e',
-      script,
-    ];
+    const flags = ['--conditions=sluice-source', '--input-type=module', '-e', script];
     return Number.parseInt(execFileSync(process.execPath, flags, { encoding: 'utf8' }), 10);
   }
 
