@@ -137,6 +137,53 @@ describe('an outline', () => {
     );
   });
 
+  const piece = fc.oneof(
+    {
+      weight: 3,
+      arbitrary: fc.constantFrom('\\\\', '\\"', '\\n', '\\/', '\\u00e9', '\\uD83d', '/', 'u', '→'),
+    },
+    fc.integer({ min: 1, max: 40 }).map((length) => 'x'.repeat(length)),
+  );
+  /** Escapes that there are not, what has to be escaped, and an end too early. */
+  const wrong = fc.constantFrom(
+    '\\',
+    '"',
+    '\\x',
+    '\\u12',
+    '\\u12g4',
+    '\\é',
+    '\n',
+    '\\\u0001',
+    '\\\\"',
+    '\u007f',
+  );
+
+  test('is made of texts full of escapes, wherever these stand, if they are JSON', () => {
+    fc.assert(
+      fc.property(
+        fc.array(piece, { minLength: 5, maxLength: 40 }),
+        fc.option(wrong),
+        fc.nat(),
+        (pieces, one, at) => {
+          const place = at % (pieces.length + 1);
+          const text = [...pieces.slice(0, place), one ?? '', ...pieces.slice(place)].join('');
+          const bytes = Buffer.from(`{"a":[{"text":"${text}","id":"${text}"}]}`);
+          let whole: JsonObject | undefined;
+          try {
+            whole = JSON.parse(bytes.toString()) as JsonObject;
+          } catch {
+            // No outline is expected.
+          }
+          const outline = outlineOf(bytes, limits);
+          expect(outline && wholeOf(outline, bytes)).toEqual(whole);
+          const [read] = (outline?.body.a ?? []) as readonly JsonObject[];
+          expect(read?.id).toEqual((whole?.a as readonly JsonObject[] | undefined)?.[0]?.id);
+        },
+      ),
+      { seed, numRuns: tries(20_000) },
+    );
+  });
+
   test.each([
     ['cut in a text', `{"a":[{"text":"${'x'.repeat(100)}`],
     ['cut in an escape', `{"a":[{"text":"${'x'.repeat(100)}\\`],
@@ -193,11 +240,13 @@ describe('an outline', () => {
 
   test('has the tools of those requests alone that came lately', () => {
     const first = withTools('first');
-    for (let count = 0; count < 3_000; count += 1) withTools(`tool${count}`);
+    for (let count = 0; count < 3_000; count += 1) withTools('x'.repeat(count % 30) + String(count));
     const again = withTools('first');
     expect(again).toEqual(first);
     expect(again?.tools).not.toBe(first?.tools);
-    expect(withTools('tool2999')?.tools).toBe(withTools('tool2999')?.tools);
+    expect(withTools('latest')?.tools).toBe(withTools('latest')?.tools);
+    for (let count = 0; count < 20; count += 1) withTools(`late${String(count).padStart(2, '0')}`);
+    expect(withTools('late19')?.tools).toBe(withTools('late19')?.tools);
   });
 
   test('of many sizes one after the other is of each alone', () => {

@@ -137,7 +137,7 @@ function parsed(text: string, begin: number, end: number): JsonObject | undefine
     const after = bytesOf.toString('utf8', until, end);
     // In their own place among the members.
     const value = JSON.parse(`${before}:0${after}`) as Record<string, JsonValue>;
-    value.tools = toolsOf(bytesOf.toString('utf8', from, until));
+    value.tools = toolsOf(bytesOf.subarray(from, until));
     return value;
   } catch {
     return undefined;

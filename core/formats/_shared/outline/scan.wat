@@ -17,51 +17,113 @@
   (memory (export "memory") 2)
 
   ;; The place of the quote that ends the string whose first character stands at $at; -1 for one that is no JSON string.
-  ;; Sixteen characters are looked at in one step. A string that the text breaks off ends at the zeros behind it.
+  ;; Sixteen characters are looked at in the first step, as most strings are short, and 32 in each of the others. A string that the text
+  ;; breaks off ends at the zeros behind it.
   (func $stringEnd (param $at i32) (result i32)
-    (local $block v128) (local $marks i32) (local $byte i32)
-    (loop $next
-      (local.set $block (v128.load (local.get $at)))
-      (local.set $marks
-        (i8x16.bitmask
+    (local $first v128) (local $second v128) (local $marks i32) (local $byte i32)
+    (local $quotes i32) (local $solidi i32) (local $controls i32) (local $codes i32) (local $escaped i32) (local $within i32)
+    (local.set $first (v128.load (local.get $at)))
+    (local.set $marks
+      (i8x16.bitmask
+        (v128.or
           (v128.or
-            (v128.or
-              (i8x16.eq (local.get $block) (v128.const i8x16 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34 34))
-              (i8x16.eq (local.get $block) (v128.const i8x16 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92 92)))
-            (i8x16.lt_u (local.get $block) (v128.const i8x16 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32 32)))))
-      (if (i32.eqz (local.get $marks))
+            (i8x16.eq (local.get $first) (i8x16.splat (i32.const 34)))
+            (i8x16.eq (local.get $first) (i8x16.splat (i32.const 92))))
+          (i8x16.lt_u (local.get $first) (i8x16.splat (i32.const 32))))))
+    (if (local.get $marks)
+      (then
+        (local.set $at (i32.add (local.get $at) (i32.ctz (local.get $marks))))
+        (local.set $byte (i32.load8_u (local.get $at)))
+        (if (i32.eq (local.get $byte) (i32.const 34)) (then (return (local.get $at))))
+        (if (i32.ne (local.get $byte) (i32.const 92)) (then (return (i32.const -1)))))
+      (else (local.set $at (i32.add (local.get $at) (i32.const 16)))))
+    ;; The character at $at is none that was escaped. Each bit of what follows is one of 32 characters.
+    (loop $next
+      (local.set $first (v128.load (local.get $at)))
+      (local.set $second (v128.load offset=16 (local.get $at)))
+      (local.set $quotes
+        (i32.or
+          (i8x16.bitmask (i8x16.eq (local.get $first) (i8x16.splat (i32.const 34))))
+          (i32.shl (i8x16.bitmask (i8x16.eq (local.get $second) (i8x16.splat (i32.const 34)))) (i32.const 16))))
+      (local.set $solidi
+        (i32.or
+          (i8x16.bitmask (i8x16.eq (local.get $first) (i8x16.splat (i32.const 92))))
+          (i32.shl (i8x16.bitmask (i8x16.eq (local.get $second) (i8x16.splat (i32.const 92)))) (i32.const 16))))
+      (local.set $controls
+        (i32.or
+          (i8x16.bitmask (i8x16.lt_u (local.get $first) (i8x16.splat (i32.const 32))))
+          (i32.shl (i8x16.bitmask (i8x16.lt_u (local.get $second) (i8x16.splat (i32.const 32)))) (i32.const 16))))
+      (if (i32.eqz (local.get $solidi))
         (then
-          (local.set $at (i32.add (local.get $at) (i32.const 16)))
-          (br $next)))
-      (local.set $at (i32.add (local.get $at) (i32.ctz (local.get $marks))))
-      (local.set $byte (i32.load8_u (local.get $at)))
-      (if (i32.eq (local.get $byte) (i32.const 34)) (then (return (local.get $at))))
-      (if (i32.ne (local.get $byte) (i32.const 92)) (then (return (i32.const -1))))
-      ;; An escape: one of " \ / b f n r t, or u and four hexadecimal digits.
-      (local.set $byte (i32.load8_u offset=1 (local.get $at)))
-      (if (i32.eq (local.get $byte) (i32.const 117))
-        (then
+          (if (i32.eqz (i32.or (local.get $quotes) (local.get $controls)))
+            (then
+              (local.set $at (i32.add (local.get $at) (i32.const 32)))
+              (br $next)))
+          (if (i32.ge_u (i32.ctz (local.get $controls)) (i32.ctz (local.get $quotes)))
+            (then (return (i32.add (local.get $at) (i32.ctz (local.get $quotes))))))
+          (return (i32.const -1))))
+      ;; Every other reverse solidus of a row begins an escape, and the character behind it is escaped: subtracting makes each row carry
+      ;; into the place behind it, as simdjson does (https://arxiv.org/abs/1902.08318, section 3.1.1).
+      (local.set $codes
+        (i32.xor
+          (i32.sub
+            (i32.or (i32.shl (local.get $solidi) (i32.const 1)) (i32.const 0xaaaaaaaa))
+            (local.get $solidi))
+          (i32.const 0xaaaaaaaa)))
+      (local.set $escaped (i32.xor (local.get $codes) (local.get $solidi)))
+      (local.set $quotes (i32.and (local.get $quotes) (i32.xor (local.get $escaped) (i32.const -1))))
+      ;; What stands before the end of the string, if that is here.
+      (local.set $within
+        (i32.sub (i32.and (local.get $quotes) (i32.sub (i32.const 0) (local.get $quotes))) (i32.const 1)))
+      (if (i32.and (local.get $controls) (local.get $within)) (then (return (i32.const -1))))
+      (local.set $escaped (i32.and (local.get $escaped) (local.get $within)))
+      ;; An escaped character is one of " \ / b f n r t u: the tables say by its lower half which upper halves it may have.
+      (local.set $marks
+        (i32.and (local.get $escaped)
+          (i32.or
+            (call $noEscape (local.get $first))
+            (i32.shl (call $noEscape (local.get $second)) (i32.const 16)))))
+      (if (local.get $marks) (then (return (i32.const -1))))
+      ;; u is followed by four hexadecimal digits.
+      (local.set $marks
+        (i32.and (local.get $escaped)
+          (i32.or
+            (i8x16.bitmask (i8x16.eq (local.get $first) (i8x16.splat (i32.const 117))))
+            (i32.shl (i8x16.bitmask (i8x16.eq (local.get $second) (i8x16.splat (i32.const 117)))) (i32.const 16)))))
+      (block $checked
+        (loop $codes
+          (br_if $checked (i32.eqz (local.get $marks)))
+          (local.set $byte (i32.add (local.get $at) (i32.ctz (local.get $marks))))
           (if (i32.eqz
                 (i32.and
-                  (i32.and (call $isHex (i32.load8_u offset=2 (local.get $at)))
-                           (call $isHex (i32.load8_u offset=3 (local.get $at))))
-                  (i32.and (call $isHex (i32.load8_u offset=4 (local.get $at)))
-                           (call $isHex (i32.load8_u offset=5 (local.get $at))))))
+                  (i32.and (call $isHex (i32.load8_u offset=1 (local.get $byte)))
+                           (call $isHex (i32.load8_u offset=2 (local.get $byte))))
+                  (i32.and (call $isHex (i32.load8_u offset=3 (local.get $byte)))
+                           (call $isHex (i32.load8_u offset=4 (local.get $byte))))))
             (then (return (i32.const -1))))
-          (local.set $at (i32.add (local.get $at) (i32.const 6)))
-          (br $next)))
-      (if (i32.eqz
-            (i32.or
-              (i32.or
-                (i32.or (i32.eq (local.get $byte) (i32.const 110)) (i32.eq (local.get $byte) (i32.const 34)))
-                (i32.or (i32.eq (local.get $byte) (i32.const 92)) (i32.eq (local.get $byte) (i32.const 116))))
-              (i32.or
-                (i32.or (i32.eq (local.get $byte) (i32.const 114)) (i32.eq (local.get $byte) (i32.const 47)))
-                (i32.or (i32.eq (local.get $byte) (i32.const 98)) (i32.eq (local.get $byte) (i32.const 102))))))
-        (then (return (i32.const -1))))
-      (local.set $at (i32.add (local.get $at) (i32.const 2)))
+          (local.set $marks (i32.and (local.get $marks) (i32.sub (local.get $marks) (i32.const 1))))
+          (br $codes)))
+      (if (local.get $quotes)
+        (then (return (i32.add (local.get $at) (i32.ctz (local.get $quotes))))))
+      ;; A reverse solidus at the end is looked at once more, with what it escapes.
+      (local.set $at
+        (i32.add (local.get $at)
+          (i32.sub (i32.const 32) (i32.shr_u (i32.and (local.get $codes) (local.get $solidi)) (i32.const 31)))))
       (br $next))
     (unreachable))
+
+  ;; Sixteen bits: 1 for a character that stands in no escape behind its reverse solidus.
+  (func $noEscape (param $block v128) (result i32)
+    (i8x16.bitmask
+      (i8x16.eq
+        (v128.and
+          (i8x16.swizzle
+            (v128.const i8x16 0 0 13 0 8 8 4 0 0 0 0 0 2 0 4 1)
+            (v128.and (local.get $block) (i8x16.splat (i32.const 15))))
+          (i8x16.swizzle
+            (v128.const i8x16 0 0 1 0 0 2 4 8 0 0 0 0 0 0 0 0)
+            (i8x16.shr_u (local.get $block) (i32.const 4))))
+        (i8x16.splat (i32.const 0)))))
 
   (func $isHex (param $byte i32) (result i32)
     (i32.or
