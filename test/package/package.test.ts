@@ -225,6 +225,8 @@ describe('the package', () => {
     expect(tested).toMatch(/^ok \d+ - local calls tools$/m);
     expect(tested).toMatch(/^# fail 0$/m);
     const gateway = await startIn(folder, { LOCAL_URL: upstream.url });
+    const frugal = processesIn(place).filter((line) => line.includes('--max-semi-space-size=16'));
+    expect(frugal).toHaveLength(existsSync('/proc') ? 1 : 0);
 
     const answer = await chat(gateway.url, 'demo', 'hello');
     expect(answer.headers.get('x-powered-by')).toBe('my gateway');
