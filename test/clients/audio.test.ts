@@ -1,7 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync } from 'node:fs';
 import { request as send } from 'node:http';
-import { tmpdir } from 'node:os';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Busboy } from '@fastify/busboy';
 import OpenAI, { toFile } from 'openai';
@@ -15,6 +13,7 @@ import { openUsageLog } from '../../core/money/usage-log/open.ts';
 import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { eventually } from '../support/eventually.ts';
+import { uploadNames } from '../support/uploads.ts';
 
 let gateway: TestGateway;
 let upstream: ScriptedUpstream;
@@ -407,8 +406,6 @@ describe('speech, by the official client', () => {
 });
 
 describe('uploads that are refused', () => {
-  const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'));
-
   test('too large: 413 before it was read to its end', async () => {
     let written = 0;
     const status = await new Promise<number>((resolve, reject) => {
@@ -441,7 +438,7 @@ describe('uploads that are refused', () => {
     });
     expect(status).toBe(413);
     expect(written).toBeLessThan(20 * 1024 * 1024);
-    expect(leftovers()).toEqual([]);
+    await expect.poll(uploadNames).toEqual([]);
   });
 
   test.each([
@@ -467,7 +464,7 @@ describe('uploads that are refused', () => {
     });
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ error: { type: 'invalid_request_error' } });
-    expect(leftovers()).toEqual([]);
+    await expect.poll(uploadNames).toEqual([]);
   });
 
   test('a stranger’s upload is not read at all', async () => {

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import demo from '../../channels/demo/index.ts';
@@ -15,6 +14,7 @@ import { startGateway, type TestGateway } from '../support/gateway.ts';
 import { checkLegal } from '../support/legal-images.ts';
 import { startUpstream, type ScriptedUpstream, type SeenRequest } from '../support/upstream.ts';
 import { eventually } from '../support/eventually.ts';
+import { uploadNames } from '../support/uploads.ts';
 import {
   base64,
   contents,
@@ -520,8 +520,8 @@ describe('a stream that breaks', () => {
 
 describe('uploads that are refused', () => {
   /** Files that uploads were written to: by name, and those that are open without one. */
-  const leftovers = (): string[] => {
-    const named = readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'));
+  const leftovers = (): readonly string[] => {
+    const named = uploadNames();
     if (!existsSync('/proc/self/fd')) return named;
     const open = readdirSync('/proc/self/fd').flatMap((name) => {
       try {

@@ -1,6 +1,4 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-standalone-expect, vitest/valid-expect -- what is expected stands in the tables and is asserted by the helpers, whose messages say which case it was. */
-import { readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { stripes } from '../../channels/demo/png.ts';
 import type { JsonObject } from '../../core/model/json.ts';
@@ -17,6 +15,7 @@ import {
   type Part,
   type Playground,
 } from '../fuzz/_other-operations.ts';
+import { uploadNames } from '../support/uploads.ts';
 import { Bare, requestText } from './_socket.ts';
 
 const mega = 1024 * 1024;
@@ -36,7 +35,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await expect.poll(openUploads).toEqual([]);
-  expect(readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'))).toEqual([]);
+  await expect.poll(uploadNames).toEqual([]);
   expect(ground.gateway.lines.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
 });
 

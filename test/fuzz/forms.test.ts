@@ -1,5 +1,4 @@
 /* oxlint-disable vitest/expect-expect, vitest/no-conditional-expect, vitest/valid-expect -- one test serves many cases: what is expected depends on the case, and the message says which it was. */
-import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -22,6 +21,7 @@ import {
   type Playground,
 } from './_other-operations.ts';
 import { inTurn, tries } from '../support/tries.ts';
+import { uploadNames } from '../support/uploads.ts';
 
 const seed = 20_261_120;
 const doors = (await everyDoor()).filter(({ takesForms }) => takesForms);
@@ -78,7 +78,7 @@ function expectSane({ format }: Door, answer: Got, what: string): void {
 
 async function expectNothingLeft(): Promise<void> {
   await expect.poll(openUploads).toEqual([]);
-  expect(readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'))).toEqual([]);
+  await expect.poll(uploadNames).toEqual([]);
 }
 
 const modelsOf = (door: Door): readonly string[] => ['demo', ...modelsFor(door.operation)];

@@ -1,8 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { readdirSync } from 'node:fs';
 import { createServer, request as send, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import * as fc from 'fast-check';
@@ -13,6 +11,7 @@ import { GatewayError } from '../../../core/sdk/errors.ts';
 import { filesOf, type Upload } from '../../../core/model/form.ts';
 import { tries } from '../../support/tries.ts';
 import { anyCharacter } from '../../support/characters.ts';
+import { uploadNames } from '../../support/uploads.ts';
 
 const limits: FormLimits = {
   body: 4 * 1024 * 1024,
@@ -75,8 +74,6 @@ async function bytesOf(upload: Upload | undefined): Promise<Buffer> {
   return Buffer.concat(chunks);
 }
 
-const leftovers = (): string[] => readdirSync(tmpdir()).filter((name) => name.startsWith('sluice-upload-'));
-
 describe('a form', () => {
   test('keeps its parts in order, its fields as members, and its files byte for byte', async () => {
     const large = randomBytes(700_000);
@@ -104,9 +101,8 @@ describe('a form', () => {
   test('leaves no file behind, not even while it is in use', async () => {
     const body = new FormData();
     body.append('file', new Blob([randomBytes(500_000)]), 'a.bin');
-    const before = leftovers();
     const form = await read(body);
-    expect(leftovers()).toEqual(before);
+    await expect.poll(uploadNames).toEqual([]);
     form.close();
     expect(() => filesOf(form.form, 'file')[0]?.open()).toThrow('has ended');
   });
@@ -216,7 +212,6 @@ describe('a form that is refused', () => {
   });
 
   test('a client that leaves in its middle leaves no file', async () => {
-    const before = leftovers();
     const head = '--x\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n';
     await expect(
       read(Buffer.concat([Buffer.from(head), Buffer.alloc(600_000)]), {
@@ -224,7 +219,7 @@ describe('a form that is refused', () => {
         cutAfter: 300_000,
       }),
     ).rejects.toMatchObject({ code: 'client_closed_request' });
-    expect(leftovers()).toEqual(before);
+    await expect.poll(uploadNames).toEqual([]);
   });
 
   test('whatever a stranger sends ends in an answer', async () => {
