@@ -98,8 +98,8 @@ test.for([
   await collected('minor');
   const kept = (await collected('minor')) - before;
   const brought = request === long ? Buffer.byteLength(JSON.stringify(long)) : 0;
-  // On a busy machine calls are open for longer, and some are among the old before they end.
-  expect(kept / (lanes * callsPerLane)).toBeLessThan(2000 + brought / 2);
+  // Calls that are open while the young are collected twice are among the old before they end: some 2 KB of each of these.
+  expect(kept / (lanes * callsPerLane)).toBeLessThan(5000 + brought / 2);
 });
 
 /** Calls in lanes, with small collections among them as they come by themselves. */
