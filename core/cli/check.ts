@@ -1,9 +1,11 @@
 import { ConfigError, importConfig, inspectConfig, loadConfig } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
+import type { Gateway } from '../front/gateway.ts';
 import { checkDatabase } from '../state/database/index.ts';
 import { channelLines } from './channel-lines.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { describeGateway } from './describe.ts';
+import { listedModels } from './listed-models.ts';
 import { listOf } from './list-files.ts';
 import { channelMatrix } from './matrix.ts';
 import { tryGateway } from './try-gateway.ts';
@@ -73,11 +75,19 @@ export async function examine(
     const inspected = inspectConfig(exported, file);
     const { config } = inspected;
     problems.push(...inspected.problems, ...(await databaseProblems(databaseUrl(config))));
-    description = await tryGateway(config, (gateway) =>
-      [describeGateway(gateway), models(gateway.catalog.list().map(({ id }) => id))]
+    description = await tryGateway(config, async (gateway) => {
+      const names = await listedModels(gateway);
+      return [
+        describeGateway(gateway),
+        section('Models in the lists', names),
+        section(
+          'Models without a price (a key with a budget in dollars gets 403 for them: set "prices", or "baseModel" in the channel\'s "models")',
+          names.filter((name) => isUnpriced(gateway, name)),
+        ),
+      ]
         .filter((part) => part !== '')
-        .join('\n\n'),
-    );
+        .join('\n\n');
+    });
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);
@@ -94,12 +104,18 @@ async function databaseProblems(url: string): Promise<string[]> {
   }
 }
 
-/** Models that are named one by one. */
-const shownModels = 40;
+/** Lines of a section that are printed; the rest is counted. */
+const maxLines = 40;
 
-function models(names: readonly string[]): string {
+/** Returns a title with a name on each line, or nothing without names. */
+function section(title: string, names: readonly string[]): string {
   if (names.length === 0) return '';
-  const more = names.length > shownModels ? [`and ${names.length - shownModels} more`] : [];
-  const lines = [...names.slice(0, shownModels), ...more].map((line) => `  ${line}`);
-  return `Models in the lists\n${lines.join('\n')}`;
+  const more = names.length > maxLines ? [`and ${names.length - maxLines} more`] : [];
+  const lines = [...names.slice(0, maxLines), ...more].map((line) => `  ${line}`);
+  return `${title}\n${lines.join('\n')}`;
+}
+
+/** True for a model that a channel serves under exactly this name and that has no price. An alias has the price of its model. */
+function isUnpriced({ catalog, prices }: Gateway, name: string): boolean {
+  return catalog.serves(name) && prices.unpriced(name);
 }

@@ -9,7 +9,7 @@ import { openStores } from '../state/stores.ts';
 /** Looks at the gateway that a config makes. It listens nowhere, asks nobody and writes nothing. */
 export async function tryGateway<Found>(
   config: LoadedConfig,
-  look: (gateway: Gateway) => Found,
+  look: (gateway: Gateway) => Found | Promise<Found>,
 ): Promise<Found> {
   const stores = openStores('sqlite::memory:');
   try {
@@ -21,7 +21,7 @@ export async function tryGateway<Found>(
       { ...config.settings, shared: { ...config.settings.shared, url: 'memory:' } },
     );
     const gateway = await createGateway(config, surroundings);
-    const found = look(gateway);
+    const found = await look(gateway);
     await gateway.close();
     await closeSurroundings(surroundings);
     return found;

@@ -5,7 +5,7 @@ import { pathProblem } from '../upstream/body-edits.ts';
 import type { ChannelOptions } from '../sdk/define.ts';
 import { proxyAuthorization } from '../upstream/proxy.ts';
 import { hideSecret } from '../log.ts';
-import { namesProblem } from '../routing/model-names.ts';
+import { modelsProblem } from './channel-models.ts';
 
 const milliseconds = z.int().min(50);
 
@@ -61,7 +61,13 @@ export const commonOptions = z.object({
   models: z
     .union([
       z.array(z.string().min(1)).min(1),
-      z.record(z.string().min(1), z.string().min(1)),
+      z.record(
+        z.string().min(1),
+        z.union([
+          z.string().min(1),
+          z.strictObject({ name: z.string().min(1), baseModel: z.string().min(1).optional() }),
+        ]),
+      ),
       z.literal('discover'),
     ])
     .optional(),
@@ -126,7 +132,7 @@ function isDecodable(address: string): boolean {
 /** What is wrong with options that have the right types, as the ends of sentences. */
 export function optionProblems({ models, tls }: ChannelOptions): readonly string[] {
   const problems: string[] = [];
-  const names = models === undefined || models === 'discover' ? undefined : namesProblem(models);
+  const names = models === undefined || models === 'discover' ? undefined : modelsProblem(models);
   if (names !== undefined) problems.push(`option "models": ${names}.`);
   if (tls === undefined) return problems;
   const { ca, cert, key } = tls;

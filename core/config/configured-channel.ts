@@ -12,7 +12,8 @@ import { createGuardedStream } from '../upstream/guarded/stream.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/sockets.ts';
 import { hideSecret, type Log } from '../log.ts';
-import { modelNames, publicNames } from '../routing/model-names.ts';
+import { isNameList, modelNames, publicNames } from '../routing/model-names.ts';
+import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from './channel-models.ts';
 import { foldedName } from '../sdk/member-names.ts';
 import type { ModelTraits } from '../model/traits.ts';
 import { KnownModels } from '../models/catalogue.ts';
@@ -64,7 +65,9 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   const servesAll = wanted === 'discover';
-  const models = servesAll ? [] : wanted;
+  const models = readModels(servesAll ? [] : wanted);
+  const known = new KnownModels(spec.catalogue ?? []);
+  warnings.push(...baseModelWarnings(known, models).map((warning) => `${where}: ${warning}`));
   const http = createHttpClient({
     connectTimeout: options.timeouts?.connect ?? settings.timeouts.connect,
     idleTimeout: options.timeouts?.idle ?? settings.timeouts.idle,
@@ -97,12 +100,12 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     problems.push(`${where}: this kind of channel cannot be asked for its models. Name them: models: ['…'].`);
     return undefined;
   }
-  const fills = (options.discover ?? spec.discover ?? false) && namesOf(models).some(isPattern);
+  const fills = (options.discover ?? spec.discover ?? false) && namesOf(models.names).some(isPattern);
   const discovery =
     listModels !== undefined && (servesAll || fills)
       ? making.discovery(placeOf(spec.name, options, keys), listModels, channelLog)
       : undefined;
-  return channelOf(spec, { options, models, servesAll, keys, parts, discovery });
+  return channelOf(spec, { options, models, known, servesAll, keys, parts, discovery });
 }
 
 /** Where a list of models comes from: another address or key may give another one. */
@@ -113,8 +116,8 @@ function placeOf(kind: string, { id = kind, baseUrl = '' }: ChannelOptions, keys
     .slice(0, 32);
 }
 
-function namesOf(models: ChannelMembers['models']): readonly string[] {
-  return isMap(models) ? Object.keys(models) : models;
+function namesOf(names: ChannelModels['names']): readonly string[] {
+  return isNameList(names) ? names : Object.keys(names);
 }
 
 function isPattern(name: string): boolean {
@@ -129,7 +132,8 @@ function keysOf({ key, keys }: ChannelOptions): readonly string[] {
 
 interface ChannelMembers {
   readonly options: ChannelOptions;
-  readonly models: readonly string[] | Readonly<Record<string, string>>;
+  readonly models: ChannelModels;
+  readonly known: KnownModels;
   readonly keys: readonly string[];
   readonly parts: ChannelParts;
   /** Whatever the provider lists, and nothing else. */
@@ -138,21 +142,22 @@ interface ChannelMembers {
 }
 
 function channelOf(
-  { name: kind, catalogue = [], prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
-  { options, models, servesAll, keys, parts, discovery }: ChannelMembers,
+  { name: kind, prices = {}, routingFields: chosenBy = [] }: ChannelEntry['spec'],
+  { options, models, known, servesAll, keys, parts, discovery }: ChannelMembers,
 ): Channel {
-  const known = new KnownModels(catalogue);
   const routingFields = new Set([...chosenBy, ...(options.routingFields ?? [])].map(foldedName));
   const ownPrices = Object.entries(prices).map(([name, row]) => ({ patterns: [name], name, row }));
-  const nameOf = modelNames(models);
-  const publicOf = publicNames(models);
+  const { names } = models;
+  const knownOf = knownModelOf(known, models);
+  const nameOf = modelNames(names);
+  const publicOf = publicNames(names);
   const fixed = [
-    ...namesOf(models).filter((name) => !isPattern(name)),
+    ...namesOf(names).filter((name) => !isPattern(name)),
     ...known.names(parts.speaks).flatMap(publicOf),
   ];
   // What is known to be for something else is not shown, though the provider lists it.
   const isSpoken = (upstreamModel: string): boolean => {
-    const model = known.find(upstreamModel);
+    const { model } = knownOf(upstreamModel) ?? {};
     return model === undefined || parts.speaks[model.operation ?? 'chat'] !== undefined;
   };
   const listedWith = (found: readonly string[]): readonly string[] => [
@@ -163,7 +168,7 @@ function channelOf(
   ];
   let listed = listedWith([]);
   let found: ReadonlySet<string> | undefined;
-  const map = isMap(models) ? models : undefined;
+  const map = isNameList(names) ? undefined : names;
   const cache = new Map<string, ModelTraits>();
   // A public name's traits are those of the provider's model behind it.
   const overrides = Object.entries(options.traits ?? {}).map(([name, traits]) => ({
@@ -176,7 +181,7 @@ function channelOf(
   return {
     id: options.id ?? kind,
     kind,
-    models: namesOf(models),
+    models: namesOf(names),
     priority: options.priority ?? 0,
     weight: options.weight ?? 1,
     keys: channelKeys(keys, parts.sites),
@@ -199,16 +204,22 @@ function channelOf(
       return listed;
     },
     priceOf(upstreamModel) {
+      const { name = upstreamModel, model } = knownOf(upstreamModel) ?? {};
+      const catalogued = model?.price && { name, source: `list of ${known.date}`, row: model.price };
+      // What the operator states comes before what the kind assumes, such as that a server of one's own costs nothing.
+      if (catalogued !== undefined && models.baseModel(upstreamModel) !== undefined) return catalogued;
       const own = ownPrices.find(({ patterns }) => matchesModel(patterns, upstreamModel));
-      if (own !== undefined) return { name: own.name, source: `channel kind ${kind}`, row: own.row };
-      const price = known.find(upstreamModel)?.price;
-      return price && { name: upstreamModel, source: `list of ${known.date}`, row: price };
+      return own === undefined
+        ? catalogued
+        : { name: own.name, source: `channel kind ${kind}`, row: own.row };
     },
-    known: (upstreamModel) => known.find(upstreamModel),
+    known: (upstreamModel) => knownOf(upstreamModel)?.model,
     traits(upstreamModel) {
       let traits = cache.get(upstreamModel);
       if (traits === undefined) {
-        traits = { ...known.limits(upstreamModel), ...parts.traits?.(upstreamModel) };
+        const { name = models.baseModel(upstreamModel) ?? upstreamModel, model = {} } =
+          knownOf(upstreamModel) ?? {};
+        traits = { ...KnownModels.limits(model), ...parts.traits?.(name) };
         for (const { pattern, traits: own } of overrides)
           if (matchesModel(pattern, upstreamModel)) traits = { ...traits, ...own };
         if (cache.size < 1000) cache.set(upstreamModel, traits);
@@ -223,12 +234,6 @@ function channelOf(
       : { connect: (call, request) => parts.connect?.(call, request) ?? Promise.reject(new Error('gone')) }),
     close: () => Promise.resolve(),
   };
-}
-
-function isMap(
-  models: readonly string[] | Readonly<Record<string, string>>,
-): models is Readonly<Record<string, string>> {
-  return !Array.isArray(models);
 }
 
 /** Hashes tell keys apart, in the log and across restarts, and give none of them away. */

@@ -25,12 +25,14 @@ export function shippedModels(): ModelList {
 
 /** What a list knows of the models of some of its providers. */
 export class KnownModels {
+  readonly #models: ModelList['models'];
   readonly #byProvider: readonly Readonly<Record<string, KnownModel>>[];
   /** The day of the list. */
   readonly date: string;
 
   constructor(providers: readonly string[], { date, models }: ModelList = shippedModels()) {
     this.date = date;
+    this.#models = models;
     this.#byProvider = providers
       .map((name) => (Object.hasOwn(models, name) ? models[name] : undefined))
       .filter((own) => own !== undefined);
@@ -43,12 +45,19 @@ export class KnownModels {
     return found?.[name];
   }
 
+  /** Finds a model of any provider of the list, by `PROVIDER/MODEL`: `openai/gpt-4o`. */
+  ofProvider(name: string): KnownModel | undefined {
+    const [provider = '', ...rest] = name.split('/');
+    const models = Object.hasOwn(this.#models, provider) ? this.#models[provider] : undefined;
+    const model = rest.join('/');
+    return models !== undefined && Object.hasOwn(models, model) ? models[model] : undefined;
+  }
+
   /**
    * The limits of a model, where neither the config nor its channel's kind says any. An output limit that is the whole context is none: the
    * list writes so where nobody knows it.
    */
-  limits(model: string): Pick<ModelTraits, 'inputLimit' | 'outputLimit'> {
-    const { inputLimit, outputLimit } = this.find(model) ?? {};
+  static limits({ inputLimit, outputLimit }: KnownModel): Pick<ModelTraits, 'inputLimit' | 'outputLimit'> {
     const isOwn = outputLimit !== undefined && (inputLimit === undefined || outputLimit < inputLimit);
     return {
       ...(inputLimit === undefined ? {} : { inputLimit }),

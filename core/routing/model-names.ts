@@ -1,3 +1,6 @@
+/** Public names of models, each with the provider's name. */
+export type NameMap = Readonly<Record<string, string>>;
+
 /** The provider's name for a public one; undefined when it is not served. */
 export type ModelNames = (model: string) => string | undefined;
 
@@ -27,8 +30,8 @@ export function starsOf(pattern: string, name: string): readonly string[] | unde
  * Reads the `models` of a channel: a list of names that are the provider's own, or a map of public names to the provider's. An exact name
  * comes before patterns, and they in their order. In a map the stars of the provider's name are those of the public one, in their order.
  */
-export function modelNames(models: readonly string[] | Readonly<Record<string, string>>): ModelNames {
-  const pairs: readonly (readonly [string, string])[] = isList(models)
+export function modelNames(models: readonly string[] | NameMap): ModelNames {
+  const pairs: readonly (readonly [string, string])[] = isNameList(models)
     ? models.map((name) => [name, name])
     : Object.entries(models);
   const exact = new Map(pairs.filter(([name]) => !name.includes('*')));
@@ -51,10 +54,10 @@ export function modelNames(models: readonly string[] | Readonly<Record<string, s
  * name has stars of its own.
  */
 export function publicNames(
-  models: readonly string[] | Readonly<Record<string, string>>,
+  models: readonly string[] | NameMap,
 ): (upstreamModel: string) => readonly string[] {
   const upstreamOf = modelNames(models);
-  if (isList(models)) return (name) => (upstreamOf(name) === undefined ? [] : [name]);
+  if (isNameList(models)) return (name) => (upstreamOf(name) === undefined ? [] : [name]);
   const patterns = Object.entries(models).filter(
     ([name, target]) => name.includes('*') && starCount(name) === starCount(target),
   );
@@ -73,10 +76,8 @@ export function publicNames(
 }
 
 /** What is wrong with a map of names, as the end of a sentence; undefined when it is sound. */
-export function namesProblem(
-  models: readonly string[] | Readonly<Record<string, string>>,
-): string | undefined {
-  if (isList(models)) return undefined;
+export function namesProblem(models: readonly string[] | NameMap): string | undefined {
+  if (isNameList(models)) return undefined;
   const bad = Object.entries(models).find(([name, target]) => starCount(target) > starCount(name));
   return bad === undefined
     ? undefined
@@ -87,6 +88,9 @@ function starCount(name: string): number {
   return name.split('*').length - 1;
 }
 
-function isList(models: readonly string[] | Readonly<Record<string, string>>): models is readonly string[] {
+/** True for a list of names, false for a map. */
+export function isNameList<Other extends object>(
+  models: readonly string[] | Other,
+): models is readonly string[] {
   return Array.isArray(models);
 }

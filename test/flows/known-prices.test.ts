@@ -1,8 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import anthropicChannel from '../../channels/anthropic.ts';
+import azureOpenai from '../../channels/azure-openai.ts';
 import demo from '../../channels/demo/index.ts';
 import openaiChannel from '../../channels/openai.ts';
 import openrouter from '../../channels/openrouter.ts';
+import vllm from '../../channels/vllm.ts';
 import type { GatewayConfig } from '../../core/sdk/config.ts';
 import type { Budget } from '../../core/sdk/api-key.ts';
 import { openLedger } from '../../core/money/ledger/open.ts';
@@ -150,5 +152,86 @@ describe('a model that two channels serve', () => {
     await ask(rich);
     await expect.poll(rich.spent).toBe(90);
     await expect.poll(rich.reserved).toBe(0);
+  });
+});
+
+describe('a model that has a name of the operator’s own at its provider', () => {
+  const ask = (one: Awaited<ReturnType<typeof withBudget>>, model: string) =>
+    openai(one.door).chat.completions.create({ model, messages });
+
+  test('costs what the catalogue says of its public name, as an Azure deployment', async () => {
+    const upstream = await provider(() => [200, completion]);
+    const one = await withBudget(
+      {
+        channels: [azureOpenai({ key: 'k', baseUrl: upstream.url, models: { 'gpt-4o': 'team-blue-prod' } })],
+      },
+      1,
+    );
+    await ask(one, 'gpt-4o');
+    // 2.5 and 10 dollars for a million tokens.
+    await expect.poll(one.spent).toBe(2500 + 1000);
+    expect((await one.records())[0]?.price).toMatchObject({ model: 'gpt-4o' });
+  });
+
+  test('costs what the catalogue says of its base model, whatever its public name', async () => {
+    const upstream = await provider(() => [200, completion]);
+    const channel = (kind: typeof azureOpenai | typeof vllm | typeof openrouter, id: string, base: string) =>
+      kind({
+        id,
+        key: 'k',
+        baseUrl: `${upstream.url}/v1`,
+        models: { [id]: { name: `/models/${id}`, baseModel: base } },
+      });
+    const one = await withBudget(
+      {
+        channels: [
+          channel(azureOpenai, 'blue', 'gpt-4o-2024-08-06'),
+          channel(vllm, 'own', 'openai/gpt-4o-mini'),
+          channel(openrouter, 'resold', 'anthropic/claude-haiku-4-5'),
+        ],
+      },
+      1,
+    );
+    for (const [model, cost] of [
+      ['blue', 2500 + 1000],
+      ['own', 150 + 60],
+      ['resold', 1000 + 500],
+    ] as const) {
+      const before = (await one.spent()) ?? 0;
+      await ask(one, model);
+      await expect.poll(one.spent).toBe(before + cost);
+      expect(JSON.parse(upstream.requests.at(-1)?.body.toString() ?? '')).toMatchObject({
+        model: `/models/${model}`,
+      });
+    }
+  });
+
+  test('has the price of the config before that of its base model', async () => {
+    const upstream = await provider(() => [200, completion]);
+    const one = await withBudget(
+      {
+        prices: { chat: { input: 1, output: 1 } },
+        channels: [
+          azureOpenai({
+            key: 'k',
+            baseUrl: upstream.url,
+            models: { chat: { name: 'blue', baseModel: 'gpt-4o' } },
+          }),
+        ],
+      },
+      1,
+    );
+    await ask(one, 'chat');
+    await expect.poll(one.spent).toBe(1000 + 100);
+  });
+
+  test('is refused to a budget in dollars where nothing tells what stands behind it', async () => {
+    const upstream = await provider(() => [200, completion]);
+    const one = await withBudget(
+      { channels: [azureOpenai({ key: 'k', baseUrl: upstream.url, models: { blue: 'team-blue-prod' } })] },
+      1,
+    );
+    await expect(ask(one, 'blue')).rejects.toMatchObject({ status: 403 });
+    expect(upstream.requests).toEqual([]);
   });
 });

@@ -24,8 +24,15 @@ export interface ChannelOptions {
   /**
    * Public names (with `*` patterns), or a map from public name to the provider's name. In a map the stars of a public name carry over:
    * `'gpt-*': 'openai/gpt-*'`. `'discover'`: what the provider lists, and nothing else. Default: the kind's own list.
+   *
+   * `{ name, baseModel }` in place of the provider's name states which known model stands behind a name of your own, such as that of an
+   * Azure deployment: its price, limits and traits apply. `baseModel` is the provider's name of the model, or `PROVIDER/MODEL` for a model
+   * of another provider in the catalogue, such as `openai/gpt-4o`. Default: the public name, where the catalogue has a model of that name.
    */
-  readonly models?: readonly string[] | Readonly<Record<string, string>> | 'discover';
+  readonly models?:
+    | readonly string[]
+    | Readonly<Record<string, string | { readonly name: string; readonly baseModel?: string | undefined }>>
+    | 'discover';
   /** True: the provider is asked for its models now and then, so that model lists have those that fit the patterns of `models`. */
   readonly discover?: boolean;
   /** Higher is tried first. Default 0. */

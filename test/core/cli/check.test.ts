@@ -51,6 +51,10 @@ Models in the lists
   one
   two
 
+Models without a price (a key with a budget in dollars gets 403 for them: set "prices", or "baseModel" in the channel's "models")
+  one
+  two
+
 The config is sound.
 `);
   expect(existsSync(join(folder, 'data'))).toBe(false);
@@ -95,4 +99,27 @@ test('opens a database that is there, and only reads the name of one that is not
   });
   expect(code).toBe(1);
   expect(stderr).toMatch(/^The database .*gateway\.config\.ts cannot be opened: .*\n\n1 problem\.\n$/);
+});
+
+test('lists aliases as callers see them, and the models that keys with a budget in dollars cannot use', async () => {
+  const folder = operatorFolder({
+    'gateway.config.ts': `
+      import { defineConfig } from 'sluice';
+      import azureOpenai from '../../../channels/azure-openai.ts';
+      import modelAlias from '../../../plugins/model-alias.ts';
+      export default defineConfig({
+        plugins: [modelAlias({ aliases: { cheap: 'gpt-4o', nowhere: 'gone' } })],
+        channels: [
+          azureOpenai({
+            key: 'k',
+            resource: 'r',
+            models: { 'gpt-4o': 'a', chat: { name: 'b', baseModel: 'gpt-4o' }, unknown: 'c' },
+          }),
+        ],
+      });`,
+  });
+  const { code, stdout } = await check(folder);
+  expect(code).toBe(0);
+  expect(stdout).toContain('Models in the lists\n  chat\n  cheap\n  gpt-4o\n  unknown\n\n');
+  expect(stdout).toMatch(/Models without a price \([^\n]+\)\n  unknown\n\n/);
 });

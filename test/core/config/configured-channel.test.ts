@@ -270,6 +270,50 @@ describe('names of models', () => {
   });
 });
 
+describe('base models', () => {
+  test('give a name of the operator’s own the traits of the model behind it', () => {
+    const { channel, warnings } = make({
+      models: {
+        fast: { name: 'blue', baseModel: 'openai/gpt-4o' },
+        'team-*': { name: 'dep-*', baseModel: 'openai/gpt-*' },
+        plain: { name: 'red' },
+      },
+    });
+    expect(warnings).toEqual([]);
+    expect(channel?.upstreamModel('fast')).toBe('blue');
+    expect(channel?.upstreamModel('plain')).toBe('red');
+    expect(channel?.traits('blue')).toEqual({ inputLimit: 128_000, outputLimit: 'openai/gpt-4o'.length });
+    expect(channel?.priceOf?.('dep-4o-mini')).toMatchObject({ name: 'openai/gpt-4o-mini' });
+    expect(channel?.priceOf?.('red')).toBeUndefined();
+  });
+
+  test('that the catalogue does not have are warned of', () => {
+    const { channel, warnings } = make({ models: { fast: { name: 'blue', baseModel: 'gtp-4o' } } });
+    expect(channel?.priceOf?.('blue')).toBeUndefined();
+    expect(warnings).toEqual([
+      'config: baseModel "gtp-4o" is not in the catalogue, so that it has no price. Check the spelling, name the provider (PROVIDER/MODEL), or set "prices".',
+    ]);
+  });
+
+  test.each([
+    [
+      { one: { name: 'blue', baseModel: 'a' }, other: { name: 'blue', baseModel: 'b' } },
+      '"blue" has two base models, "a" and "b": give one',
+    ],
+    [
+      { one: { name: 'blue', baseModel: 'gpt-*' } },
+      '"gpt-*" has more stars than "blue": each stands for what the same star of the public name stands for',
+    ],
+  ])('%j is an error', (models, problem) => {
+    expect(make({ models }).problems).toEqual([`config: option "models": ${problem}.`]);
+  });
+
+  test('a misspelt member is an error', () => {
+    const models = { one: { name: 'blue', basemodel: 'a' } } as unknown as ChannelOptions['models'] & object;
+    expect(make({ models }).problems).toHaveLength(1);
+  });
+});
+
 const pem = (name: string): string =>
   readFileSync(new URL(`../../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
 
