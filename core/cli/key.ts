@@ -1,23 +1,32 @@
 import { loadConfig } from '../config/config.ts';
 import { databaseUrl } from '../server.ts';
-import type { ApiKeys } from '../state/api-keys/index.ts';
+import { z } from 'zod';
+import { apiKeyFields } from '../state/api-keys/fields.ts';
+import type { ApiKeys, NewApiKey } from '../state/api-keys/index.ts';
 import { createApiKeys } from '../state/api-keys/open.ts';
-import { type ApiKey } from '../sdk/api-key.ts';
+import type { ApiKey, Budget } from '../sdk/api-key.ts';
 import { openStores } from '../state/stores.ts';
 import { readArguments, UsageError, type Command } from './command.ts';
 import { table } from './describe.ts';
 
-const help = `Usage: sluice key create --name NAME [--models LIST] [--expires WHEN] [--note TEXT] [--config FILE]
+const help = `Usage: sluice key create --name NAME [--models LIST] [--budget AMOUNT/PERIOD] [--rpm N] [--tpm N]
+                         [--concurrency N] [--addresses LIST] [--expires WHEN] [--note TEXT] [--config FILE]
        sluice key list [--config FILE]
        sluice key revoke KEY [--config FILE]
 
-Works on the config's database, also while the gateway runs: it follows within a second.
+Works on the config's database, also while the gateway runs: the gateway follows within a second.
 
-create   Makes a key. Its value goes to standard output and is shown this once; all else goes to standard
-         error, so that KEY=$(sluice key create --name ci) holds the value alone.
-           --models   Models the key may use: names and * patterns, with commas between. Default: all.
-           --expires  A time from now (12h, 30d, 8w) or a day (2027-01-31: the last on which it works, in UTC).
-           --note     Anything worth knowing about it.
+create   Creates a key. Prints its value to standard output, this once; all else goes to standard error,
+         so that KEY=$(sluice key create --name ci) holds the value alone.
+           --models       Models the key may use: names and * patterns, separated by commas. Default: all.
+           --budget       Most that the key may spend in a day, a month or in total, in dollars or tokens:
+                          25usd/month, 0.5usd/day, 2000000tokens/total. Repeat it for several budgets.
+           --rpm          Requests per minute.
+           --tpm          Tokens per minute.
+           --concurrency  Calls at the same time.
+           --addresses    IP addresses and CIDR ranges the key may be used from, separated by commas. Default: all.
+           --expires      A time from now (12h, 30d, 8w) or a day (2027-01-31: the last on which it works, in UTC).
+           --note         Any text, for people.
 list     Shows the keys, never their values.
 revoke   Deletes a key. KEY is its id, its name or its first characters.`;
 
@@ -29,6 +38,11 @@ export const key: Command = {
     const { values, positionals } = readArguments(args, {
       name: { type: 'string' },
       models: { type: 'string', multiple: true },
+      budget: { type: 'string', multiple: true },
+      rpm: { type: 'string' },
+      tpm: { type: 'string' },
+      concurrency: { type: 'string' },
+      addresses: { type: 'string', multiple: true },
       expires: { type: 'string' },
       note: { type: 'string' },
     });
@@ -70,25 +84,82 @@ async function withKeys(option: string | undefined, work: (keys: ApiKeys) => Pro
 interface CreateOptions {
   readonly name?: string | undefined;
   readonly models?: readonly string[] | undefined;
+  readonly budget?: readonly string[] | undefined;
+  readonly rpm?: string | undefined;
+  readonly tpm?: string | undefined;
+  readonly concurrency?: string | undefined;
+  readonly addresses?: readonly string[] | undefined;
   readonly expires?: string | undefined;
   readonly note?: string | undefined;
 }
 
-function newKey({ name, models, expires, note }: CreateOptions): Parameters<ApiKeys['create']>[0] {
+type Field = keyof typeof apiKeyFields;
+
+/** The option of the command that sets each field of a key. */
+const optionOf: Readonly<Record<Field, string>> = {
+  name: '--name',
+  note: '--note',
+  models: '--models',
+  budgets: '--budget',
+  requestsPerMinute: '--rpm',
+  tokensPerMinute: '--tpm',
+  concurrency: '--concurrency',
+  addresses: '--addresses',
+  expiresAt: '--expires',
+};
+
+/** Reads the options into the fields of a key. Throws UsageError, naming the option, for what the admin API would refuse. */
+function newKey(options: CreateOptions): NewApiKey {
+  const { name, expires, note } = options;
   if (name === undefined) throw new UsageError('A key needs a name: --name NAME.');
-  const allowed = models
-    ?.flatMap((names) => names.split(','))
-    .map((model) => model.trim())
-    .filter((model) => model !== '');
-  return {
+  const fields: { readonly [F in Field]: unknown } = {
     name,
-    models: allowed,
-    expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()),
     note,
+    models: entriesOf(options.models),
+    budgets: options.budget?.map(budgetOf),
+    requestsPerMinute: numberOf(options.rpm),
+    tokensPerMinute: numberOf(options.tpm),
+    concurrency: numberOf(options.concurrency),
+    addresses: entriesOf(options.addresses),
+    expiresAt: expires === undefined ? undefined : expiryOf(expires, Date.now()),
+  };
+  const parsed = z.object(apiKeyFields).partial().required({ name: true }).safeParse(fields);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new UsageError(`${optionOf[issue?.path[0] as Field]} ${issue?.message ?? 'is not valid'}.`);
+}
+
+/** Splits lists at commas. */
+function entriesOf(lists: readonly string[] | undefined): readonly string[] | undefined {
+  return lists
+    ?.flatMap((list) => list.split(','))
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}
+
+/** Reads a whole number. What is none becomes NaN, which the schema refuses. */
+function numberOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+}
+
+/** Reads `25.5usd/month` or `2000000tokens/day`. */
+export function budgetOf(text: string): Budget {
+  const [, whole = '', decimals = '', unit, period] =
+    /^(\d{1,9})(?:\.(\d{1,6}))?(usd|tokens)\/(day|month|total)$/.exec(text) ?? [];
+  const isDollars = unit === 'usd';
+  if (unit === undefined || (!isDollars && decimals !== ''))
+    throw new UsageError(
+      `--budget "${text}" cannot be read. Write an amount, a unit and a period: 25usd/month, 0.5usd/day, 2000000tokens/total.`,
+    );
+  return {
+    unit: isDollars ? 'micro-dollar' : 'token',
+    period: period as Budget['period'],
+    amount: isDollars ? Number(whole + decimals.padEnd(6, '0')) : Number(whole),
   };
 }
 
-async function create(keys: ApiKeys, wanted: Parameters<ApiKeys['create']>[0]): Promise<void> {
+async function create(keys: ApiKeys, wanted: NewApiKey): Promise<void> {
   const { record, value } = await keys.create(wanted);
   console.error(`Made the key "${record.name}" (${record.id}). Its value is shown this once:`);
   console.log(value);
@@ -105,6 +176,7 @@ async function list(keys: ApiKeys): Promise<void> {
     record.name,
     `${record.prefix}…${record.suffix}`,
     record.models?.join(', ') ?? 'all models',
+    limitsOf(record),
     stateOf(record),
     `made ${day(record.createdAt)}`,
     record.lastUsedAt === undefined ? 'never used' : `used ${day(record.lastUsedAt)}`,
@@ -116,6 +188,21 @@ async function list(keys: ApiKeys): Promise<void> {
 async function revoke(keys: ApiKeys, which: string): Promise<void> {
   const record = await keys.revoke(which);
   console.log(`Revoked the key "${record.name}" (${record.id}).`);
+}
+
+/** Describes the limits of a key on one line, in the words of the options that set them. */
+function limitsOf(record: ApiKey): string {
+  const { budgets = [], requestsPerMinute, tokensPerMinute, concurrency, addresses } = record;
+  const limits = [
+    ...budgets.map(({ unit, period, amount }) =>
+      unit === 'token' ? `${amount}tokens/${period}` : `${amount / 1e6}usd/${period}`,
+    ),
+    ...(requestsPerMinute === undefined ? [] : [`rpm ${requestsPerMinute}`]),
+    ...(tokensPerMinute === undefined ? [] : [`tpm ${tokensPerMinute}`]),
+    ...(concurrency === undefined ? [] : [`concurrency ${concurrency}`]),
+    ...(addresses === undefined ? [] : [`from ${addresses.join(' ')}`]),
+  ];
+  return limits.length === 0 ? 'no limits' : limits.join(', ');
 }
 
 function stateOf({ enabled, expiresAt }: ApiKey): string {

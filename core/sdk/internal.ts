@@ -124,6 +124,7 @@ export { channelStanding } from '../routing/health/index.ts';
 export { type Health, type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
 export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
+export { apiKeyFields, budgetField } from '../state/api-keys/fields.ts';
 export { type ApiKeyChanges, type ApiKeys, matchesModel } from '../state/api-keys/index.ts';
 export { type Budget } from './api-key.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';

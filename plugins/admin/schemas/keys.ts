@@ -1,56 +1,8 @@
 import { z } from 'zod';
-import { isAddressRange } from 'sluice/internal';
+import { apiKeyFields, budgetField } from 'sluice/internal';
 import { count, number, time } from './values.ts';
 
-const whole = z.int('must be a whole number').min(1, 'must be at least 1').max(1e12, 'is too large');
-
-const budget = z.strictObject({
-  unit: z.enum(['micro-dollar', 'token'], 'must be micro-dollar or token'),
-  period: z.enum(['day', 'month', 'total'], 'must be day, month or total'),
-  amount: z
-    .int('must be a whole number: micro-dollars or tokens')
-    .min(0, 'must not be negative')
-    .max(1e15, 'is too large'),
-});
-
-const fields = {
-  name: z
-    .string('must be a text')
-    .trim()
-    .min(1, 'must not be empty')
-    .max(200, 'must be at most 200 characters'),
-  note: z.string('must be a text').max(2000, 'must be at most 2000 characters'),
-  models: z
-    .array(
-      z
-        .string('must be a text')
-        .trim()
-        .min(1, 'must not be empty')
-        .max(200, 'must be at most 200 characters'),
-    )
-    .min(1, 'must not be empty: leave it out to allow every model')
-    .max(200, 'must have at most 200 entries'),
-  budgets: z
-    .array(budget)
-    .max(6, 'must have at most 6 entries')
-    .refine(
-      (budgets) => new Set(budgets.map(({ unit, period }) => `${unit} ${period}`)).size === budgets.length,
-      'must not limit the same unit twice for one period',
-    ),
-  requestsPerMinute: whole,
-  tokensPerMinute: whole,
-  concurrency: whole,
-  addresses: z
-    .array(
-      z
-        .string('must be a text')
-        .trim()
-        .refine(isAddressRange, 'must be an IP address or a range such as 192.0.2.0/24'),
-    )
-    .min(1, 'must not be empty: leave it out to allow every address')
-    .max(500, 'must have at most 500 entries'),
-  expiresAt: z.int('must be milliseconds since 1970'),
-} as const;
+const fields = apiKeyFields;
 
 /** What a new key is made of; only the name is required. An absent limit means that there is none. */
 export const newKey = z.strictObject({
@@ -58,9 +10,9 @@ export const newKey = z.strictObject({
   note: fields.note.exactOptional(),
   models: fields.models.exactOptional().describe('exact names and patterns with *'),
   budgets: fields.budgets.exactOptional(),
-  requestsPerMinute: whole.exactOptional(),
-  tokensPerMinute: whole.exactOptional(),
-  concurrency: whole.exactOptional(),
+  requestsPerMinute: fields.requestsPerMinute.exactOptional(),
+  tokensPerMinute: fields.tokensPerMinute.exactOptional(),
+  concurrency: fields.concurrency.exactOptional(),
   addresses: fields.addresses.exactOptional().describe('IP addresses and CIDR ranges'),
   expiresAt: fields.expiresAt.exactOptional(),
 });
@@ -71,17 +23,17 @@ export const keyChanges = z.strictObject({
   note: fields.note.nullable().exactOptional(),
   models: fields.models.nullable().exactOptional(),
   budgets: fields.budgets.nullable().exactOptional(),
-  requestsPerMinute: whole.nullable().exactOptional(),
-  tokensPerMinute: whole.nullable().exactOptional(),
-  concurrency: whole.nullable().exactOptional(),
+  requestsPerMinute: fields.requestsPerMinute.nullable().exactOptional(),
+  tokensPerMinute: fields.tokensPerMinute.nullable().exactOptional(),
+  concurrency: fields.concurrency.nullable().exactOptional(),
   addresses: fields.addresses.nullable().exactOptional(),
   expiresAt: fields.expiresAt.nullable().exactOptional(),
 });
 
 /** A budget with what is spent and claimed in its present period. */
 export const budgetState = z.object({
-  unit: budget.shape.unit,
-  period: budget.shape.period,
+  unit: budgetField.shape.unit,
+  period: budgetField.shape.period,
   amount: count,
   since: time.describe('when the period began; 0 for total'),
   spent: count,

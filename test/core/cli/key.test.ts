@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { expiryOf } from '../../../core/cli/key.ts';
+import { budgetOf, expiryOf } from '../../../core/cli/key.ts';
 import { operatorFolder } from '../../support/operator-folder.ts';
 import { sluice, startGatewayIn } from './_process.ts';
 import { shell, type Told } from './_shell.ts';
@@ -43,7 +43,7 @@ describe('sluice key', () => {
     expect(made.stderr).toMatch(/^Made the key "ci" \(key_\w{16}\)\. Its value is shown this once:\n$/);
     const { stdout } = await key('list');
     const until = new Date(Date.now() + 30 * 86_400_000).toISOString().slice(0, 10);
-    expect(stdout).toMatch(/^key_\w{16} {2}ci {2}sk-\w{4}…\w{4} {2}a, b-\*, c {2}valid until /);
+    expect(stdout).toMatch(/^key_\w{16} {2}ci {2}sk-\w{4}…\w{4} {2}a, b-\*, c {2}no limits {2}valid until /);
     expect(stdout).toContain(`valid until ${until}`);
     expect(stdout).toMatch(/never used {2}for the build\n$/);
     expect(stdout).not.toContain(made.stdout.trim());
@@ -88,8 +88,8 @@ describe('sluice key', () => {
       stderr: expect.stringMatching(/must lie in the future/),
     });
     expect(await key('create', '--name', 'x', '--models', ' , ')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/leave it out to allow every model/),
+      code: 2,
+      stderr: expect.stringMatching(/^--models must not be empty: leave it out to allow every model\./),
     });
     expect(await key('create', 'x')).toMatchObject({
       code: 2,
@@ -98,6 +98,49 @@ describe('sluice key', () => {
     expect(await key('revoke')).toMatchObject({ code: 2 });
   });
 });
+
+test('a key is created with every limit that the dashboard can set, under the same rules', async () => {
+  const key = keysIn(operatorFolder({ 'gateway.config.ts': config }));
+  const limits =
+    '--budget 25.5usd/month --budget 2000000tokens/day --rpm 60 --tpm 90000 --concurrency 4 --addresses 10.0.0.0/8,192.0.2.1';
+  expect(await key('create', '--name', 'ci', ...limits.split(' '))).toMatchObject({ code: 0 });
+  expect((await key('list')).stdout).toContain(
+    '25.5usd/month, 2000000tokens/day, rpm 60, tpm 90000, concurrency 4, from 10.0.0.0/8 192.0.2.1',
+  );
+  for (const [option, value, sentence] of [
+    ['--rpm', '0', '--rpm must be at least 1.'],
+    ['--tpm', 'many', '--tpm must be a whole number.'],
+    ['--concurrency', '1.5', '--concurrency must be a whole number.'],
+    ['--addresses', '10.0.0.0/33', '--addresses must be an IP address or a range such as 192.0.2.0/24.'],
+    ['--budget', '25/month', '--budget "25/month" cannot be read. Write an amount, a unit and a period:'],
+    ['--name', 'x'.repeat(201), '--name must be at most 200 characters.'],
+  ] as const) {
+    const { code, stderr } = await key('create', '--name', 'bad', option, value);
+    expect({ code, isSaid: stderr.startsWith(sentence) }, stderr).toEqual({ code: 2, isSaid: true });
+  }
+  const twice = ['--budget', '1usd/day', '--budget', '2usd/day'];
+  expect(await key('create', '--name', 'bad', ...twice)).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^--budget must not limit the same unit twice for one period\./),
+  });
+  expect((await key('list')).stdout.trim().split('\n')).toHaveLength(1);
+});
+
+test.each([
+  ['0.000001usd/total', { unit: 'micro-dollar', period: 'total', amount: 1 }],
+  ['1234.5usd/month', { unit: 'micro-dollar', period: 'month', amount: 1_234_500_000 }],
+  ['0usd/day', { unit: 'micro-dollar', period: 'day', amount: 0 }],
+  ['7tokens/day', { unit: 'token', period: 'day', amount: 7 }],
+])('--budget reads %s without a rounding error', (text, budget) => {
+  expect(budgetOf(text)).toEqual(budget);
+});
+
+test.each(['', '1', 'usd/day', '1.5tokens/day', '-1usd/day', '1usd/week', '1.0000001usd/day', '1e3usd/day'])(
+  '--budget refuses "%s"',
+  (text) => {
+    expect(() => budgetOf(text)).toThrow('cannot be read');
+  },
+);
 
 test('--expires takes a time from now, or the end of a day', () => {
   const now = Date.parse('2027-01-01T12:00:00Z');
