@@ -1,13 +1,24 @@
 // Makes what `npm pack` packs, in dist/: JavaScript with declarations and source maps, the files that code reads beside itself, and the
 // page of the dashboard, which with --page-as-it-is is not built anew. With --unchecked the types are written and not checked. In the
 // repository nothing of it is used.
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-const run = (...args) => execFileSync(process.execPath, args, { stdio: 'inherit', cwd: here('.') });
 
+// A step that fails has said why: a stack trace of this script would hide it.
+const run = (...args) => {
+  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit', cwd: here('.') });
+  if (status !== 0) process.exit(status ?? 1);
+};
+
+if (!['vite', 'typescript'].every((name) => existsSync(here(`node_modules/${name}`)))) {
+  console.error(
+    'The package cannot be built: vite and typescript are not installed. Run "npm ci", then "npm pack".',
+  );
+  process.exit(1);
+}
 rmSync(here('dist'), { recursive: true, force: true });
 if (!process.argv.includes('--page-as-it-is') || !existsSync(here('plugins/dashboard/dist/index.html')))
   run('plugins/dashboard/web/build.js');

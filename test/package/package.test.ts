@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -312,5 +313,17 @@ describe('the package', () => {
       stderr: expect.stringContaining('is not empty: it has letter.txt.'),
     });
     expect(readdirSync(folder)).toEqual(['letter.txt']);
+  });
+});
+
+test('packing without installed packages ends with what to do, and without a stack trace', async () => {
+  const clone = mkdtempSync(join(tmpdir(), 'sluice-clone-'));
+  onTestFinished(() => rmSync(clone, { recursive: true, force: true }));
+  cpSync(join(home, 'prepack.js'), join(clone, 'prepack.js'));
+  cpSync(join(home, 'package.json'), join(clone, 'package.json'));
+  await expect(run(clone, process.execPath, 'prepack.js')).rejects.toMatchObject({
+    code: 1,
+    stderr:
+      'The package cannot be built: vite and typescript are not installed. Run "npm ci", then "npm pack".\n',
   });
 });
