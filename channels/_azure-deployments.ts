@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChannelTools } from 'sluice';
+import { secretUrl, type ChannelTools } from 'sluice';
 import { isObject, parseObject } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
@@ -20,8 +20,7 @@ export const azureListing = {
     )
     .optional()
     .describe('the resource whose deployments are listed: `identity` must be allowed to read it'),
-  managementUrl: z
-    .url()
+  managementUrl: secretUrl(z.url())
     .default('https://management.azure.com')
     .describe('Azure Resource Manager, for the clouds that have one of their own'),
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { env } from 'sluice';
+import { env, secret } from 'sluice';
 import type { TokenCredential } from '@azure/identity';
 import type { AccessToken } from './_access-tokens.ts';
 
@@ -9,7 +9,7 @@ export const entraIdentity = z.discriminatedUnion('kind', [
     kind: z.literal('secret'),
     tenant: z.string().min(1),
     client: z.string().min(1),
-    secret: z.string().min(1),
+    secret: secret(z.string().min(1)),
   }),
   z.strictObject({
     kind: z.literal('workload'),

@@ -2,13 +2,20 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { env } from 'sluice';
+import { env, secret } from 'sluice';
+import { hideSecretsIn, parseObject } from 'sluice/internal';
+import { z } from 'zod';
 import type { AccessToken } from './_access-tokens.ts';
+
+/**
+ * The option `credentials`: a service account's key, or the configuration of a workload identity pool, as the path of a file, JSON text, or
+ * an object. Default: Google's own search.
+ */
+export const googleCredentials = secret(z.union([z.string().min(1), z.record(z.string(), z.unknown())]));
 
 /** Which identity is shown to Google. */
 export interface GoogleIdentity {
-  /** A service account's key, or the configuration of a workload identity pool: a file, or what stands in it. Default: Google's own search. */
-  readonly credentials?: string | Readonly<Record<string, unknown>> | undefined;
+  readonly credentials?: z.output<typeof googleCredentials> | undefined;
 }
 
 /** As much of the response to a request as the library's transport reads. */
@@ -58,13 +65,7 @@ async function openClient(
 ): Promise<TokenClient> {
   const { ExternalAccountClient, GoogleAuth, JWT, UserRefreshClient } = await import('google-auth-library');
   const way = fetch === undefined ? {} : { transporterOptions: { fetchImplementation: fetch } };
-  const file = typeof credentials === 'string' ? credentials : env('GOOGLE_APPLICATION_CREDENTIALS');
-  const given =
-    typeof credentials === 'object'
-      ? credentials
-      : file === undefined || file === ''
-        ? undefined
-        : (JSON.parse(await readFile(file, 'utf8')) as Readonly<Record<string, unknown>>);
+  const given = await readCredentials(credentials);
   if (given === undefined) return (await new GoogleAuth({ scopes }).getClient()) as TokenClient;
   const word = (name: string): string => String(given[name] ?? '');
   switch (given['type']) {
@@ -89,6 +90,36 @@ async function openClient(
   }
 }
 
+/**
+ * Returns the content of the credentials: of the object or JSON text in the config, or of the file that the config or the environment names;
+ * undefined where neither does. No error shows what the option holds, because a key pasted in a wrong form would be shown.
+ */
+async function readCredentials(
+  credentials: GoogleIdentity['credentials'],
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  if (typeof credentials === 'object') return credentials;
+  if (credentials !== undefined && isJsonText(credentials)) return parseCredentials(credentials);
+  const file = credentials ?? env('GOOGLE_APPLICATION_CREDENTIALS');
+  if (file === undefined || file === '') return undefined;
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new Error(`the file cannot be read (${error.code ?? error.name})`, { cause: error.code });
+  });
+  const read = parseCredentials(text);
+  // Errors of the identity endpoint may quote what was sent.
+  hideSecretsIn(googleCredentials, read);
+  return read;
+}
+
+function isJsonText(credentials: string): boolean {
+  return credentials.trimStart().startsWith('{');
+}
+
+function parseCredentials(text: string): Readonly<Record<string, unknown>> {
+  const parsed = parseObject(text);
+  if (parsed === undefined) throw new Error('it is not a JSON object');
+  return parsed;
+}
+
 /** The link of Google's chain that is in force, by name, and what its operator can do. */
 function sourceOf(credentials: GoogleIdentity['credentials']): {
   readonly name: string;
@@ -97,9 +128,9 @@ function sourceOf(credentials: GoogleIdentity['credentials']): {
   if (credentials !== undefined)
     return {
       name:
-        typeof credentials === 'string'
-          ? `the credentials in ${credentials}`
-          : 'the credentials in the config',
+        typeof credentials === 'object' || isJsonText(credentials)
+          ? 'the credentials in the config'
+          : 'the file that credentials names',
       advice: 'Give a service account’s key that exists and may use Vertex AI as credentials.',
     };
   const file = env('GOOGLE_APPLICATION_CREDENTIALS');

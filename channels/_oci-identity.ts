@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { env, type HttpClient } from 'sluice';
+import { env, secret, secretUrl, type HttpClient } from 'sluice';
 import { ofToken, privateKeyOf, readText, type OciSigner } from './_oci-keys.ts';
 import { ofInstance, ofResource, ofWorkload } from './_oci-principals.ts';
 import { CredentialsError } from './_renewed.ts';
@@ -13,21 +13,20 @@ export const ociIdentity = z.discriminatedUnion('kind', [
     kind: z.literal('profile'),
     file: z.string().min(1).optional().describe('default: OCI_CONFIG_FILE, or ~/.oci/config'),
     name: z.string().min(1).default('DEFAULT'),
-    passphrase: z.string().min(1).optional(),
+    passphrase: secret(z.string().min(1)).optional(),
   }),
   z.strictObject({
     kind: z.literal('key'),
     tenancy: z.string().startsWith('ocid1.tenancy.'),
     user: z.string().startsWith('ocid1.user.'),
     fingerprint: z.string().regex(/^[\da-f]{2}(:[\da-f]{2})+$/i, 'must be pairs of hexadecimal digits'),
-    key: z.string().min(1).describe('the private key: a file, or the text of its PEM'),
-    passphrase: z.string().min(1).optional(),
+    key: secret(z.string().min(1)).describe('the private key: a file, or the text of its PEM'),
+    passphrase: secret(z.string().min(1)).optional(),
   }),
   z.strictObject({ kind: z.literal('resource') }),
   z.strictObject({
     kind: z.literal('instance'),
-    federationUrl: z
-      .url()
+    federationUrl: secretUrl(z.url())
       .optional()
       .describe('where its certificate is changed for tokens; default: https://auth.REGION.oraclecloud.com'),
   }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineChannel, type ModelTraits } from 'sluice';
-import { hideSecret, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
 import { azureDeployments, azureListing } from './_azure-deployments.ts';
@@ -121,7 +121,6 @@ function endpointOf(baseUrl: string | undefined, resource: string | undefined): 
 
 /** The tools with a token of an identity in place of a key. Throws where there is neither. */
 export function signedIn(tools: ChannelTools, identity: EntraIdentity | undefined): ChannelTools {
-  if (identity?.kind === 'secret') hideSecret(identity.secret);
   if (identity !== undefined)
     return tellingRefusals(
       authorized(

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { defineChannel, type HttpClient } from 'sluice';
-import { hideSecret, isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
+import { isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { authorized } from './_authorized.ts';
 import { bearer, overHttp, traitsByModel } from './_http.ts';
-import { ociIdentity, ociSigners, type OciIdentity } from './_oci-identity.ts';
+import { ociIdentity, ociSigners } from './_oci-identity.ts';
 import { nativeFormat, ociNative } from './_oci-native.ts';
 import { ociHeaders } from './_oci-signature.ts';
 import { Renewed } from './_renewed.ts';
@@ -123,7 +123,6 @@ export default defineChannel({
     if (compartment === undefined)
       throw new Error('compartment is missing. Give the OCID of the compartment that pays.');
     const shown = identity ?? { kind: 'profile', name: 'DEFAULT' };
-    hideSecrets(shown);
     const signers = new Renewed({
       ask: ociSigners(shown, tools.http),
       expires: ({ expires }) => expires,
@@ -181,9 +180,4 @@ async function listModels(
     const served = type !== 'CUSTOM' && !(typeof retired === 'string' && retired <= now);
     return served ? [displayName] : [];
   });
-}
-
-function hideSecrets(identity: OciIdentity): void {
-  if ('passphrase' in identity && identity.passphrase !== undefined) hideSecret(identity.passphrase);
-  if (identity.kind === 'key') hideSecret(identity.key);
 }

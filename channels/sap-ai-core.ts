@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineChannel, type Upstream, type UpstreamRequest } from 'sluice';
+import { defineChannel, secret, type Upstream, type UpstreamRequest } from 'sluice';
 import { parseObject, type Call, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
@@ -27,14 +27,15 @@ export default defineChannel({
   needsKey: false,
   models: 'discover',
   options: z.object({
-    serviceKey: z
-      .union([
+    serviceKey: secret(
+      z.union([
         serviceKey,
         z
           .string()
           .transform((text) => parseObject(text))
           .pipe(serviceKey),
-      ])
+      ]),
+    )
       .optional()
       .describe('the service key of the instance: the object, or the text of its JSON'),
     resourceGroup: z.string().min(1).default('default'),

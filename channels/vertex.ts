@@ -3,7 +3,7 @@ import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
 import type { ChannelParts, ChannelTools } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
-import { googleTokens } from './_google-identity.ts';
+import { googleCredentials, googleTokens } from './_google-identity.ts';
 import { overHttp } from './_http.ts';
 import { editMembers } from './_members.ts';
 import { chat as mistralChat, chatFormat as mistralFormat } from './_mistral-chat.ts';
@@ -55,7 +55,7 @@ export default defineChannel({
       .regex(/^[a-z0-9-]+$/, 'must be a region such as us-central1, or global')
       .default('global'),
     /** A service account's key or the configuration of a workload identity pool: a file, or what stands in it. */
-    credentials: z.union([z.string().min(1), z.record(z.string(), z.unknown())]).optional(),
+    credentials: googleCredentials.optional(),
     apiVersion: z.enum(['v1', 'v1beta1']).default('v1'),
   }),
   setup({ project, location, credentials, apiVersion, ...options }, tools: ChannelTools): ChannelParts {

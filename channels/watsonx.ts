@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { defineChannel, type ModelTraits, type UpstreamRequest } from 'sluice';
+import { defineChannel, secretUrl, type ModelTraits, type UpstreamRequest } from 'sluice';
 import { isObject, parseObject, type ChannelParts, type ChannelTools } from 'sluice/internal';
 import { bearerTokens } from './_access-tokens.ts';
 import { authorized } from './_authorized.ts';
@@ -54,8 +54,7 @@ export default defineChannel({
       .default('us-south'),
     project: z.string().min(1).optional().describe('id of the project that pays'),
     space: z.string().min(1).optional().describe('id of a deployment space, in place of a project'),
-    tokenUrl: z
-      .url()
+    tokenUrl: secretUrl(z.url())
       .default('https://iam.cloud.ibm.com/identity/token')
       .describe('where API keys are changed for tokens, for accounts on private endpoints'),
   }),

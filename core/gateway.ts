@@ -4,6 +4,7 @@ import type { Channel } from './sdk/call.ts';
 import { sending } from './money/charge.ts';
 import { ConfigError, sentences, type LoadedConfig } from './config/config.ts';
 import { isProduction } from './settings/environment.ts';
+import { hideSecretsIn } from './settings/secret.ts';
 import type { Handler, Next, Reads, WholeEndpoint } from './sdk/define.ts';
 import type { InternalTools } from './config/internal-tools.ts';
 import { checkOwnChannelKinds, choosePlugins, loadFormats } from './config/definitions.ts';
@@ -114,7 +115,9 @@ export async function createGateway(config: LoadedConfig, surroundings: Surround
   const operators: IsOperator[] = [];
   const running: Running[] = [];
   for (const { entry, where, name, stage, after } of order) {
-    const parsed = strict(entry.spec.options).safeParse(entry.options);
+    const schema = strict(entry.spec.options);
+    hideSecretsIn(schema, entry.options);
+    const parsed = schema.safeParse(entry.options);
     if (!parsed.success) {
       problems.push(...sentences(parsed.error, where));
       continue;

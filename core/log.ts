@@ -1,6 +1,9 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
 import { shownFields, shownText } from './log/fields.ts';
+import { maskKnownSecrets } from './log/known-secrets.ts';
 import { LogOutput } from './log/output.ts';
+
+export { hideSecret } from './log/known-secrets.ts';
 
 /** Writes structured lines: first what happened as data, then a sentence. */
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error' | 'fatal'> & {
@@ -29,19 +32,9 @@ const secretRests = [
 const secretHints =
   /Bearer\s|sk-|gsk_|pplx-|nvapi-|hf_|AIza|AKIA|ya29\.|[?&]key=|[-_](?=[a-z0-9]{0,999}[A-Z])[A-Za-z0-9]{20}/;
 
-/** Secrets of this process that need not look like any, as they stand in JSON. */
-const known = new Set<string>();
-
-/** From now on this text is masked wherever it turns up in the log. */
-export function hideSecret(value: string): void {
-  if (value.length >= 8) known.add(JSON.stringify(value).slice(1, -1));
-}
-
 /** Text with everything replaced that is known to be a secret or looks like one. */
 export function maskSecrets(text: string): string {
-  let masked = secretHints.test(text) ? withoutSecrets(text) : text;
-  for (const secret of known) if (masked.includes(secret)) masked = masked.replaceAll(secret, '…');
-  return masked;
+  return maskKnownSecrets(secretHints.test(text) ? withoutSecrets(text) : text);
 }
 
 function withoutSecrets(text: string): string {

@@ -1,4 +1,5 @@
 import { ConfigError, importConfig, inspectConfig, loadConfig } from '../config/config.ts';
+import { maskSecrets } from '../log.ts';
 import { databaseUrl } from '../server.ts';
 import type { Gateway } from '../front/gateway.ts';
 import { checkDatabase } from '../state/database/index.ts';
@@ -92,7 +93,7 @@ export async function examine(
     if (!(error instanceof ConfigError)) throw error;
     problems.push(...error.problems);
   }
-  return { problems: [...new Set(problems)], description };
+  return { problems: [...new Set(problems.map(maskSecrets))], description: maskSecrets(description) };
 }
 
 async function databaseProblems(url: string): Promise<string[]> {

@@ -132,7 +132,7 @@ function newKey(options: CreateOptions): NewApiKey {
 /** Splits lists at commas. */
 function entriesOf(lists: readonly string[] | undefined): readonly string[] | undefined {
   return lists
-    ?.flatMap((list) => list.split(','))
+    ?.flatMap((text) => text.split(','))
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
 }

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
 import { ConfigError, configFile, loadConfig, type LoadedConfig } from '../config/config.ts';
 import { version } from '../config/installation/home.ts';
-import { createLog, hideSecret, type Log } from '../log.ts';
+import { createLog, hideSecret, maskSecrets, type Log } from '../log.ts';
 import { PrimaryLink } from '../processes/link.ts';
 import { collectSeldom, giveBackMemory } from '../processes/memory.ts';
 import type { Facts, StartOrder } from '../processes/messages.ts';
@@ -134,7 +134,7 @@ async function factsOf(
 async function whyNot({ config }: StartOrder, error: unknown): Promise<readonly string[]> {
   if (!(error instanceof ConfigError)) return [explain(error)];
   const { problems } = await examine(config).catch((failure: unknown) => ({ problems: [explain(failure)] }));
-  return [...new Set([...error.problems, ...problems])];
+  return [...new Set([...error.problems, ...problems].map(maskSecrets))];
 }
 
 /** The admin password, when this start is the first that has an admin API. */

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { pathProblem } from '../upstream/body-edits.ts';
 import type { ChannelOptions } from '../sdk/define.ts';
 import { proxyAuthorization } from '../upstream/proxy.ts';
-import { hideSecret } from '../log.ts';
+import { secret, secretUrl } from '../settings/secret.ts';
 import { modelsProblem } from './channel-models.ts';
 
 const milliseconds = z.int().min(50);
@@ -55,9 +55,12 @@ const headerValue = z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'has signs tha
 /** What every channel kind takes. */
 export const commonOptions = z.object({
   id: z.string().min(1).optional(),
-  key: z.string().optional(),
-  keys: z.array(z.string().min(1)).min(1).optional(),
-  baseUrl: z.url({ protocol: /^https?$/ }).optional(),
+  key: secret(z.string()).optional(),
+  keys: z
+    .array(secret(z.string().min(1)))
+    .min(1)
+    .optional(),
+  baseUrl: secretUrl(z.url({ protocol: /^https?$/ })).optional(),
   models: z
     .union([
       z.array(z.string().min(1)).min(1),
@@ -95,10 +98,11 @@ export const commonOptions = z.object({
       }),
     ])
     .optional(),
-  proxy: z
-    .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
-    .refine(isDecodable, 'has a password that is not written with % codes')
-    .optional(),
+  proxy: secretUrl(
+    z
+      .url({ protocol: /^https?$/, error: 'must be http://host:port or https://host:port' })
+      .refine(isDecodable, 'has a password that is not written with % codes'),
+  ).optional(),
   timeouts: z
     .strictObject({
       connect: milliseconds.optional(),
@@ -111,7 +115,7 @@ export const commonOptions = z.object({
     .strictObject({
       ca: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(),
       cert: z.string().min(1).optional(),
-      key: z.string().min(1).optional(),
+      key: secret(z.string().min(1)).optional(),
       servername: z.string().min(1).optional(),
       verify: z.boolean().optional(),
     })
@@ -168,20 +172,4 @@ function isCertificate(text: string): boolean {
 export function optionWarnings({ tls }: ChannelOptions): readonly string[] {
   if (tls?.verify !== false) return [];
   return ['tls.verify is false: whoever sits between here and the provider can read its key and every call.'];
-}
-
-/** From now on nothing that the options keep secret is shown in the log. */
-export function hideSecrets({ headers, proxy, tls }: ChannelOptions): void {
-  for (const [name, value] of Object.entries(headers?.set ?? {})) {
-    if (!/auth|cookie|key|pass|secret|token/i.test(name)) continue;
-    hideSecret(value);
-    hideSecret(value.replace(/^\S+ +/, ''));
-  }
-  if (proxy !== undefined) {
-    const url = new URL(proxy);
-    hideSecret(url.password);
-    hideSecret(decodeURIComponent(url.password));
-    hideSecret(proxyAuthorization(url)?.replace('Basic ', '') ?? '');
-  }
-  if (tls?.key !== undefined) hideSecret(tls.key);
 }

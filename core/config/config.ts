@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { ChannelEntry, PluginEntry } from '../sdk/define.ts';
 import { loadModule } from './installation/load.ts';
 import { settingsSchema, type Settings } from '../settings/index.ts';
+import { hideSecretsIn } from '../settings/secret.ts';
 import { loadEnvironmentFile, env } from '../settings/environment.ts';
 
 /** A config that was found and read. */
@@ -81,6 +82,7 @@ export function inspectConfig(
     );
   const { plugins, channels, ...rest } = (isConfig ? exported : {}) as Record<string, unknown>;
   const { settings, sources } = withEnvironment(rest);
+  hideSecretsIn(settingsSchema, settings);
   const parsed = settingsSchema.safeParse(settings);
   if (!parsed.success) problems.push(...sentences(parsed.error, name, sources));
   if (parsed.data?.database === 'sqlite::memory:' && parsed.data.workers !== 1)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { bodyEditor } from '../upstream/body-edits.ts';
-import { commonOptions, hideSecrets, optionProblems, optionWarnings } from './channel-options.ts';
+import { commonOptions, optionProblems, optionWarnings } from './channel-options.ts';
 import type { Channel } from '../sdk/call.ts';
 import type { ChannelKey, SystemPrompt } from '../sdk/channel.ts';
 import { sentences } from './config.ts';
@@ -11,7 +11,8 @@ import type { Format } from '../sdk/format.ts';
 import { createGuardedStream } from '../upstream/guarded/stream.ts';
 import { createHttpClient } from '../upstream/send.ts';
 import { createUpstreamSockets } from '../upstream/sockets.ts';
-import { hideSecret, type Log } from '../log.ts';
+import type { Log } from '../log.ts';
+import { hideSecretMembers, hideSecretsIn } from '../settings/secret.ts';
 import { isNameList, modelNames, publicNames } from '../routing/model-names.ts';
 import { baseModelWarnings, knownModelOf, readModels, type ChannelModels } from './channel-models.ts';
 import { foldedName } from '../sdk/member-names.ts';
@@ -40,13 +41,16 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
   const { settings, where, problems, warnings, log, format, onClose } = making;
   const { spec } = entry;
   const schema = z.strictObject({ ...commonOptions.shape, ...spec.options?.shape });
+  // Before anything is said about the options.
+  hideSecretsIn(schema, entry.options);
+  hideSecretMembers(entry.options.headers?.set);
+  hideSecretMembers(entry.options.body?.set);
   const parsed = schema.safeParse(entry.options);
   if (!parsed.success) {
     problems.push(...sentences(parsed.error, where));
     return undefined;
   }
   const options = parsed.data as ChannelOptions & Record<string, unknown>;
-  hideSecrets(options);
   warnings.push(...optionWarnings(options).map((warning) => `${where}: ${warning}`));
   const wrong = optionProblems(options);
   if (wrong.length > 0) {
@@ -54,7 +58,6 @@ export function makeChannel(entry: ChannelEntry, making: Making): Channel | unde
     return undefined;
   }
   const keys = keysOf(options);
-  for (const key of keys) hideSecret(key);
   if (spec.needsKey !== false && keys.length === 0) {
     problems.push(`${where}: key is empty. Set the variable it is read from, or remove the channel.`);
     return undefined;

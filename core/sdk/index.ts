@@ -60,6 +60,7 @@ export type { ModelTraits } from '../model/traits.ts';
 
 // The config
 export { env } from '../settings/environment.ts';
+export { secret, secretUrl } from '../settings/secret.ts';
 export { type GatewayConfig } from './config.ts';
 export { defineConfig } from './define.ts';
 

@@ -83,6 +83,7 @@ export { createClientAddress } from '../front/client-address.ts';
 export { listFormat } from '../front/models.ts';
 export type { ProcessLoad } from '../front/overload.ts';
 export { hideSecret, type Log, maskSecrets } from '../log.ts';
+export { hideSecretsIn } from '../settings/secret.ts';
 export { lostLogLines } from '../log/output.ts';
 export { addressList, type AddressList, isAddressRange, plainAddress } from '../model/addresses.ts';
 export type { SpeakRequest, TranscribeRequest, Transcript, TranscriptSegment } from '../model/audio.ts';

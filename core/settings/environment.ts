@@ -1,8 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { hideSecret } from '../log.ts';
+
+/** Names of variables that hold secrets. */
+const secretName = /KEY|SECRET|TOKEN|PASS|CREDENTIAL/i;
 
 /**
- * A variable of the environment or of `.env`; empty counts as not set.
+ * A variable of the environment or of `.env`; empty counts as not set. The values of variables with names like `OPENAI_API_KEY` are masked
+ * in the log and in errors.
  *
  * @example
  * openai({ key: env('OPENAI_API_KEY'), baseUrl: env('OPENAI_URL', 'https://api.openai.com/v1') })
@@ -10,7 +15,9 @@ import { join } from 'node:path';
 export function env(name: string): string | undefined;
 export function env(name: string, fallback: string): string;
 export function env(name: string, fallback?: string): string | undefined {
-  return process.env[name]?.trim() || fallback;
+  const value = process.env[name]?.trim();
+  if (value !== undefined && secretName.test(name)) hideSecret(value);
+  return value || fallback;
 }
 
 /** Reads `.env` beside the config when there is one; variables that are already set win. */

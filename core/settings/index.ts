@@ -1,3 +1,4 @@
+import { secret, secretUrl } from './secret.ts';
 import { z } from 'zod';
 import { logLevels } from '../log.ts';
 import { isAddressRange } from '../model/addresses.ts';
@@ -19,17 +20,18 @@ export const settingsSchema = z.strictObject({
    * `sqlite:PATH`, `sqlite::memory:` or `postgres://USER:PASSWORD@HOST/DATABASE`. Default: `sluice.db` in the data folder. A server that
    * says nothing for 0.9 seconds counts as gone; `?answer_timeout=SECONDS` gives a slow one more.
    */
-  database: z
-    .string()
-    .regex(
-      /^(sqlite:|postgres(ql)?:\/\/)./i,
-      'must be "sqlite:" and the path of a file, "sqlite::memory:", or a postgres:// URL',
-    )
-    .optional(),
+  database: secretUrl(
+    z
+      .string()
+      .regex(
+        /^(sqlite:|postgres(ql)?:\/\/)./i,
+        'must be "sqlite:" and the path of a file, "sqlite::memory:", or a postgres:// URL',
+      ),
+  ).optional(),
   /** Folder for the database and what else must survive a restart. */
   data: z.string().min(1).default('./data'),
   /** The first API key instead of a random one, for containers and scripts. */
-  bootstrapKey: z.string().min(20, 'must have at least 20 characters').optional(),
+  bootstrapKey: secret(z.string().min(20, 'must have at least 20 characters')).optional(),
   log: z.strictObject({ level: z.enum(logLevels).default('info') }).prefault({}),
   /** Name the misbehaving plugin when a handler breaks the rules. Default: on unless NODE_ENV is production. */
   checks: z.boolean().optional(),
@@ -110,11 +112,12 @@ export const settingsSchema = z.strictObject({
   /** State that many gateways share and may lose: rate windows, slots. `memory:` or `redis://…`. */
   shared: z
     .strictObject({
-      url: z
-        .string()
-        .regex(/^(memory:|rediss?:\/\/.)/i, 'must be "memory:" or a redis:// URL')
-        .refine(URL.canParse, 'is not a URL: passwords are written with % codes')
-        .default('memory:'),
+      url: secretUrl(
+        z
+          .string()
+          .regex(/^(memory:|rediss?:\/\/.)/i, 'must be "memory:" or a redis:// URL')
+          .refine(URL.canParse, 'is not a URL: passwords are written with % codes'),
+      ).default('memory:'),
       whenDown: z
         .enum(['refuse', 'local'])
         .default('local')
@@ -128,7 +131,7 @@ export const settingsSchema = z.strictObject({
   /** Dollars per million tokens, and other dimensions, by model name or pattern. */
   prices: pricesSchema,
   /** The password of the dashboard and the admin API; without one a random one is made at the first start. */
-  adminPassword: z.string().min(12, 'must have at least 12 characters').optional(),
+  adminPassword: secret(z.string().min(12, 'must have at least 12 characters')).optional(),
   /** `exclusive`: chat completions with both temperature and top_p away from 1 are refused. `forward`: they pass. */
   sampling: z.enum(['exclusive', 'forward']).default('exclusive'),
 });

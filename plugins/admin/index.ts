@@ -1,6 +1,5 @@
 import { definePlugin, GatewayError } from 'sluice';
 import {
-  hideSecret,
   openAdminPassword,
   type AdminPassword,
   type Call,
@@ -31,10 +30,7 @@ export default definePlugin({
   async setup(_options, tools: InternalTools) {
     const { settings, stores, catalog, log, notices, processes, rates, onClose } = tools;
     const password = openAdminPassword(stores);
-    if (settings.adminPassword !== undefined) {
-      hideSecret(settings.adminPassword);
-      await password.set(settings.adminPassword);
-    }
+    if (settings.adminPassword !== undefined) await password.set(settings.adminPassword);
     const sessions = new Sessions(stores, password);
     const audit = new Audit(stores);
     const live = new LiveCalls(processes.peers);

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { definePlugin, GatewayError } from 'sluice';
+import { definePlugin, GatewayError, secret } from 'sluice';
 import {
   followDetached,
-  hideSecret,
   toGatewayError,
   type Call,
   type InternalTools,
@@ -21,7 +20,7 @@ const options = z.strictObject({
   /** Whether there are metrics at all. */
   enabled: z.boolean().default(true),
   /** Whoever sends it as a bearer token may read the metrics. Without one only private addresses may. */
-  token: z.string().min(16, 'must have at least 16 characters').optional(),
+  token: secret(z.string().min(16, 'must have at least 16 characters')).optional(),
 });
 
 /**
@@ -35,7 +34,6 @@ export default definePlugin({
   setup({ enabled, token }, tools: InternalTools) {
     if (!enabled) return (call, next) => next(call);
     const { settings, log, notices, route, onClose } = tools;
-    if (token !== undefined) hideSecret(token);
     const series = new Series(tools);
     const mayRead = createAccess(token, settings.trustedProxies);
     onClose(notices.on('attempt-failed', ({ channel, error }) => series.countFailure(channel, error.code)));

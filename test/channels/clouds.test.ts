@@ -141,6 +141,28 @@ describe('Google', () => {
     expect(identities.asked[0]?.body).toContain('jwt-bearer');
   });
 
+  test('a service account’s key is read from a JSON text too', async () => {
+    const credentials = `\n ${JSON.stringify(account, null, 2)}\n`;
+    expect(await googleTokens({ credentials }, here)()).toMatchObject({ token: 'token-1' });
+    expect(identities.asked[0]?.body).toContain('jwt-bearer');
+  });
+
+  test.each([
+    ['a JSON text that is cut', JSON.stringify(account).slice(0, -2)],
+    ['a private key alone', account.private_key],
+    ['a file that is not there', '/no/such/place/secret-account.json'],
+    ['a text of another kind', JSON.stringify({ ...account, type: 'unknown' })],
+  ])('credentials that cannot be used are not shown: %s', async (_case, credentials) => {
+    const failure = (await googleTokens({ credentials }, here)().catch((error: unknown) => error)) as Error;
+    expect(failure.message).toMatch(
+      /^Google gave no access token for the .*credentials.*: .*service account/,
+    );
+    const shown = JSON.stringify([failure.message, failure.stack, String(failure.cause)]);
+    expect(shown).not.toContain('PRIVATE KEY');
+    expect(shown).not.toContain('secret-account');
+    expect(shown).not.toContain(account.private_key.slice(60, 100));
+  });
+
   test('a key that is refused is named with what to do, and never shown', async () => {
     identities.answer = {
       status: 400,
@@ -297,7 +319,9 @@ describe('requests to clouds', () => {
       expect(own.lines).toContainEqual(
         expect.objectContaining({
           channel: 'vertex',
-          msg: expect.stringMatching(/Google gave no access token for the credentials in \/nowhere/),
+          msg: expect.stringMatching(
+            /Google gave no access token for the file that credentials names: .*ENOENT/,
+          ),
         }),
       );
     } finally {

@@ -1,3 +1,5 @@
+import { maskKnownSecrets } from '../../log/known-secrets.ts';
+
 /** Longest upstream sentence that is shown to a client. */
 const longest = 1000;
 /** How much of a text is looked at: what lies behind is never shown, and long inputs stay cheap. */
@@ -24,7 +26,8 @@ const secrets: readonly (readonly [RegExp, string])[] = [
 
 /** A sentence of an upstream without keys, addresses and account ids, on one line and of bounded length. */
 export function redact(text: string): string {
-  let clean = text.slice(0, readable);
+  // Before the text is cut, so that no half of a secret is left.
+  let clean = maskKnownSecrets(text.slice(0, 2 * readable), '[key]').slice(0, readable);
   for (const [pattern, word] of secrets) clean = clean.replaceAll(pattern, word);
   clean = clean.replaceAll(/\s+/g, ' ').trim();
   return clean.length > longest ? `${clean.slice(0, longest - 1)}…` : clean;

@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { hideSecret } from '../log.ts';
+
+/** How a secret stands in an option: the whole text, or the password and the query of an address. */
+type SecretKind = 'text' | 'url';
+
+/** Names of members and parameters that hold secrets. */
+const secretName = /auth|cookie|credential|key|pass|secret|sig(?:nature)?$|token|^code$/i;
+
+/**
+ * Marks an option that holds a secret, such as a key or the text of a credentials file: its value is masked in the log, in errors, in the
+ * admin API and on the command line. In an object, or a text that is a JSON object, the members with names like `private_key` are masked too.
+ *
+ * @example
+ * options: z.object({ webhookToken: secret(z.string().min(16)) })
+ */
+export function secret<Schema extends z.ZodType>(schema: Schema): Schema {
+  return schema.meta({ ...schema.meta(), secret: 'text' satisfies SecretKind });
+}
+
+/**
+ * Marks an option that holds an address which may have a password (`https://user:password@host`) or a key in its query: both are masked,
+ * the rest of the address is not.
+ *
+ * @example
+ * options: z.object({ collector: secretUrl(z.url()) })
+ */
+export function secretUrl<Schema extends z.ZodType>(schema: Schema): Schema {
+  return schema.meta({ ...schema.meta(), secret: 'url' satisfies SecretKind });
+}
+
+/** Returns how a schema is marked; undefined for an option that holds no secret. */
+export function secretKind(schema: z.ZodType): SecretKind | undefined {
+  return schema.meta()?.['secret'] as SecretKind | undefined;
+}
+
+/** Masks, from now on, every secret of a value. The value need not fit the schema, so that errors about it can be shown. */
+export function hideSecretsIn(schema: z.ZodType, value: unknown): void {
+  if (value === undefined || value === null) return;
+  const kind = secretKind(schema);
+  if (kind === 'text') hideText(value);
+  if (kind === 'url' && typeof value === 'string') hideUrl(value);
+  for (const [part, inner] of partsOf(schema, value)) hideSecretsIn(part, inner);
+}
+
+/** Returns the schemas inside a schema, each with the part of the value that it is for. */
+function partsOf(schema: z.ZodType, value: unknown): readonly (readonly [z.ZodType, unknown])[] {
+  if (schema instanceof z.ZodUnion) return schema.options.map((option) => [option as z.ZodType, value]);
+  if (schema instanceof z.ZodPipe) return [[schema.in as z.ZodType, value]];
+  if ('innerType' in schema.def) return [[schema.def.innerType as z.ZodType, value]];
+  if (typeof value !== 'object' || value === null) return [];
+  if (schema instanceof z.ZodArray)
+    return Array.isArray(value) ? value.map((entry) => [schema.element as z.ZodType, entry]) : [];
+  const members = Object.entries(value);
+  if (schema instanceof z.ZodRecord)
+    return members.map(([, entry]) => [schema.valueType as z.ZodType, entry]);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return members.flatMap(([name, entry]) =>
+    Object.hasOwn(schema.shape, name) ? [[schema.shape[name] as z.ZodType, entry] as const] : [],
+  );
+}
+
+function hideText(value: unknown): void {
+  if (typeof value === 'object') return hideMembers(value);
+  if (typeof value !== 'string') return;
+  hideSecret(value);
+  const text = value.trim();
+  hideSecret(text);
+  // The two halves of ACCESS|SECRET.
+  for (const part of text.split('|')) hideSecret(part.trim());
+  if (text.startsWith('{')) hideMembers(parsed(text));
+}
+
+/** Masks the members that have names of secrets, at any depth of a few levels. */
+function hideMembers(value: unknown, depth = 0): void {
+  if (typeof value !== 'object' || value === null || depth > 6) return;
+  for (const [name, entry] of Object.entries(value)) {
+    if (typeof entry === 'string' && secretName.test(name)) hideSecret(entry);
+    else hideMembers(entry, depth + 1);
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function hideUrl(address: string): void {
+  if (!URL.canParse(address)) {
+    // Whatever stands between the scheme and the host of an address that cannot be read may be a password.
+    const [, password] = /^[a-z]+:\/\/[^/@]*?:([^/]*)@/i.exec(address) ?? [];
+    if (password !== undefined) hideSecret(password);
+    return;
+  }
+  const url = new URL(address);
+  hideSecret(url.password);
+  hideSecret(decoded(url.password));
+  if (url.password !== '')
+    hideSecret(Buffer.from(`${decoded(url.username)}:${decoded(url.password)}`).toString('base64'));
+  for (const [name, entry] of url.searchParams) if (secretName.test(name)) hideSecret(entry);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Masks the members of a table of headers or body members that have names of secrets, also behind a scheme such as `Bearer`. */
+export function hideSecretMembers(members: Readonly<Record<string, unknown>> | undefined): void {
+  if (typeof members !== 'object') return;
+  for (const [name, value] of Object.entries(members)) {
+    if (typeof value !== 'string' || !secretName.test(name)) continue;
+    hideSecret(value);
+    hideSecret(value.replace(/^\S+ +/, ''));
+  }
+}
