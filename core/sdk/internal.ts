@@ -126,7 +126,13 @@ export { type Health, type PlaceHealth, type Standing } from './health.ts';
 export { mostHedges } from '../routing/hedge.ts';
 export { type AdminPassword, openAdminPassword } from '../state/admin-password.ts';
 export { apiKeyFields, budgetField } from '../state/api-keys/fields.ts';
-export { type ApiKeyChanges, type ApiKeys, matchesModel } from '../state/api-keys/index.ts';
+export {
+  type ApiKeyChanges,
+  type ApiKeys,
+  matchesModel,
+  mayUseSome,
+  patternsOverlap,
+} from '../state/api-keys/index.ts';
 export { type Budget } from './api-key.ts';
 export type { Gathered, PeerAnswer, Peers } from '../state/links/peers.ts';
 export {

@@ -1,7 +1,12 @@
 import { GatewayError, type ApiKey, type JsonObject } from 'sluice';
-import { matchesModel, type ApiKeyChanges, type Budget, type InternalTools } from 'sluice/internal';
+import {
+  matchesModel,
+  patternsOverlap,
+  type ApiKeyChanges,
+  type Budget,
+  type InternalTools,
+} from 'sluice/internal';
 import type { Audit } from './audit.ts';
-import { overlap } from './globs.ts';
 import { namesOf } from './names.ts';
 import type { AuditEntry, BudgetStateView, KeyView } from './schemas/index.ts';
 import type { Handlers } from './serve.ts';
@@ -167,7 +172,7 @@ function told(key: ApiKey): JsonObject {
 /** What is allowed but looks like a mistake. */
 function warningsOf({ models, budgets }: ApiKey, { catalog, prices }: KeyTools): string[] {
   const served = catalog.channels.flatMap(namesOf);
-  const lonely = models?.filter((pattern) => !served.some((one) => overlap(pattern, one))) ?? [];
+  const lonely = models?.filter((pattern) => !served.some((one) => patternsOverlap(pattern, one))) ?? [];
   const warnings = lonely.map((pattern) => `No channel names a model that ${pattern} matches.`);
   if (budgets?.some(({ unit }) => unit === 'micro-dollar') === true) {
     const unpriced = catalog

@@ -1,6 +1,6 @@
 import { caller, GatewayError, type ApiKey, type ChannelKey } from 'sluice';
 import {
-  matchesModel,
+  mayUseSome,
   type Call,
   type Channel,
   type InternalTools,
@@ -109,7 +109,7 @@ export function mayUse(key: Pick<ApiKey, 'models'> | undefined, channel: Channel
   if (allowed === undefined) return true;
   return (
     allowed.some((name) => !name.includes('*') && channel.upstreamModel(name) !== undefined) ||
-    [...channel.models, ...(channel.listed?.() ?? [])].some((name) => matchesModel(allowed, name))
+    mayUseSome(allowed, [...channel.models, ...(channel.listed?.() ?? [])])
   );
 }
 

@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../sdk/api-key.ts';
 import type { ApiKeyChanges } from './records.ts';
 
-export { matchesModel } from './matches-model.ts';
+export { matchesModel, mayUseSome, patternsOverlap } from './matches-model.ts';
 export type { ApiKeyChanges } from './records.ts';
 
 /** What a new key is made of. A key is enabled, and `value` is random, unless said otherwise. */

@@ -19,6 +19,46 @@ function compile(patterns: readonly string[]): Matcher {
 }
 
 /**
+ * True when some model name fits both patterns. Takes time in proportion to their length: where both have stars, only their beginnings and
+ * their ends can disagree, because the stars leave room for everything between these.
+ */
+export function patternsOverlap(one: string, other: string): boolean {
+  const [oneStart, oneEnd] = [startOf(one), endOf(one)];
+  const [otherStart, otherEnd] = [startOf(other), endOf(other)];
+  if (oneStart === undefined || oneEnd === undefined) return matchesModel([other], one);
+  if (otherStart === undefined || otherEnd === undefined) return matchesModel([one], other);
+  return (
+    (oneStart.startsWith(otherStart) || otherStart.startsWith(oneStart)) &&
+    (oneEnd.endsWith(otherEnd) || otherEnd.endsWith(oneEnd))
+  );
+}
+
+/**
+ * True when a key with these allowed models may use one of the served ones. Both lists hold exact names and patterns with `*`. Without a
+ * list of allowed models every served one may be used.
+ */
+export function mayUseSome(allowed: readonly string[] | undefined, served: readonly string[]): boolean {
+  if (allowed === undefined) return true;
+  return served.some((name) =>
+    name.includes('*')
+      ? allowed.some((pattern) => patternsOverlap(pattern, name))
+      : matchesModel(allowed, name),
+  );
+}
+
+/** Returns the text before the first star; undefined for a name without stars. */
+function startOf(pattern: string): string | undefined {
+  const star = pattern.indexOf('*');
+  return star < 0 ? undefined : pattern.slice(0, star);
+}
+
+/** Returns the text behind the last star; undefined for a name without stars. */
+function endOf(pattern: string): string | undefined {
+  const star = pattern.lastIndexOf('*');
+  return star < 0 ? undefined : pattern.slice(star + 1);
+}
+
+/**
  * Taking the leftmost place for each part between two stars is enough: a later place never leaves more room for the
  * parts that follow. So nothing is tried twice, as a regular expression would.
  */
